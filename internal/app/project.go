@@ -40,7 +40,7 @@ func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.St
 		Build: opts.buildProject(), Team: opts.teamProject(a.state), Session: sessions, Ledger: records, Paths: opts.documentPaths(), Terminals: terminals,
 		Agents:     func(name string) (agent.Agent, error) { return newAgent(opts.Getenv, opts.Project.Root, c, name) },
 		Supervisor: opts.Supervisor, Cancel: a.Fleet.Cancel, Notify: a.Notifications.StartRun, Served: a.served.Load, NewID: newID, Now: opts.Now, Notice: opts.Notice,
-		Quiet: quiet, Land: a.landRun,
+		Quiet: quiet, Land: a.landRun, Report: a.reportItems,
 	}), sessions, records, terminals
 }
 

@@ -115,9 +115,9 @@ func (e *Engine) ItemReports(ctx context.Context, run string) (list []ItemReport
 
 // ClaimItemReport claims a report for the process sender, which tells the source and then calls
 // FinishItemReport. gone reports whether an earlier sender has ended. ok is false if nothing is to be
-// done now: the report was sent, another process sends it, its next try is later, or the task
-// continues.
-func (e *Engine) ClaimItemReport(ctx context.Context, key store.TaskKey, sender json.RawMessage, gone func(sender json.RawMessage, since time.Time) bool) (r ItemReport, ok bool, err error) {
+// done now: the report was sent, another process sends it, its next try is later and now is not set,
+// or the task continues.
+func (e *Engine) ClaimItemReport(ctx context.Context, key store.TaskKey, sender json.RawMessage, now bool, gone func(sender json.RawMessage, since time.Time) bool) (r ItemReport, ok bool, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		ok = false
 		if r, err = tx.items.report(key); errors.Is(err, store.ErrNotFound) {
@@ -133,7 +133,7 @@ func (e *Engine) ClaimItemReport(ctx context.Context, key store.TaskKey, sender 
 			return nil
 		case err != nil:
 			return err
-		case !r.Sent.IsZero() || !t.Status.Final() || r.Next.After(tx.now), len(r.Sender) > 0 && !gone(r.Sender, r.Since):
+		case !r.Sent.IsZero() || !t.Status.Final() || !now && r.Next.After(tx.now), len(r.Sender) > 0 && !gone(r.Sender, r.Since):
 			return nil
 		}
 		r.Tries, r.Sender, r.Since, ok = r.Tries+1, sender, tx.now, true

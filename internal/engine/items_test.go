@@ -223,22 +223,22 @@ func TestTheEndOfATaskIsReportedOnce(t *testing.T) {
 	f.finish(f.claim(), failure.Denied)
 	f.wantReports("gh-1 1 failed denied")
 
-	first, ok, err := f.ClaimItemReport(ctx, key, json.RawMessage(`"a"`), never)
+	first, ok, err := f.ClaimItemReport(ctx, key, json.RawMessage(`"a"`), false, never)
 	if f.must(err); !ok || first.Tries != 1 {
 		t.Fatalf("claim: %v %+v", ok, first)
 	}
-	if _, ok, err := f.ClaimItemReport(ctx, key, json.RawMessage(`"b"`), never); ok || err != nil {
+	if _, ok, err := f.ClaimItemReport(ctx, key, json.RawMessage(`"b"`), false, never); ok || err != nil {
 		t.Errorf("two processes send it: %v", err)
 	}
 	// The first process dies. The next one knows that the report may have been sent.
-	second, ok, err := f.ClaimItemReport(ctx, key, json.RawMessage(`"b"`), always)
+	second, ok, err := f.ClaimItemReport(ctx, key, json.RawMessage(`"b"`), false, always)
 	if f.must(err); !ok || second.Tries != 2 || second.Number != 1 {
 		t.Fatalf("claim: %v %+v", ok, second)
 	}
 	f.must(f.FinishItemReport(ctx, first, "late"))
 	f.must(f.FinishItemReport(ctx, second, ""))
 	f.wantReports()
-	if _, ok, err := f.ClaimItemReport(ctx, key, nil, always); ok || err != nil {
+	if _, ok, err := f.ClaimItemReport(ctx, key, nil, false, always); ok || err != nil {
 		t.Errorf("a sent report is sent again: %v", err)
 	}
 
@@ -256,14 +256,14 @@ func TestAReportThatFailedIsTriedAgainAfterAPause(t *testing.T) {
 	f.must(err)
 	key := store.TaskKey{Run: run, Task: "gh-1"}
 	f.finish(f.claim(), failure.None)
-	r, _, err := f.ClaimItemReport(ctx, key, json.RawMessage(`"a"`), never)
+	r, _, err := f.ClaimItemReport(ctx, key, json.RawMessage(`"a"`), false, never)
 	f.must(err)
 	f.must(f.FinishItemReport(ctx, r, "gh issue: not logged in"))
-	if _, ok, _ := f.ClaimItemReport(ctx, key, json.RawMessage(`"a"`), never); ok {
+	if _, ok, _ := f.ClaimItemReport(ctx, key, json.RawMessage(`"a"`), false, never); ok {
 		t.Error("there is no pause")
 	}
 	f.now = f.now.Add(time.Minute)
-	r, ok, err := f.ClaimItemReport(ctx, key, json.RawMessage(`"a"`), never)
+	r, ok, err := f.ClaimItemReport(ctx, key, json.RawMessage(`"a"`), false, never)
 	if err != nil || !ok || r.Tries != 2 || r.Error != "gh issue: not logged in" {
 		t.Errorf("%v %v %+v", err, ok, r)
 	}
@@ -277,7 +277,7 @@ func TestATaskThatContinuesIsNotReported(t *testing.T) {
 	key := store.TaskKey{Run: run, Task: "gh-1"}
 	f.finish(f.claim(), failure.Denied)
 	f.must(f.Retry(ctx, key, "", ""))
-	if _, ok, err := f.ClaimItemReport(ctx, key, nil, always); ok || err != nil {
+	if _, ok, err := f.ClaimItemReport(ctx, key, nil, false, always); ok || err != nil {
 		t.Errorf("it is reported while it is retried: %v", err)
 	}
 	f.finish(f.claim(), failure.None)

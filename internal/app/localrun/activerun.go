@@ -1,6 +1,7 @@
 package localrun
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,13 @@ func (s *activeRun) workUntilEnd(ctx context.Context) error {
 	if s.team != nil {
 		all.Go(func() { s.team.Run(working) })
 	}
+	if s.reportsItems() {
+		all.Go(func() {
+			for pause.For(working, reportEvery); working.Err() == nil; pause.For(working, reportEvery) {
+				s.opts.Report(working, s.run.ID, false)
+			}
+		})
+	}
 	if s.terminals {
 		all.Go(func() {
 			s.opts.Terminals.Watch(working, func(ctx context.Context) ([]fleet.Task, error) {
@@ -59,6 +67,14 @@ func (s *activeRun) workUntilEnd(ctx context.Context) error {
 		})
 	}
 	return s.watch(ctx)
+}
+
+// reportEvery is how often a process looks for ended tasks that it must report to a source.
+const reportEvery = 5 * time.Second
+
+// reportsItems reports whether sources are told about the ends of the run's tasks.
+func (s *activeRun) reportsItems() bool {
+	return s.opts.Report != nil && bytes.Contains(s.run.Plan, []byte(`"Report":`)) // JSON name of plan.SourceItem.Report
 }
 
 // watchEvery is the minimum time between two reads of events.

@@ -61,6 +61,9 @@ type Options struct {
 	// Land merges the changes of a run or opens pull requests, as the run's plan requests. It is
 	// called when all tasks of the run are complete. It may queue tasks again.
 	Land func(ctx context.Context, run store.Run) error
+	// Report tells the sources of the run's items what became of them. ended is set if the run has
+	// ended and its changes are merged, as far as the plan requests it.
+	Report func(ctx context.Context, run string, ended bool)
 	// Notify sends notifications about the run's events with numbers above cursor, until stop is
 	// called.
 	Notify func(ctx context.Context, run string, cursor int64) (stop func())
@@ -153,6 +156,9 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	r.tickCheckboxes(ctx, s.run)
 	if err := r.land(ctx, id); err != nil {
 		return fleet.Run{}, err
+	}
+	if s.reportsItems() {
+		r.opts.Report(ctx, id, true)
 	}
 	return r.opts.Query.Run(ctx, id)
 }

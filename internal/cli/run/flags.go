@@ -33,6 +33,8 @@ func (o *options) planFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.load.Workflow, "workflow", "", "run the workflow `ID` of a file with several")
 	flags.StringVar(&o.load.PromptsDir, "prompts-dir", "", "find prompts by id below `DIR` (default prompts in the project)")
 	flags.StringVar(&o.format, "format", "", "read PLAN as `FORMAT` instead of detecting it, see 'gaffer plan check'")
+	o.source.Add(cmd)
+	o.source.AddReport(cmd)
 	completePlanFlags(cmd)
 }
 
@@ -40,6 +42,7 @@ func (o *options) planFlags(cmd *cobra.Command) {
 func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 	o.planFlags(cmd)
 	flags := cmd.Flags()
+	flags.BoolVar(&o.dryRun, "dry-run", false, "with --from, show what would run, and take nothing")
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
 	o.open = runview.ShowFlag(cmd)
 	flags.StringVar(&o.on, "on", "", "let only this `WORKER` of the server run the tasks")

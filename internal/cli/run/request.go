@@ -14,7 +14,9 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/sourceplan"
 	"gaffer/internal/exit"
+	"gaffer/internal/flow/schedulerun"
 	"gaffer/internal/plan"
 )
 
@@ -83,17 +85,27 @@ func absolute(e *env.Env, typed string) string {
 
 // Load reads the plan that the arguments of 'gaffer run' name, in the project and folder of e. It
 // returns an error if nothing can be run.
-func Load(_ context.Context, e *env.Env, args []string) (plan.Plan, error) {
+func Load(ctx context.Context, e *env.Env, args []string) (plan.Plan, error) {
 	var o options
 	cmd := &cobra.Command{Use: "run"}
 	o.planFlags(cmd)
 	if err := cmd.ParseFlags(args); err != nil {
 		return plan.Plan{}, exit.Usage(fmt.Errorf("arguments of 'gaffer run': %w", err))
 	}
-	if err := o.check(e); err != nil {
+	plans := cmd.Flags().Args()
+	if err := o.check(e, plans); err != nil {
 		return plan.Plan{}, err
 	}
-	plans := cmd.Flags().Args()
+	if o.source.From != "" {
+		made, err := o.source.Load(ctx, e, plans)
+		switch {
+		case err != nil:
+			return plan.Plan{}, err
+		case len(made.Tasks) == 0:
+			return plan.Plan{}, &schedulerun.NothingError{Why: made.From + ": " + sourceplan.Empty(made)}
+		}
+		return o.applyTo(made.Plan)
+	}
 	p, err := loadPlans(e, plans, o)
 	if err != nil {
 		return plan.Plan{}, err
@@ -102,7 +114,7 @@ func Load(_ context.Context, e *env.Env, args []string) (plan.Plan, error) {
 		return plan.Plan{}, errBeads(plans)
 	}
 	if len(p.Tasks) == 0 {
-		return plan.Plan{}, errors.New("nothing is left to do")
+		return plan.Plan{}, &schedulerun.NothingError{Why: "nothing is left to do"}
 	}
 	return p, nil
 }

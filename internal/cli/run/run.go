@@ -16,6 +16,9 @@ import (
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/runview"
+	"gaffer/internal/cli/sourceplan"
+	"gaffer/internal/cli/table"
+	"gaffer/internal/engine"
 	"gaffer/internal/exit"
 	"gaffer/internal/flow/newrun"
 	"gaffer/internal/plan"
@@ -49,6 +52,12 @@ With --open the run is also shown in the browser. This process serves the page,
 to browsers of this machine that have the link, until 10 seconds after the run's
 end.
 
+With --from the tasks come from a source: issues of GitHub (gh:OWNER/REPO) or
+GitLab (glab:GROUP/PROJECT), which gh and glab read, with #12 or label:NAME
+behind it; beads or beads:FILE; inbox; FILE.csv or FILE.jsonl. PLAN then has the
+defaults of the tasks. An item that has an unfinished or a complete task in any
+run is left out.
+
 With --server the plan is read here and the server's workers run it. Ctrl-C then
 asks whether to leave the run to them or to cancel it. SIGINT and SIGTERM leave
 it to them.
@@ -61,6 +70,8 @@ type options struct {
 	load   plan.Options
 	format string
 	over   newrun.Overrides
+	source sourceplan.Flags
+	dryRun bool
 	on     string
 	detach bool
 	open   *bool
@@ -71,7 +82,7 @@ type options struct {
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:                   "run PLAN…",
+		Use:                   "run PLAN… | run --from SOURCE [PLAN]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Run a plan's agents, and show them until they end",
 		Long:                  long,
@@ -82,12 +93,22 @@ func New(e *env.Env) *cobra.Command {
   id=$(gaffer run plan.yaml --detach) && gaffer status --watch $id
   gaffer run plan.yaml --open
   gaffer run plan.yaml --json | jq .counts
+  gaffer run --from 'gh:ada/shop label:agent' night.yaml --limit 5 --report comment
+  gaffer run --from tasks.csv --agent claude --dry-run
   gaffer run plan.yaml --server https://build.example:4870`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.source.From != "" {
+				return nil
+			}
+			return cobra.MinimumNArgs(1)(cmd, args)
+		},
 	}
 	o.flags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := o.check(e); err != nil {
+		if o.dryRun && o.source.From == "" {
+			return exit.WithHint(exit.Usage(errors.New("--dry-run needs --from, the source of the items")), "'gaffer plan check PLAN' shows what a plan would run")
+		}
+		if err := o.check(e, args); err != nil {
 			return err
 		}
 		return run(cmd.Context(), e, args, o)
@@ -95,10 +116,13 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// check checks the flags, and fills in which agents the settings define.
-func (o *options) check(e *env.Env) error {
+// check checks the flags and the plans, and fills in which agents the settings define.
+func (o *options) check(e *env.Env, plans []string) error {
 	if err := o.over.Check(); err != nil {
 		return exit.Usage(err)
+	}
+	if err := o.source.Check(plans); err != nil {
+		return err
 	}
 	c, err := e.Config()
 	if err != nil {
@@ -112,15 +136,40 @@ func (o *options) check(e *env.Env) error {
 }
 
 func run(ctx context.Context, e *env.Env, args []string, o options) error {
-	p, err := loadPlans(e, args, o)
+	var name string // of the plan, for messages
+	var p plan.Plan
+	var made app.SourcePlan
+	var err error
+	if o.source.From != "" {
+		name = o.source.From
+		made, err = o.source.Load(ctx, e, args)
+		if err == nil && len(made.Tasks) > 0 {
+			p, err = o.applyTo(made.Plan)
+		}
+	} else {
+		name = planNames(args)
+		p, err = loadPlans(e, args, o)
+	}
 	if problems, ok := errors.AsType[plan.Problems](err); ok {
-		return runview.Refuse(e, planNames(args), problems, *o.json)
+		return runview.Refuse(e, name, problems, *o.json)
 	}
 	if err != nil {
 		return err
 	}
 	for _, w := range p.Warnings {
 		warn(e, display.Printable(w.String()))
+	}
+	switch {
+	case o.source.From == "":
+	case len(p.Tasks) == 0:
+		return nothingToTake(e, made, *o.json)
+	default:
+		if text := sourceplan.LeftOut(made); text != "" {
+			e.Talk("%s", text)
+		}
+		if o.dryRun {
+			return printItems(e, p, *o.json)
+		}
 	}
 	if p.Format == plan.Beads {
 		return errBeads(args)
@@ -133,7 +182,7 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 		return err
 	}
 	if !far { // check programs only on this machine: it is unknown which programs a server's workers have
-		err := runview.CheckReady(ctx, e, planNames(args), *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
+		err := runview.CheckReady(ctx, e, name, *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 			return app.Preflight(ctx, opts, p)
 		})
 		if err != nil {
@@ -153,6 +202,9 @@ func submit(ctx context.Context, e *env.Env, t *runview.View, p plan.Plan, o opt
 		return err
 	}
 	id, warnings, err := connect.Submit(ctx, e, t.Fleet, p, o.on)
+	if held, ok := errors.AsType[*engine.ItemsHeldError](err); ok && o.source.From != "" { // another process has taken them in the meantime
+		return nothingToTake(e, app.SourcePlan{From: o.source.From, Plan: p, Found: len(held.Items), Held: held.Items}, *o.json)
+	}
 	if err != nil {
 		return err
 	}
@@ -194,8 +246,51 @@ func loadPlans(e *env.Env, args []string, o options) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	whole.Warnings = append(whole.Warnings[:len(whole.Warnings):len(whole.Warnings)], o.over.UnusedWarnings(whole.Tasks)...)
-	return o.over.Apply(whole)
+	return o.applyTo(whole)
+}
+
+// applyTo returns the plan with the flags applied.
+func (o options) applyTo(p plan.Plan) (plan.Plan, error) {
+	p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)], o.over.UnusedWarnings(p.Tasks)...)
+	return o.over.Apply(p)
+}
+
+// nothingToTake prints that a source has no items for a run. That is no failure.
+func nothingToTake(e *env.Env, made app.SourcePlan, asJSON bool) error {
+	if asJSON {
+		return runview.NothingLeft(e, plan.Plan{Name: made.From, SourceFile: made.SourceFile}, true)
+	}
+	e.Talk("%s: %s", display.Line(made.From, 60), sourceplan.Empty(made))
+	return nil
+}
+
+// item is the JSON form of an item that would be taken.
+type item struct {
+	Task   string `json:"task"`
+	Source string `json:"source"`
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	URL    string `json:"url,omitempty"`
+	Agent  string `json:"agent"`
+	Model  string `json:"model,omitempty"`
+	Prompt string `json:"prompt"`
+}
+
+// printItems prints the items from which a run would be made.
+func printItems(e *env.Env, p plan.Plan, asJSON bool) error {
+	list, rows := []item{}, [][]string{{"TASK", "TITLE", "AGENT", "ADDRESS"}}
+	for _, t := range p.Tasks {
+		if t.Candidate != "" {
+			continue
+		}
+		i := item{t.ID, t.Item.Source, t.Item.ID, t.Item.Title, t.Item.URL, engine.AgentOf(t), t.Model, t.Prompt}
+		list = append(list, i)
+		rows = append(rows, []string{i.Task, i.Title, phrase.Join(" ", i.Agent, i.Model), i.URL})
+	}
+	if asJSON {
+		return e.PrintJSON(list)
+	}
+	return table.Texts(e, rows)
 }
 
 // planNames returns the names of the plans, as error messages print them.

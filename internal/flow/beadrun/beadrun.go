@@ -95,6 +95,17 @@ func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	}
 }
 
+// Prepare returns tasks of beads that can be submitted as a part of any run. Their agents run without
+// a terminal.
+func (b *Beads) Prepare(ctx context.Context, tasks []plan.Task) ([]plan.Task, error) {
+	for i := range tasks {
+		if err := b.prepare(ctx, &tasks[i], false); err != nil {
+			return nil, err
+		}
+	}
+	return tasks, nil
+}
+
 // prepare sets the fields of a task's Dispatch: ledger, repository, number of earlier attempts and
 // tmux session. It returns an error if the task needs a worktree but its repository cannot have
 // one.

@@ -355,6 +355,18 @@ func (s Schedule) Failed(id, why string) (Schedule, bool) {
 	})
 }
 
+// NothingToDo records why a fire has no run: there was nothing to do. It reports whether it has changed
+// something.
+func (s Schedule) NothingToDo(id, why string) (Schedule, bool) {
+	return s.end(id, func(f *fleet.Fire) bool {
+		if f.Status != fleet.FireStarting {
+			return false
+		}
+		f.Status, f.Why = fleet.FireSkipped, why
+		return true
+	})
+}
+
 func (s Schedule) end(id string, change func(*fleet.Fire) bool) (Schedule, bool) {
 	s.Fires = slices.Clone(s.Fires)
 	for i := range s.Fires {

@@ -87,6 +87,10 @@ func (s *Schedules) startInLoop(ctx context.Context, n schedule.Schedule, fire s
 		}
 		return
 	}
+	if run == "" {
+		s.opts.Notice(fmt.Sprintf("schedule %s: nothing to do", n.Name))
+		return
+	}
 	s.opts.Notice(fmt.Sprintf("schedule %s: run %s has started", n.Name, run))
 	s.ensureProcess(ctx, n.Name, run)
 }

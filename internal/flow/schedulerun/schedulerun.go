@@ -399,8 +399,22 @@ const (
 	renewEvery   = schedule.StartLease / 3 // the interval between renewals of a fire's lease
 )
 
+// NothingError says that a plan has no task to run. That is no failure of its schedule.
+type NothingError struct{ Why string }
+
+func (e *NothingError) Error() string { return e.Why }
+
+// isNothing reports whether a run was not started because there is nothing to do. Another run may
+// have taken the items in the meantime.
+func isNothing(err error) bool {
+	_, nothing := errors.AsType[*NothingError](err)
+	_, held := errors.AsType[*engine.ItemsHeldError](err)
+	return nothing || held
+}
+
 // start starts the run of a fire that this process holds, and records the outcome. It returns the
-// error of the start. If ctx ends first, another process starts the run.
+// error of the start, or no run and no error if there is nothing to do. If ctx ends first, another
+// process starts the run.
 func (s *Schedules) start(ctx context.Context, n schedule.Schedule, fire string) (run string, err error) {
 	within, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -423,11 +437,17 @@ func (s *Schedules) start(ctx context.Context, n schedule.Schedule, fire string)
 		return "", errors.Join(err, s.renew(after, n.Name, fire, 0))
 	}
 	recorded := s.end(after, n.Name, fire, func(n schedule.Schedule) (schedule.Schedule, bool) {
-		if err != nil {
+		switch {
+		case isNothing(err):
+			return n.NothingToDo(fire, err.Error())
+		case err != nil:
 			return n.Failed(fire, err.Error())
 		}
 		return n.Started(fire, run)
 	})
+	if isNothing(err) {
+		err = nil
+	}
 	return run, cmp.Or(err, recorded)
 }
 
@@ -470,7 +490,7 @@ func (s *Schedules) RunNow(ctx context.Context, name, by string) (fleet.Fire, er
 // startAndShow starts the run of a fire and a process that works on it.
 func (s *Schedules) startAndShow(ctx context.Context, n schedule.Schedule, fire string) (fleet.Fire, error) {
 	run, err := s.start(ctx, n, fire)
-	if err == nil {
+	if err == nil && run != "" {
 		err = s.opts.EnsureProcess(context.WithoutCancel(ctx), run)
 	}
 	v, readErr := s.Get(context.WithoutCancel(ctx), n.Name)

@@ -1,0 +1,246 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/internal/config"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/beadrun"
+	"gaffer/internal/flow/dispatch"
+	"gaffer/internal/flow/prompt"
+	"gaffer/internal/flow/source"
+	"gaffer/internal/landing"
+	"gaffer/internal/plan"
+	"gaffer/internal/project"
+	"gaffer/ledger"
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/workflow"
+)
+
+// SourceRequest says which items of a source become tasks, and how.
+type SourceRequest struct {
+	From     string           // the source, such as "gh:ada/shop label:agent"
+	Plan     string           // file with the defaults of the tasks; empty means gaffer's own defaults
+	Dir      string           // folder that relative paths start from
+	Template string           // file with the template of the prompts; empty means the plan's
+	Limit    int              // how many items are taken at most; 0 means the plan's limit
+	Take     plan.ItemTake    // whether items that had a task get another one
+	Report   *plan.ItemReport // what the source is told; nil means what the plan says
+}
+
+// SourcePlan is a plan with the tasks of a source's items.
+type SourcePlan struct {
+	plan.Plan
+	From  string
+	Found int               // number of open items in the source
+	Held  []engine.HeldItem // items that are left out, because they have tasks
+	More  int               // number of items that are left out because of the limit
+}
+
+// SourcePlan reads a source and makes a plan from its items. It changes nothing.
+func (a *App) SourcePlan(ctx context.Context, q SourceRequest) (SourcePlan, error) {
+	return a.sourcePlan(ctx, a.opts, q)
+}
+
+// sourcePlan is like SourcePlan, in the project of opts.
+func (a *App) sourcePlan(ctx context.Context, opts Options, q SourceRequest) (SourcePlan, error) {
+	made := SourcePlan{From: q.From}
+	spec, err := source.Parse(q.From)
+	if err != nil {
+		return made, fmt.Errorf("--from %w", err)
+	}
+	agents := slices.Sorted(maps.Keys(opts.Config.Agents()))
+	out, err := plan.LoadOutline(host.OS(), q.Plan, plan.Options{Dir: q.Dir, Root: opts.Project.Root, Agents: agents})
+	if err != nil {
+		return made, err
+	}
+	report := out.Report
+	if q.Report != nil {
+		report = *q.Report
+	}
+	if err := source.CheckReport(spec, report); err != nil {
+		return made, fmt.Errorf("report: %w", err)
+	}
+	template, err := sourceTemplate(q, out)
+	if err != nil {
+		return made, err
+	}
+	from, err := source.Open(spec, source.Options{
+		Dir: q.Dir, Root: opts.Project.Root, Outline: out, Agents: agents, Inbox: opts.inbox(), Host: host.OS(),
+		Beads: func(ctx context.Context, tasks []plan.Task) ([]plan.Task, error) {
+			return opts.prepareBeads(ctx, tasks)
+		},
+	})
+	if err != nil {
+		return made, err
+	}
+	items, err := from.List(ctx)
+	if err != nil {
+		return made, err
+	}
+	tasks, err := source.Tasks(items, out, template, q.Take, report)
+	if err != nil {
+		return made, err
+	}
+	made.Found = len(tasks)
+	err = a.store.Read(ctx, func(r store.Reader) (err error) {
+		made.Held, err = engine.HeldItems(r, tasks)
+		return err
+	})
+	if err != nil {
+		return made, err
+	}
+	free := engine.WithoutItems(plan.Plan{Tasks: tasks}, made.Held).Tasks
+	taken := firstTasks(free, cmp.Or(q.Limit, out.Limit))
+	made.More = len(free) - len(taken)
+	made.Plan, err = out.Plan(spec.String(), taken)
+	return made, err
+}
+
+// firstTasks returns the first tasks of a list, but only tasks whose needs are among them. If limit
+// is 0, it returns all.
+func firstTasks(tasks []plan.Task, limit int) (first []plan.Task) {
+	if limit == 0 {
+		return tasks
+	}
+	taken := map[string]bool{}
+	for again := true; again; {
+		again = false
+		for _, t := range tasks {
+			waits := slices.ContainsFunc(t.After, func(id string) bool { return !taken[id] })
+			if len(first) < limit && !taken[t.ID] && !waits {
+				first, taken[t.ID], again = append(first, t), true, true
+			}
+		}
+	}
+	return first
+}
+
+// maxTemplate is the maximum size of a template, in bytes.
+const maxTemplate = 1 << 20
+
+// sourceTemplate reads the template of the prompts. It returns nil if there is none.
+func sourceTemplate(q SourceRequest, out plan.Outline) (*prompt.Template, error) {
+	path := out.Template
+	if q.Template != "" {
+		if path = q.Template; !filepath.IsAbs(path) {
+			path = filepath.Join(q.Dir, path)
+		}
+	}
+	if path == "" {
+		return nil, nil
+	}
+	data, err := statefile.ReadBytes(host.OS(), path)
+	if err != nil {
+		return nil, fmt.Errorf("template: %w", err)
+	}
+	if len(data) > maxTemplate {
+		return nil, fmt.Errorf("template %s: has more than %d MiB", path, maxTemplate>>20)
+	}
+	t := prompt.Parse(filepath.Base(path), string(data))
+	return &t, source.CheckTemplate(t)
+}
+
+func (o Options) inbox() *workflow.Inbox {
+	return workflow.Open(o.Config.Path("paths.workflow"), workflow.Options{Now: o.Now, LockTimeout: o.Config.Duration("lock_timeout")}).Inbox()
+}
+
+// prepareBeads fills in the templates of beads, and sets the folders of their records.
+func (o Options) prepareBeads(ctx context.Context, tasks []plan.Task) ([]plan.Task, error) {
+	p, err := dispatch.Plan(plan.Plan{Tasks: tasks}, dispatch.Settings{}, func(name string) (prompt.Template, error) {
+		return prompt.Load(filepath.Join(o.Project.Root, "templates"), name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	dir := o.Config.Path("paths.ledger")
+	beads := beadrun.New(beadrun.Options{Project: o.Project.Root, Ledger: ledger.Open(dir, ledger.Options{Now: o.Now}), LedgerDir: dir})
+	return beads.Prepare(ctx, p.Tasks)
+}
+
+// optionsOf returns the options for another project on this machine.
+func (o Options) optionsOf(root, why string) (Options, error) {
+	if root == "" || root == o.Project.Root {
+		return o, nil
+	}
+	var err error
+	if o.Project, err = project.At(root, why); err != nil {
+		return o, err
+	}
+	o.Config, err = config.Load(config.Inputs{Root: o.Project.Root, Getenv: o.Getenv})
+	return o, err
+}
+
+// itemReports returns the sender of reports to sources.
+func (a *App) itemReports() *source.Reports {
+	return &source.Reports{
+		Engine: a.engine, Host: host.OS(), Now: a.clock(), Open: a.reportSource, PullRequest: a.pullRequest, Notice: a.opts.Notice,
+	}
+}
+
+// reportSource opens the source of a report, in the folder of the run's project.
+func (a *App) reportSource(r engine.ItemReport) (source.Source, error) {
+	var run store.Run
+	err := a.store.Read(context.Background(), func(rows store.Reader) (err error) {
+		run, err = rows.Run(r.Run)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	opts, err := a.opts.optionsOf(run.Project, "the run")
+	if err != nil {
+		return nil, err
+	}
+	name := r.Item.Source
+	if strings.HasPrefix(name, string(source.Inbox)+":") {
+		name = string(source.Inbox)
+	}
+	spec, err := source.Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	return source.Open(spec, source.Options{Root: opts.Project.Root, Inbox: opts.inbox(), Host: host.OS()})
+}
+
+func (a *App) pullRequest(ctx context.Context, key store.TaskKey) (string, error) {
+	p, err := a.Landing.FindPR(ctx, key.Run, key.Task)
+	if none := (*landing.NoChangeError)(nil); errors.As(err, &none) {
+		return "", nil
+	}
+	return p.URL, err
+}
+
+// reportItems tells the sources what became of a run's items. While the run has not ended, it leaves
+// out tasks whose pull requests must be named, because these are opened at the end.
+func (a *App) reportItems(ctx context.Context, run string, ended bool) {
+	_, _, err := a.itemReports().Send(ctx, run, false, func(r engine.ItemReport) bool { return ended || !r.Item.Report.PR })
+	if err != nil && ctx.Err() == nil {
+		a.opts.Notice(fmt.Sprintf("the ends of tasks are not reported to their source: %v; 'gaffer sources --send' tries again", err))
+	}
+}
+
+// SendReports sends the reports that other processes have left: those of runs on this machine which
+// no process works on. If now is set, it does not wait for the pause after a failed try.
+func (a *App) SendReports(ctx context.Context, now bool) (sent, failed int, err error) {
+	return a.itemReports().Send(ctx, "", now, func(r engine.ItemReport) bool {
+		var run store.Run
+		err := a.store.Read(ctx, func(rows store.Reader) (err error) {
+			run, err = rows.Run(r.Run)
+			return err
+		})
+		if err != nil { // the run was deleted; the claim deletes the report, too
+			return errors.Is(err, store.ErrNotFound)
+		}
+		return a.locks.WorkedOn(run) && !a.locks.Owner(run.ID).Alive && (run.Status.Final() || !r.Item.Report.PR)
+	})
+}

@@ -1,0 +1,179 @@
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/internal/plan"
+	"gaffer/statefile"
+	"gaffer/workflow"
+)
+
+// table is a CSV file, or a file with a JSON object on each line.
+type table struct {
+	file    string // as the user has named it
+	path    string // absolute path
+	outline plan.Outline
+}
+
+func newTable(s Spec, o Options) *table { return &table{s.File, under(o.Dir, s.File), o.Outline} }
+
+func under(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+func (t *table) Name() string { return t.path }
+
+func (t *table) List(context.Context) ([]Item, error) {
+	tasks, err := t.outline.Table(t.file)
+	return itemsOf(t.Name(), tasks), err
+}
+
+// itemsOf returns the items of tasks that the user has written.
+func itemsOf(source string, tasks []plan.Task) []Item {
+	items := make([]Item, len(tasks))
+	for i, t := range tasks {
+		name := t.Name
+		if name == "" {
+			name = t.ID
+		}
+		items[i] = Item{SourceItem: plan.SourceItem{Source: source, ID: t.ID, Title: cleanLine(name, maxTitle)}, TaskID: t.ID, Task: &tasks[i]}
+	}
+	return items
+}
+
+func (t *table) Report(context.Context, plan.SourceItem, Result) error {
+	return &SpecError{Text: t.file, Problem: "nothing can be reported to a file"}
+}
+
+// beadsFile is where the issue tracker "beads" keeps its beads, below the project's folder.
+const beadsFile = ".beads/issues.jsonl"
+
+// beads is a file with one bead on each line.
+type beads struct {
+	file, path string
+	opts       Options
+}
+
+func newBeads(s Spec, o Options) *beads {
+	if s.File == "" {
+		path := filepath.Join(o.Root, beadsFile)
+		return &beads{path, path, o}
+	}
+	return &beads{s.File, under(o.Dir, s.File), o}
+}
+
+func (b *beads) Name() string { return "beads:" + b.path }
+
+func (b *beads) List(ctx context.Context) ([]Item, error) {
+	p, err := plan.Load(b.opts.Host, b.path, plan.Options{Dir: b.opts.Dir, Root: b.opts.Root, Format: plan.Beads, Agents: b.opts.Agents})
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.Tasks {
+		p.Tasks[i] = b.withDefaults(p.Tasks[i])
+	}
+	tasks, err := b.opts.Beads(ctx, p.Tasks)
+	return itemsOf(b.Name(), tasks), err
+}
+
+// withDefaults applies the plan's defaults to a bead. What the bead says itself is kept.
+func (b *beads) withDefaults(t plan.Task) plan.Task {
+	d := b.opts.Outline.Defaults
+	own := t
+	t = d
+	t.ID, t.Name, t.Prompt, t.PromptFile, t.After, t.Priority, t.Files, t.Branch = own.ID, own.Name, own.Prompt, own.PromptFile, own.After, own.Priority, own.Files, own.Branch
+	t.Dispatch, t.FileEntry, t.CandidateKeys, t.Budget = own.Dispatch, own.FileEntry, own.CandidateKeys, own.Budget
+	if own.Agent != "" {
+		t.Agent, t.Model = own.Agent, own.Model
+	}
+	if t.Timeout == 0 {
+		t.Timeout = own.Timeout
+	}
+	if t.Retries == 0 {
+		t.Retries = own.Retries
+	}
+	t.Verify = slices.Concat(own.Verify, d.Verify)
+	t.Worktree = own.Worktree || d.Worktree || own.Branch != ""
+	return t
+}
+
+func (b *beads) Report(context.Context, plan.SourceItem, Result) error {
+	return &SpecError{Text: b.file, Problem: "nothing can be reported to a file"}
+}
+
+// inboxSource is the inbox of the project.
+type inboxSource struct {
+	inbox    *workflow.Inbox
+	defaults plan.Task
+}
+
+func (s *inboxSource) Name() string { return "inbox:" + s.inbox.Path() }
+
+// maxIdea is the maximum length of an idea in the inbox, in bytes.
+const maxIdea = 256 << 10
+
+func (s *inboxSource) List(context.Context) ([]Item, error) {
+	list, err := s.inbox.List()
+	if err != nil {
+		return nil, err
+	}
+	var items []Item
+	seen := map[string]bool{}
+	for _, i := range list {
+		open := i.Status == workflow.Pending || i.Status == workflow.ItemError || i.Status == workflow.Processed && i.ConsumedBy.Absent()
+		if i.ID == "" || seen[i.ID] || !open || strings.TrimSpace(i.Content) == "" || !slices.Contains(workflow.ItemTypes(), i.Type) {
+			continue
+		}
+		seen[i.ID] = true
+		t := s.defaults
+		t.ID, t.Name, t.Prompt = "inbox-"+safeID(i.ID), cleanLine(i.Content, maxTitle), cleanText(i.Content, maxIdea)+"\n"
+		items = append(items, Item{SourceItem: plan.SourceItem{Source: s.Name(), ID: lineID(i.ID), Title: t.Name}, TaskID: t.ID, Task: &t})
+		if len(items) == maxItems {
+			break
+		}
+	}
+	return items, nil
+}
+
+// safeID returns an id that can be a part of a file name.
+func safeID(id string) string {
+	if len(id) <= 60 && statefile.CheckName("id", id) == nil && strings.Trim(id, plainCharacters) == "" {
+		return id
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(id)))[:12]
+}
+
+const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+
+// lineID returns the id of an inbox item, or its hash if the id is not a short line.
+func lineID(id string) string {
+	if len(id) <= 200 && cleanLine(id, 200) == id {
+		return id
+	}
+	return safeID(id)
+}
+
+// Report marks an item as processed by the run, or as failed.
+func (s *inboxSource) Report(ctx context.Context, item plan.SourceItem, r Result) error {
+	var err error
+	if r.Complete {
+		_, err = s.inbox.Done(ctx, item.ID, "gaffer run "+r.Run)
+	} else {
+		_, err = s.inbox.Fail(ctx, item.ID, strings.TrimSpace("gaffer run "+r.Run+": "+outcomes[r.Outcome]))
+	}
+	_, gone := errors.AsType[*workflow.NotFoundError](err)
+	_, changed := errors.AsType[*workflow.TransitionError](err)
+	if gone || changed {
+		return nil // the user has dismissed the item, or another program has ended it
+	}
+	return err
+}
