@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/flow/dispatch"
 	"gaffer/internal/flow/prompt"
 	"gaffer/internal/flow/source"
+	"gaffer/internal/forge"
 	"gaffer/internal/landing"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
@@ -214,7 +215,8 @@ func (a *App) reportSource(r engine.ItemReport) (source.Source, error) {
 
 func (a *App) pullRequest(ctx context.Context, key store.TaskKey) (string, error) {
 	p, err := a.Landing.FindPR(ctx, key.Run, key.Task)
-	if none := (*landing.NoChangeError)(nil); errors.As(err, &none) {
+	none, wrong := (*landing.NoChangeError)(nil), (*forge.Error)(nil)
+	if errors.As(err, &none) || errors.As(err, &wrong) && wrong.Program == "git" { // the task has no change, or the repository has no remote
 		return "", nil
 	}
 	return p.URL, err

@@ -33,6 +33,7 @@ var hostileLines = map[string]string{
 	"team message send": "team message send --from pm --to developer --group g --subject s", "team message list": "team message list",
 	"team message ack": "team message ack m1", "team archive": "team archive", "dispatch": "dispatch b1 hello --agent evil; dispatch --from beads.jsonl",
 	"attach": "attach b1", "poll": "poll; poll --repair", "templates": "templates", "templates show": "templates show evil",
+	"sources":       "sources; sources --send; sources --json",
 	"worktree list": "worktree list; worktree list --json", "worktree remove": "worktree remove tree; worktree remove tree --force",
 	"serve": "serve --listen 127.0.0.1:0", "open": "open --print", "demo": "demo --no-browser --for 1s", "worker": "worker --server http://127.0.0.1:1 --once",
 	"workers": "workers", "token create": "token create --role viewer --name wall", "token list": "token list", "token revoke": "token revoke wall",

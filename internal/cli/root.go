@@ -50,6 +50,7 @@ import (
 	"gaffer/internal/cli/send"
 	"gaffer/internal/cli/serve"
 	"gaffer/internal/cli/session"
+	"gaffer/internal/cli/sources"
 	"gaffer/internal/cli/state"
 	"gaffer/internal/cli/status"
 	"gaffer/internal/cli/statusline"
@@ -94,7 +95,7 @@ func groups() []group {
 		}},
 		{changes, []func(*env.Env) *cobra.Command{send.New, interrupt.New, diff.New, review.New, merge.New, rebase.New, discard.New, pr.New, compare.New, pick.New}},
 		{beads, []func(*env.Env) *cobra.Command{
-			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,
+			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New, sources.New,
 		}},
 		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New, doctor.New, setup.New, hook.New, statusline.New}},
 		{documents, []func(*env.Env) *cobra.Command{

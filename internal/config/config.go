@@ -35,10 +35,11 @@ type Value struct {
 	Text   string
 	Source Source
 
-	agent    *agent.Custom // the agent that the value defines; set only for keys of the section agents
-	account  *Account      // the account that the value defines; set only for keys of the section accounts
-	position int           // position of the account in its section
-	layer    layer         // precedence of the source of the value
+	agent    *agent.Custom  // the agent that the value defines; set only for keys of the section agents
+	account  *Account       // the account that the value defines; set only for keys of the section accounts
+	position int            // position of the account in its section
+	watched  *WatchedSource // the source that the value names; set only for keys of the section sources
+	layer    layer          // precedence of the source of the value
 }
 
 // Setting is a key and a value that the user has set with a flag.
@@ -85,7 +86,7 @@ func (c *Config) add(l layer, values []Value) {
 }
 
 // Values returns the values of all keys in the order of the table keys. After these come the
-// settings of roles that differ from the defaults, the agents and the accounts.
+// settings of roles that differ from the defaults, the agents, the accounts and the sources.
 func (c *Config) Values() []Value {
 	list := make([]Value, len(keys))
 	for i, k := range keys {
@@ -97,7 +98,7 @@ func (c *Config) Values() []Value {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
-		if v := c.values[name]; v.agent != nil {
+		if v := c.values[name]; v.agent != nil || v.watched != nil {
 			list = append(list, v)
 		}
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"gaffer/internal/project"
 )
@@ -77,7 +78,7 @@ func fromProject(in Inputs) ([]Value, error) {
 func ownHint(in Inputs, v Value) string {
 	path, k := UserFile(in.Getenv), v.Key
 	switch {
-	case path != "" && v.account != nil:
+	case path != "" && (v.account != nil || v.watched != nil):
 		return "put it into " + path
 	case path != "":
 		return "put it into " + path + ", or into " + k.Env()

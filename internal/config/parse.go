@@ -75,6 +75,9 @@ func (r *reader) pair(name string, pair *ast.MappingValueNode) error {
 	case accountsKey:
 		return r.accounts(pair.Value)
 	}
+	if name == sourcesKey {
+		return r.sources(pair.Value)
+	}
 	if _, known := lookup(name); !known && !isSection(name) {
 		return unknownKey(name, r.at(pair.Key.GetToken()))
 	}

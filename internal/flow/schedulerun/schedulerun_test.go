@@ -456,3 +456,25 @@ func TestARunWithoutAProcessGetsOneAgainLater(t *testing.T) {
 		t.Errorf("%d calls, %v", calls, s.retries)
 	}
 }
+
+// A source without open items, or whose items another run has taken, is no failure: nobody is
+// notified.
+func TestAPlanWithNothingToDoIsSkipped(t *testing.T) {
+	for name, why := range map[string]error{
+		"no item":     &NothingError{Why: "gh:ada/shop: no open item"},
+		"items taken": fmt.Errorf("submit: %w", &engine.ItemsHeldError{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			s := w.server(func(o *Options) {
+				o.Start = func(context.Context, schedule.Schedule, string) (string, error) { return "", why }
+			})
+			w.add(s, func(n *schedule.Schedule) { n.Name = "nightly" })
+			w.pass(time.Hour)
+			w.step(s)
+			if diff := cmp.Diff([]string{"02:00 skipped"}, w.statuses(s, "nightly")); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,254 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/app/localrun"
+	"gaffer/internal/config"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/pause"
+	"gaffer/internal/plan"
+	"gaffer/internal/text/truncate"
+)
+
+// watchKind is the kind of store items that hold the state of watched sources. The id is the name of
+// the source and the path of the project.
+const watchKind = "watched-source"
+
+// watchState is what servers remember about a watched source.
+type watchState struct {
+	LastLook time.Time `json:"last,omitzero"`
+	NextLook time.Time `json:"next,omitzero"`
+	Taken    int       `json:"taken,omitempty"`
+	LastRun  string    `json:"run,omitempty"`
+	Failures int       `json:"failures,omitempty"`
+	Error    string    `json:"error,omitempty"`
+}
+
+func watchKey(name, project string) store.ItemKey {
+	return store.ItemKey{Kind: watchKind, ID: name + " " + project}
+}
+
+// watchedProject returns the folder in which the runs of a watched source work.
+func (o Options) watchedProject(w config.WatchedSource) string {
+	return cmp.Or(w.Project, o.Project.Root)
+}
+
+// Sources returns the sources that the user's settings name, and the reports that are not sent yet.
+func (a *App) Sources(ctx context.Context) (fleet.Sources, error) {
+	list := fleet.Sources{Sources: []fleet.WatchedSource{}, Reports: []fleet.SourceReport{}}
+	watched := a.opts.Config.Sources()
+	for _, name := range slices.Sorted(maps.Keys(watched)) {
+		w := watched[name]
+		s, err := a.watchState(ctx, watchKey(name, a.opts.watchedProject(w)))
+		if err != nil {
+			return list, err
+		}
+		list.Sources = append(list.Sources, fleet.WatchedSource{
+			Name: name, From: w.From, Plan: w.Plan, Project: a.opts.watchedProject(w), Every: w.Every.String(),
+			LastLook: s.LastLook, NextLook: s.NextLook, Taken: s.Taken, LastRun: s.LastRun, Failures: s.Failures, Error: s.Error,
+		})
+	}
+	reports, err := a.engine.ItemReports(ctx, "")
+	for _, r := range reports {
+		list.Reports = append(list.Reports, fleet.SourceReport{
+			Run: r.Run, Task: r.Task, Source: r.Item.Source, Item: r.Item.ID, Status: fleet.Status(r.Status), Ended: r.Ended, Tries: r.Tries, Next: r.Next, Error: r.Error,
+		})
+	}
+	return list, err
+}
+
+func (a *App) watchState(ctx context.Context, key store.ItemKey) (s watchState, err error) {
+	err = a.store.Read(ctx, func(r store.Reader) error {
+		item, err := r.Item(key)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(item.Data, &s)
+	})
+	return s, err
+}
+
+// changeWatchState changes the state of a watched source in one transaction.
+func (a *App) changeWatchState(ctx context.Context, key store.ItemKey, change func(s *watchState, now time.Time)) (s watchState, err error) {
+	err = a.engine.Do(ctx, "", func(tx *engine.Tx) error {
+		s = watchState{}
+		item, err := tx.Item(key)
+		if err == nil {
+			err = json.Unmarshal(item.Data, &s)
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		change(&s, tx.Now())
+		data, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		tx.PutItem(store.Item{ItemKey: key, Data: data, Made: tx.Now()})
+		return nil
+	})
+	return s, err
+}
+
+const (
+	watchTick     = 5 * time.Second // how often a server checks whether it must look at a source
+	watchPause    = time.Minute     // pause after the first failed look; it doubles with each further failure
+	maxWatchPause = time.Hour
+	sendEvery     = 30 * time.Second // how often a server looks for reports that other processes have left
+)
+
+// watchSources looks at the watched sources, each in its interval, until ctx ends. Failures are
+// recorded and reported, and the next look follows after a pause.
+func (a *App) watchSources(ctx context.Context, refusal func() error) {
+	watched := a.opts.Config.Sources()
+	for ; ctx.Err() == nil && len(watched) > 0; pause.For(ctx, watchTick) {
+		for _, name := range slices.Sorted(maps.Keys(watched)) {
+			a.lookIfDue(ctx, name, watched[name], refusal)
+		}
+	}
+}
+
+// lookIfDue looks at a source if its interval is over. Before it looks, it stores when the next look
+// is due, so that of several servers only one looks.
+func (a *App) lookIfDue(ctx context.Context, name string, w config.WatchedSource, refusal func() error) {
+	key := watchKey(name, a.opts.watchedProject(w))
+	if s, err := a.watchState(ctx, key); err == nil && s.NextLook.After(a.clock()()) {
+		return
+	}
+	due := false
+	before, err := a.changeWatchState(ctx, key, func(s *watchState, now time.Time) {
+		if due = !s.NextLook.After(now); due {
+			s.NextLook = now.Add(w.Every)
+		}
+	})
+	if err != nil || !due {
+		if err != nil && ctx.Err() == nil {
+			a.opts.Notice(fmt.Sprintf("source %s: %v", name, err))
+		}
+		return
+	}
+	err = refusal()
+	taken, run := 0, ""
+	if err == nil {
+		taken, run, err = a.look(ctx, name, w)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	problem := ""
+	if err != nil {
+		problem = truncate.Bytes(strings.ReplaceAll(err.Error(), "\n", "; "), 1000)
+		if problem != before.Error { // report each problem once, and not after each look
+			a.opts.Notice(fmt.Sprintf("source %s: %s; it is looked at again later", name, problem))
+		}
+	}
+	_, err = a.changeWatchState(ctx, key, func(s *watchState, now time.Time) {
+		s.LastLook, s.Error, s.Taken = now, problem, s.Taken+taken
+		s.LastRun = cmp.Or(run, s.LastRun)
+		s.Failures++
+		if s.NextLook = now.Add(min(w.Every, watchPause<<min(s.Failures-1, 10), maxWatchPause)); problem == "" {
+			s.Failures, s.NextLook = 0, now.Add(w.Every)
+		}
+	})
+	if err != nil && ctx.Err() == nil {
+		a.opts.Notice(fmt.Sprintf("source %s: %v", name, err))
+	}
+}
+
+// startedBySource returns the value of [store.Run.StartedBy] for the runs of a source.
+func startedBySource(name string) string { return "source " + name }
+
+// look takes the new items of a source and starts a run for them. It returns the number of tasks and
+// the id of the run. It also continues runs of the source that no process works on, for example after
+// the machine was restarted.
+func (a *App) look(ctx context.Context, name string, w config.WatchedSource) (taken int, run string, err error) {
+	if err := a.continueRuns(ctx, name); err != nil {
+		return 0, "", err
+	}
+	opts, err := a.opts.optionsOf(a.opts.watchedProject(w), "the source "+name)
+	if err != nil {
+		return 0, "", err
+	}
+	made, err := a.sourcePlan(ctx, opts, SourceRequest{From: w.From, Plan: w.Plan, Dir: opts.Project.Root, Limit: w.Limit, Take: plan.TakeNew})
+	if err != nil || len(made.Tasks) == 0 {
+		return 0, "", err
+	}
+	problems, err := Preflight(ctx, opts, made.Plan)
+	if err != nil {
+		return 0, "", err
+	}
+	if len(problems) > 0 {
+		return 0, "", errors.New(problems[0].String())
+	}
+	run, err = a.submit(ctx, made.Plan, engine.Submission{
+		Project: opts.Project.Root, Who: startedBySource(name), StartedBy: startedBySource(name), Key: "source " + newID(),
+	})
+	if held := (*engine.ItemsHeldError)(nil); errors.As(err, &held) { // another process has taken the items in the meantime
+		return 0, "", nil
+	}
+	if err != nil {
+		return 0, "", err
+	}
+	summary, err := a.query.Summary(ctx, run)
+	if err != nil {
+		return 0, run, err
+	}
+	return summary.Counts.Total, run, a.Background.EnsureProcess(context.WithoutCancel(ctx), run)
+}
+
+// continueRuns makes sure that a process works on each unfinished run of a source.
+func (a *App) continueRuns(ctx context.Context, name string) error {
+	var ids []string
+	err := a.store.Read(ctx, func(r store.Reader) error {
+		runs, err := r.RunningRuns()
+		for _, run := range runs {
+			if run.StartedBy == startedBySource(name) && filepath.IsAbs(run.Project) && a.locks.WorkedOn(run) {
+				ids = append(ids, run.ID)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := a.Background.EnsureProcess(context.WithoutCancel(ctx), id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendReportsRepeatedly sends the reports that other processes have left, until ctx ends.
+func (a *App) sendReportsRepeatedly(ctx context.Context) {
+	for ; ctx.Err() == nil; pause.For(ctx, sendEvery) {
+		if _, _, err := a.SendReports(ctx, false); err != nil && ctx.Err() == nil {
+			a.opts.Notice(fmt.Sprintf("reports to sources: %v", err))
+		}
+	}
+}
+
+// watchRefusal returns why this server starts no runs for its sources, or nil if it does.
+func (a *App) watchRefusal(o ServerOptions) func() error {
+	return func() error {
+		if o.WorkersOnly {
+			return errors.New("this server starts no runs on its machine; --workers-only=false allows it")
+		}
+		return localrun.CheckDetach(a.opts.Getenv)
+	}
+}
