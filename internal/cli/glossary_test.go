@@ -29,7 +29,7 @@ var rules = []rule{
 	{
 		regexp.MustCompile(`(?i)\bbeads?\b`), "task",
 		[]string{"dispatch", "attach", "poll", "templates", "report", "validate", "schema"},
-		[]string{"dispatch.md", "report.md", "plans.md", "users/swarm.md", "records/record.js", "records/report.js", "pages/records.js"},
+		[]string{"dispatch.md", "report.md", "plans.md", "sources.md", "users/swarm.md", "records/record.js", "records/report.js", "pages/records.js"},
 		regexp.MustCompile(`(?i)--format|dispatch|ledger|` + "`beads?`" + `|beads\.|bd |plan formats?|bead'?s? (file|list|export)`),
 	},
 	{

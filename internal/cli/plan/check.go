@@ -15,6 +15,7 @@ import (
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/runview"
+	"gaffer/internal/cli/sourceplan"
 	"gaffer/internal/exit"
 	"gaffer/internal/flow/dispatch"
 	"gaffer/internal/plan"
@@ -26,9 +27,11 @@ import (
 func checkCommand(e *env.Env) *cobra.Command {
 	var o plan.Options
 	var format, agent, model string
+	var from sourceplan.Flags
 	cmd := &cobra.Command{
-		Use:   "check PLAN",
-		Short: "Draw the order of a plan's tasks, or list the plan's problems",
+		Use:                   "check PLAN | check --from SOURCE [PLAN]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Draw the order of a plan's tasks, or list the plan's problems",
 		Long: `Read a plan and draw its tasks in the order in which they may start, or report all
 of its problems, with file, line and column. PLAN is a file, a folder, ids or
 files with commas between them, or the text of a prompt. An invalid plan ends with
@@ -39,12 +42,21 @@ problem with what to do: agent programs, logins, models as far as the program ca
 tell, git and branches for worktrees. The exit code is then 3, or 4 for a
 repository that cannot be used in its current state. With --server none of this is
 checked, because the workers have their own programs. Nothing is created, and no
-program that the plan or gaffer.yaml names is run.`,
+program that the plan or gaffer.yaml names is run.
+
+With --from it shows what 'gaffer run --from SOURCE' would run now. gh and glab
+are then run to read issues.`,
 		Example: `  gaffer plan check plan.yaml
   gaffer plan check prompts/000-orchestrator.md --pending-only
   gaffer plan check 001,002 --prompts-dir prompts
-  gaffer plan check plan.yaml --json | jq '.tasks[].after'`,
-		Args: cobra.ExactArgs(1),
+  gaffer plan check plan.yaml --json | jq '.tasks[].after'
+  gaffer plan check --from tasks.csv --agent claude`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if from.From != "" {
+				return nil
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -56,11 +68,28 @@ program that the plan or gaffer.yaml names is run.`,
 	flags.StringVar(&o.PromptsDir, "prompts-dir", "", "find prompts by id below `DIR` (default prompts in the project)")
 	flags.StringVar(&format, "format", "", "read PLAN as `FORMAT` instead of finding it out: "+strings.Join(formatWords(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatWords(), cobra.ShellCompDirectiveNoFileComp))
+	from.Add(cmd)
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := from.Check(args); err != nil {
+			return err
+		}
 		o.Format = plan.Format(format)
-		return check(cmd.Context(), e, args[0], o, agent, model, *asJSON)
+		load := func(o plan.Options) (string, plan.Plan, error) {
+			p, err := plan.Load(host.OS(), args[0], o)
+			return args[0], p, err
+		}
+		if from.From != "" {
+			load = func(plan.Options) (string, plan.Plan, error) {
+				made, err := from.Load(cmd.Context(), e, args)
+				if text := sourceplan.LeftOut(made); text != "" {
+					e.Talk("%s", text)
+				}
+				return from.From, made.Plan, err
+			}
+		}
+		return check(cmd.Context(), e, load, o, agent, model, *asJSON)
 	}
 	return cmd
 }
@@ -73,7 +102,8 @@ func formatWords() []string {
 	return words
 }
 
-func check(ctx context.Context, e *env.Env, arg string, o plan.Options, agent, model string, asJSON bool) error {
+// check prints the plan that load returns with its name, or the plan's problems.
+func check(ctx context.Context, e *env.Env, load func(plan.Options) (string, plan.Plan, error), o plan.Options, agent, model string, asJSON bool) error {
 	p, err := e.Project()
 	if err != nil {
 		return err
@@ -88,7 +118,7 @@ func check(ctx context.Context, e *env.Env, arg string, o plan.Options, agent, m
 			return fmt.Errorf("--agent: %w", err)
 		}
 	}
-	loaded, err := plan.Load(host.OS(), arg, o)
+	arg, loaded, err := load(o)
 	if problems, ok := errors.AsType[plan.Problems](err); ok {
 		return printProblems(e, arg, problems, asJSON)
 	}

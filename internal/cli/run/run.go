@@ -53,10 +53,10 @@ to browsers of this machine that have the link, until 10 seconds after the run's
 end.
 
 With --from the tasks come from a source: issues of GitHub (gh:OWNER/REPO) or
-GitLab (glab:GROUP/PROJECT), which gh and glab read, with #12 or label:NAME
-behind it; beads or beads:FILE; inbox; FILE.csv or FILE.jsonl. PLAN then has the
-defaults of the tasks. An item that has an unfinished or a complete task in any
-run is left out.
+GitLab (glab:OWNER/PROJECT), which gh and glab read, with #12 or label:NAME
+behind it; beads (the project's bead file) or beads:FILE; inbox; FILE.csv or
+FILE.jsonl. PLAN then has the defaults of the tasks. An item that has an
+unfinished or a complete task in any run is left out.
 
 With --server the plan is read here and the server's workers run it. Ctrl-C then
 asks whether to leave the run to them or to cancel it. SIGINT and SIGTERM leave

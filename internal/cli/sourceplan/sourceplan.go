@@ -48,7 +48,7 @@ func (f *Flags) AddReport(cmd *cobra.Command) {
 // completeSource suggests kinds of sources, and files.
 func completeSource(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{
-		"gh:\tissues on GitHub: gh:OWNER/REPO, #12 or label:NAME behind it", "glab:\tissues on GitLab: glab:GROUP/PROJECT",
+		"gh:\tissues on GitHub: gh:OWNER/REPO, #12 or label:NAME behind it", "glab:\tissues on GitLab: glab:OWNER/PROJECT",
 		"beads\tthe beads of the project", "inbox\tthe ideas in the project's inbox",
 	}, cobra.ShellCompDirectiveDefault | cobra.ShellCompDirectiveNoSpace
 }
