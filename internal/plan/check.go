@@ -128,6 +128,11 @@ func (c *planCheck) lists(t *Task, wrong func(is bool, format string, args ...an
 	for _, label := range t.Labels {
 		wrong(label == "" || !isLine(label) || strings.ContainsAny(label, "@,"), "labels: found %.60q, want words without @ and commas", label)
 	}
+	wrong(len(t.Fallback) > maxFallbacks, "fallback: found %d, want %d at most", len(t.Fallback), maxFallbacks)
+	for _, text := range t.Fallback {
+		agent, _ := SplitAgent(text)
+		wrong(agent == "" || agent == CommandAgent || !isLine(text) || strings.ContainsAny(agent, "/, "), "fallback: found %.60q, want an agent, and a model after a colon if needed", text)
+	}
 	for name, v := range t.Env {
 		wrong(!variableName().MatchString(name), "env: %.60q is no variable's name, want letters, digits and _", name)
 		if err := v.Check(); err != nil {

@@ -49,6 +49,8 @@ func defaultKeys() []keySpec[Task] {
 			"who does it: "+orList(Agents())+", or one that gaffer.yaml names", "agent: codex"),
 		newKey("model", text(), func(t *Task) *string { return &t.Model },
 			"the agent's model; its own choice if absent", "model: opus"),
+		newKey("fallback", fallbackAgents(), func(t *Task) *[]string { return &t.Fallback },
+			"the agents that continue the task while all accounts of its own agent are at their rate limits, as AGENT or AGENT:MODEL, the first choice first", "fallback: [codex, claude:haiku]"),
 		newKey("timeout", duration(), func(t *Task) *time.Duration { return &t.Timeout },
 			"how long the agent may work in one attempt, without the time in which it waits for the user; 0, as without it, is no limit", "timeout: 45m"),
 		newKey("stall_timeout", duration(), func(t *Task) *time.Duration { return &t.StallTimeout },
@@ -128,6 +130,9 @@ func checkTask(r *reporter, t *Task, n *node, given map[string]pair) {
 	excludes(r, given, "shell", "command")
 	checkAgent(r, t, n, given)
 	checkLabels(r, t, given)
+	if p, ok := given["fallback"]; ok && len(t.Argv) > 0 {
+		r.report(p.at, "fallback: a command has none, want a task with a prompt")
+	}
 	if p, ok := given["worktree"]; ok && t.Branch != "" && !t.Worktree {
 		r.report(p.value.withPosition(p.at).position, "worktree: found false, but branch %q needs a worktree", t.Branch)
 	}

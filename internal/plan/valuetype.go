@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,6 +80,42 @@ func agentName() valueType[string] {
 		return choice(append(Agents(), r.agents...)...).read(r, name, n)
 	}}
 }
+
+// fallbackAgents is the value type of a list of agents, each as AGENT or AGENT:MODEL.
+func fallbackAgents() valueType[[]string] {
+	texts := textOrList()
+	return valueType[[]string]{texts.schema, func(r *reporter, name string, n *node) ([]string, bool) {
+		list, ok := texts.read(r, name, n)
+		if !ok {
+			return nil, false
+		}
+		known := slices.DeleteFunc(append(Agents(), r.agents...), func(a string) bool { return a == CommandAgent })
+		if len(list) > maxFallbacks {
+			r.report(n.position, "%s: found %d, want %d at most", name, len(list), maxFallbacks)
+			return nil, false
+		}
+		for i, text := range list {
+			list[i] = strings.TrimSpace(text)
+			agent, model, colon := strings.Cut(list[i], ":")
+			switch {
+			case !slices.Contains(known, agent):
+				r.report(n.position, "%s: found %s, want %s, and a model after a colon if needed", name, quoted(text), orList(known))
+				r.problems[len(r.problems)-1].Suggestion = r.near(agent, known)
+				return nil, false
+			case colon && strings.TrimSpace(model) == "":
+				r.report(n.position, "%s: found %s, want a model after the colon", name, quoted(text))
+				return nil, false
+			case slices.Contains(list[:i], list[i]):
+				r.report(n.position, "%s: found %s twice", name, quoted(list[i]))
+				return nil, false
+			}
+		}
+		return list, true
+	}}
+}
+
+// maxFallbacks is the maximum number of fallbacks of a task.
+const maxFallbacks = 8
 
 func boolean() valueType[bool] {
 	return scalarType(schema{Type: "boolean"}, "true or false", func(s string) (value, ok bool, meant string) {

@@ -105,6 +105,7 @@ func (t Task) yamlPairs() ([]yamlPair, error) {
 		{"rubric", t.Rubric},
 		{"agent", agent},
 		{"model", model},
+		{"fallback", t.Fallback},
 		{"timeout", yamlDuration(t.Timeout)},
 		{"stall_timeout", yamlDuration(t.StallTimeout)},
 		{"retries", yamlNumber(t.Retries)},

@@ -16,6 +16,7 @@ func (o *options) planFlags(cmd *cobra.Command) {
 	flags.SortFlags = false
 	flags.StringVar(&o.over.Agent, "agent", "", "agent for tasks that name none: `NAME`, such as claude")
 	flags.StringVar(&o.over.Model, "model", "", "model for tasks that name none: `NAME`")
+	flags.StringSliceVar(&o.over.Fallback, "fallback", nil, "`AGENTS` that continue a task while its own agent is at a rate limit,\nsuch as codex,claude:haiku")
 	o.over.Given = flags.Changed
 	flags.IntVar(&o.over.BestOf, "best-of", 0, "let `N` agents do each task, each in its own worktree, and pick one\nresult; --agent is then a list such as claude,codex,claude:opus")
 	flags.StringVar(&o.over.Pick, "pick", "", "who picks with --best-of: `user`, checks or judge")
@@ -52,6 +53,7 @@ func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 
 func completePlanFlags(cmd *cobra.Command) {
 	complete(cmd, "agent", newrun.PromptAgents())
+	complete(cmd, "fallback", newrun.PromptAgents())
 	complete(cmd, "on-failure", newrun.Failures())
 	complete(cmd, "pick", newrun.Picks())
 	complete(cmd, "land", newrun.Lands())

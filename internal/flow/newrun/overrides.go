@@ -31,6 +31,7 @@ type Overrides struct {
 	Verify       []string
 	BestOf       int
 	Pick         string
+	Fallback     []string
 }
 
 // UsageError reports a setting that is not valid, or that cannot be used together with the plan or
@@ -55,6 +56,9 @@ func (e *UsageError) Hint() string { return e.Next }
 // maxBestOf is the maximum number of candidates of a task.
 const maxBestOf = 16
 
+// maxFallbacks is the maximum number of fallbacks of a task.
+const maxFallbacks = 8
+
 // Check returns an error if the value of a flag is not valid in any plan.
 func (o Overrides) Check() error {
 	switch {
@@ -74,6 +78,8 @@ func (o Overrides) Check() error {
 		return fmt.Errorf("--agent %s: several agents need --best-of, such as --best-of %d", o.Agent, strings.Count(o.Agent, ",")+1)
 	case len(o.agents()) > max(o.BestOf, 1):
 		return fmt.Errorf("--agent names %d agents, which is more than --best-of %d", len(o.agents()), o.BestOf)
+	case len(o.Fallback) > maxFallbacks:
+		return fmt.Errorf("--fallback: found %d agents, want %d at most", len(o.Fallback), maxFallbacks)
 	case o.Parallel < 0:
 		return fmt.Errorf("--parallel %d: want 0 or more", o.Parallel)
 	case o.Retries < 0 || o.Retries > 100:
@@ -88,10 +94,15 @@ func (o Overrides) Check() error {
 	return nil
 }
 
-// CheckAgent returns an error if the agent of the flag --agent is neither built in nor one of the
+// CheckAgent returns an error if an agent of the flags --agent and --fallback is neither built in nor one of the
 // custom agents in gaffer.yaml.
 func (o Overrides) CheckAgent(custom []string) error {
 	known := append(PromptAgents(), custom...)
+	for _, text := range o.Fallback {
+		if name, _ := plan.SplitAgent(text); !slices.Contains(known, name) {
+			return wrongWord("--fallback", name, known)
+		}
+	}
 	for _, text := range o.agents() {
 		name := text
 		if o.BestOf > 0 {
@@ -211,6 +222,9 @@ func (o Overrides) addCandidates(t *plan.Task) {
 func (o Overrides) applyTask(t *plan.Task) {
 	if o.BestOf == 0 {
 		t.SetDefaultAgent(o.Agent, o.Model)
+	}
+	if o.Given("fallback") && len(t.Argv) == 0 && t.Pick == nil {
+		t.Fallback = o.Fallback
 	}
 	if o.Given("retries") {
 		t.Retries = o.Retries
