@@ -100,6 +100,17 @@ type WorkClaim struct {
 	Labels []string `json:"labels"`
 	Agents []string `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
 	Key    string   `json:"key"`
+	// Accounts are the user's accounts that the worker has, those of each agent in the order of
+	// their use. Fallbacks says that the worker can use the fallbacks of a task.
+	Accounts  []WorkAccount `json:"accounts,omitempty"`
+	Fallbacks bool          `json:"fallbacks,omitempty"`
+}
+
+// WorkAccount is one of the user's accounts of an agent program.
+type WorkAccount struct {
+	Agent   string `json:"agent"`
+	Name    string `json:"name"`
+	Reserve bool   `json:"reserve,omitempty"` // used only while all other accounts of the agent are paused
 }
 
 // Claimed is a task that a worker has claimed.
@@ -129,6 +140,8 @@ type WorkAttempt struct {
 	DeadlineInMS int64  `json:"deadline_in_ms,omitempty"` // time after which the attempt is ended; zero means never
 	Carried      Amount `json:"carried,omitzero"`         // what earlier attempts in the same conversation used
 	Stop         string `json:"stop,omitempty"`           // why the worker must end the attempt; empty if it continues
+	Account      string `json:"account,omitempty"`        // the user's account that the agent uses; empty means the program's own
+	Fallback     string `json:"fallback,omitempty"`       // the fallback that works on the attempt; empty means the task's own agent
 }
 
 // WorkTask is the task of an attempt.
@@ -161,6 +174,10 @@ type WorkBefore struct {
 	Class   fleet.Class `json:"class,omitempty"`
 	Summary string      `json:"summary,omitempty"`
 	Thread  string      `json:"thread,omitempty"`
+	// Account and Fallback are those of the previous attempt. Diff is what it has changed.
+	Account  string          `json:"account,omitempty"`
+	Fallback string          `json:"fallback,omitempty"`
+	Diff     json.RawMessage `json:"diff,omitempty"`
 }
 
 // WorkTurn reports that an attempt has ended, and claims the next task.

@@ -17,13 +17,14 @@ const (
 	CostByDay     CostGrouping = "day"
 	CostByAgent   CostGrouping = "agent"
 	CostByModel   CostGrouping = "model"
+	CostByAccount CostGrouping = "account"
 	CostByProject CostGrouping = "project"
 	CostByRun     CostGrouping = "run"
 )
 
 // CostGroupings returns all groupings.
 func CostGroupings() []CostGrouping {
-	return []CostGrouping{CostByDay, CostByAgent, CostByModel, CostByProject, CostByRun}
+	return []CostGrouping{CostByDay, CostByAgent, CostByModel, CostByAccount, CostByProject, CostByRun}
 }
 
 // CostQuery selects the attempts of a cost report by the time at which they started.
@@ -57,7 +58,7 @@ type CostReport struct {
 
 // CostRow is the cost of a group of attempts.
 type CostRow struct {
-	Key      string   `json:"key"`               // a day such as 2026-11-18, the name of an agent, model or project, or the id of a run; empty in a total, and if there is none
+	Key      string   `json:"key"`               // a day such as 2026-11-18, the name of an agent, model, account or project, or the id of a run; empty in a total, and if there is none
 	Name     string   `json:"name,omitempty"`    // name of a run
 	Project  string   `json:"project,omitempty"` // project of a run
 	Status   Status   `json:"status,omitempty"`  // status of a run

@@ -54,9 +54,20 @@ type Run struct {
 
 // Paused returns the paused agent accounts that prevent a task of the run from starting now.
 func (r Run) Paused(now time.Time) (list []Lane) {
+	held := map[string]bool{} // agents of which no account is free
 	for _, l := range r.Lanes {
-		holds := func(t Task) bool { return !t.Status.Final() && cmp.Or(t.Agent, "claude") == l.Name }
-		if l.Until.After(now) && slices.ContainsFunc(r.Tasks, holds) {
+		if l.Until.After(now) && !l.Free {
+			held[l.Agent()] = true
+		}
+	}
+	for _, l := range r.Lanes {
+		holds := func(t Task) bool {
+			if t.Status.Final() || cmp.Or(t.Agent, "claude") != l.Agent() {
+				return false
+			}
+			return !slices.ContainsFunc(t.Fallback, func(name string) bool { return !held[name] })
+		}
+		if l.Until.After(now) && !l.Free && slices.ContainsFunc(r.Tasks, holds) {
 			list = append(list, l)
 		}
 	}
@@ -98,6 +109,7 @@ type Task struct {
 	After    []string  `json:"after,omitempty"`
 	Agent    string    `json:"agent,omitempty"`
 	Model    string    `json:"model,omitempty"`
+	Fallback []string  `json:"fallback,omitempty"`  // agents that continue the task while its own agent is at a rate limit, as AGENT or AGENT:MODEL
 	Tries    int       `json:"tries"`               // number of attempts so far
 	Retries  int       `json:"retries"`             // how many attempts are allowed after the first
 	Outcome  string    `json:"outcome,omitempty"`   // failure class of the last attempt, or why the task was cancelled
@@ -118,15 +130,26 @@ type Task struct {
 	Question   *Question `json:"question,omitempty"`
 }
 
+// AgentOf returns the name of the agent that works on an attempt at the task: the task's own agent, or
+// the fallback in its place.
+func (t Task) AgentOf(a Attempt) string {
+	agent, _, _ := strings.Cut(a.Fallback, ":")
+	return cmp.Or(agent, t.Agent, "claude")
+}
+
 // Attempt is one start of an agent on a task.
 type Attempt struct {
-	ID      string `json:"id"`
-	Number  int    `json:"number"`
-	Status  Status `json:"status"`
-	Worker  string `json:"worker"`
-	Class   string `json:"class,omitempty"`   // failure class; empty if the attempt did not fail
-	Summary string `json:"summary,omitempty"` // the agent's last message, or what went wrong
-	Exit    int    `json:"exit"`
+	ID     string `json:"id"`
+	Number int    `json:"number"`
+	Status Status `json:"status"`
+	Worker string `json:"worker"`
+	// Account is the user's account that the agent uses; empty if the program uses its own. Fallback
+	// is the agent that works on the attempt in place of the task's own agent, as the plan has it.
+	Account  string `json:"account,omitempty"`
+	Fallback string `json:"fallback,omitempty"`
+	Class    string `json:"class,omitempty"`   // failure class; empty if the attempt did not fail
+	Summary  string `json:"summary,omitempty"` // the agent's last message, or what went wrong
+	Exit     int    `json:"exit"`
 	Process
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"`
@@ -319,11 +342,19 @@ func ShortRun(id string) string {
 	return parts[2]
 }
 
-// Lane is an agent account that is paused.
+// Lane is an agent account that is paused. Its name is that of the agent, or agent/account for one of
+// the user's accounts.
 type Lane struct {
 	Name   string    `json:"name"`
 	Until  time.Time `json:"until"`
 	Reason string    `json:"reason,omitempty"`
+	Free   bool      `json:"free,omitempty"` // another account of the agent is not paused, so its tasks can start
+}
+
+// Agent returns the name of the agent, or of the fallback, that uses the account.
+func (l Lane) Agent() string {
+	agent, _, _ := strings.Cut(l.Name, "/")
+	return agent
 }
 
 // Add counts one more task with status s.

@@ -6,7 +6,9 @@ import (
 	"os"
 	"slices"
 
+	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/preflight"
 	"gaffer/internal/attempt/workspace"
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/config"
@@ -32,6 +34,48 @@ func newAgent(getenv func(string) string, root string, c *config.Config, name st
 		return untrusted{made, err}, nil
 	}
 	return made, nil
+}
+
+// usableAccounts returns the user's accounts that can be used on this machine. It notifies the user of
+// those that cannot, unless no account of the agent can be used: then it returns them all, so that
+// the agent fails with the reason and does not use the program's own account.
+func usableAccounts(c *config.Config, root string, notice func(string)) (list []account.Account) {
+	all := accountsOf(c)
+	problems := map[string]string{} // by name of the account
+	usable := map[string]bool{}     // agents with an account that can be used
+	for _, a := range all {
+		if found := preflight.CheckAccount(a, preflight.Options{Root: root, Environ: os.Environ()}); len(found) > 0 {
+			problems[a.Name] = found[0].String()
+		} else {
+			usable[a.Agent] = true
+		}
+	}
+	for _, a := range all {
+		if problem := problems[a.Name]; problem != "" && usable[a.Agent] {
+			notice(problem + "; it is not used")
+			continue
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// accountsOf returns the user's accounts of agent programs, in the order of the user's file. It leaves
+// out those of agents that this project does not know.
+func accountsOf(c *config.Config) (list []account.Account) {
+	for _, a := range c.Accounts() {
+		custom, err := customAgents(c, a.Agent)
+		if err != nil {
+			continue
+		}
+		if _, err := agent.New(a.Agent, custom); err != nil {
+			continue
+		}
+		list = append(list, account.Account{
+			Name: a.Name, Agent: a.Agent, Kind: agent.Kind(a.Agent, custom), Config: a.Config, Env: a.Env, Reserve: a.Reserve,
+		})
+	}
+	return list
 }
 
 // untrusted is the adapter of an agent whose program the user does not trust. It starts nothing.

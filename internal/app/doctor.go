@@ -2,13 +2,17 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"gaffer/fleet"
 	"gaffer/internal/app/doctor"
 	"gaffer/internal/app/notifications"
+	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/preflight"
 	"gaffer/internal/record/pending"
 	"gaffer/session"
 )
@@ -24,6 +28,7 @@ func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, erro
 		Database: database, State: state, Project: opts.Project.Root, Session: session.New(opts.Config.Path("paths.session"), session.Options{Now: opts.Now}),
 		Names:         slices.Sorted(maps.Keys(opts.Config.Agents())),
 		Agents:        func(name string) (map[string]agent.Custom, error) { return customAgents(opts.Config, name) },
+		Accounts:      CheckAccounts(opts),
 		ChannelAdvice: func() []string { return notifications.ChannelAdvice(opts.notifications()) },
 		Now:           opts.Now,
 	}
@@ -39,6 +44,25 @@ func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, erro
 		}
 	}
 	return doctor.Examine(ctx, o, repair)
+}
+
+// CheckAccounts says which of the user's accounts can be used on this machine, in the order of the
+// user's file.
+func CheckAccounts(opts Options) (list []doctor.Account) {
+	known := map[string]account.Account{}
+	for _, a := range accountsOf(opts.Config) {
+		known[a.Name] = a
+	}
+	for _, c := range opts.Config.Accounts() {
+		one := doctor.Account{Name: c.Name, Agent: c.Agent}
+		if a, ok := known[c.Name]; !ok {
+			one.Problem = fmt.Sprintf("account %s: this project has no agent %s; correct accounts.%s.agent, or add the agent to gaffer.yaml", c.Name, c.Agent, c.Name)
+		} else if found := preflight.CheckAccount(a, preflight.Options{Root: opts.Project.Root, Environ: os.Environ()}); len(found) > 0 {
+			one.Problem = found[0].String()
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // doctorDatabase returns the functions with which the doctor reads this App's database.

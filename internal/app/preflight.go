@@ -62,9 +62,16 @@ func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]
 // runPreflight runs the preflight checks. It also checks that the user trusts those agents of the
 // plan, and those settings in needs, that come from the project's gaffer.yaml.
 func runPreflight(ctx context.Context, opts Options, p plan.Plan, o preflight.Options, needs ...string) ([]preflight.Problem, error) {
-	o.Root, o.Environ, o.Agents = opts.Project.Root, os.Environ(), opts.Config.Agents()
+	o.Root, o.Environ, o.Agents, o.Accounts = opts.Project.Root, os.Environ(), opts.Config.Agents(), accountsOf(opts.Config)
+	var names []string
 	for _, t := range p.Tasks {
-		name := engine.AgentOf(t)
+		names = append(names, engine.AgentOf(t))
+		for _, text := range t.Fallback {
+			name, _ := plan.SplitAgent(text)
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
 		all, err := customAgents(opts.Config, name)
 		if err != nil {
 			return nil, err

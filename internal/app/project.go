@@ -8,6 +8,7 @@ import (
 
 	"gaffer/internal/app/localrun"
 	"gaffer/internal/app/notifications"
+	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/runner"
 	"gaffer/internal/attempt/terminal"
@@ -39,6 +40,7 @@ func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.St
 		Store: a.store, Engine: a.engine, Query: a.query, Locks: a.locks, State: a.state, Project: opts.Project.Root, Version: opts.Version,
 		Build: opts.buildProject(), Team: opts.teamProject(a.state), Session: sessions, Ledger: records, Paths: opts.documentPaths(), Terminals: terminals,
 		Agents:     func(name string) (agent.Agent, error) { return newAgent(opts.Getenv, opts.Project.Root, c, name) },
+		Accounts:   func() []account.Account { return usableAccounts(c, opts.Project.Root, opts.Notice) },
 		Supervisor: opts.Supervisor, Cancel: a.Fleet.Cancel, Notify: a.Notifications.StartRun, Served: a.served.Load, NewID: newID, Now: opts.Now, Notice: opts.Notice,
 		Quiet: quiet, Land: a.landRun, Report: a.reportItems,
 	}), sessions, records, terminals

@@ -23,6 +23,11 @@ type Claim struct {
 	OneOf [][]string `json:"-"`
 	// Agents are the agents whose tasks the worker can run. Empty means all agents.
 	Agents []string `json:"-"`
+	// Accounts are the user's accounts that the worker has, those of each agent in the order of
+	// their use. For an agent without accounts here, the program uses its own account.
+	Accounts []WorkerAccount `json:"-"`
+	// Fallbacks says that the worker can use the fallbacks of a task. Older workers cannot.
+	Fallbacks bool `json:"-"`
 	// May reports whether the worker may take a task; the engine skips tasks for which it returns
 	// false. If May is nil, the worker may take every task.
 	May func(store.TaskKey) (bool, error) `json:"-"`
@@ -111,7 +116,14 @@ func (c *claims) claimOnce(r Claim) (*Assignment, error) {
 // returns nil without an error, so that its changes are committed: tasks may have failed because of
 // the budget.
 func (c *claims) claim(r Claim) (*Assignment, error) {
-	query, err := c.query(r)
+	if err := c.rememberPool(r, false); err != nil {
+		return nil, err
+	}
+	worker, shared, err := c.workerPool(r)
+	if err != nil {
+		return nil, err
+	}
+	query, err := c.query(r, worker, shared)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +144,13 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 				continue
 			}
 		}
-		a, err := c.startAttempt(list[0], r)
+		with, ok := worker.choose(list[0].AllAgents(), shared)
+		if !ok { // the query has left out such tasks, except those of agents that were never paused
+			passed[list[0].TaskKey] = true
+			query.Skip = func(key store.TaskKey) bool { return passed[key] }
+			continue
+		}
+		a, err := c.startAttempt(list[0], r, with)
 		if err == nil {
 			return &a, nil
 		}
@@ -142,13 +160,14 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 	}
 }
 
-// query returns the store query for the next task whose labels the worker has.
-func (c *claims) query(r Claim) (store.ClaimQuery, error) {
-	paused, err := c.pausedAccounts()
-	if err != nil {
-		return store.ClaimQuery{}, err
-	}
+// query returns the store query for the next task whose labels the worker has, and for one of whose
+// agents an account is free.
+func (c *claims) query(r Claim, worker, shared *pool) (store.ClaimQuery, error) {
+	paused := worker.blocked(shared)
 	q := store.ClaimQuery{PausedAccounts: paused, Accounts: r.Agents, Limit: 1}
+	if len(r.Agents) > 0 {
+		q.Accounts = slices.Concat(r.Agents, worker.chainNames(paused))
+	}
 	if r.Only {
 		q.Labels = []string{joinLabels(r.Labels)}
 		return q, nil
@@ -191,9 +210,13 @@ func hasOneOfEach(labels string, sets [][]string) bool {
 	return true
 }
 
-// startAttempt stores a new running attempt at a task. It returns errNoBudget if the
-// run's budget does not allow the attempt.
-func (c *claims) startAttempt(t store.Task, r Claim) (Assignment, error) {
+// startAttempt stores a new running attempt at a task, which uses an account of with. It returns
+// errNoBudget if the run's budget does not allow the attempt.
+func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, error) {
+	account, err := c.pickAccount(with.accounts)
+	if err != nil {
+		return Assignment{}, err
+	}
 	run, err := c.run(t.Run)
 	if err != nil {
 		return Assignment{}, err
@@ -212,7 +235,7 @@ func (c *claims) startAttempt(t store.Task, r Claim) (Assignment, error) {
 	t.Tries++
 	a := store.Attempt{
 		ID: c.opts.NewID(), Run: t.Run, Task: t.Task, Number: t.Tries, Token: c.NextSeq(), Worker: r.Worker, After: r.After,
-		Status: store.Running, Lease: c.leaseEnd(c.now), Started: c.now,
+		Status: store.Running, Lease: c.leaseEnd(c.now), Started: c.now, Account: account, Fallback: with.fallback,
 	}
 	if t.Timeout > 0 {
 		a.Deadline = c.now.Add(t.Timeout)
@@ -222,7 +245,7 @@ func (c *claims) startAttempt(t store.Task, r Claim) (Assignment, error) {
 	if err != nil {
 		return Assignment{}, err
 	}
-	if before != nil && before.Worker == r.Worker && !t.NewConversation { // only the worker of the previous attempt can continue its conversation
+	if before != nil && before.Worker == r.Worker && !t.NewConversation && agentOfAttempt(*before, t) == agentOfAttempt(a, t) { // only the worker and the agent of the previous attempt can continue its conversation
 		a.SpentEarlier = before.SpentEarlier.Add(before.Spent)
 		a.Thread = before.Thread // set now, so that it is not lost if the attempt ends before its agent has started
 	}

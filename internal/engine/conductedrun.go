@@ -43,7 +43,7 @@ func (s *submissions) extend(x Extension) error {
 		}
 	}
 	if run.Ordered && run.Ready > 0 {
-		if err := s.schedule.clearReady(run.ID, "", "others were added"); err != nil {
+		if err := s.schedule.clearReady(run.ID, nil, "others were added"); err != nil {
 			return err
 		}
 	}

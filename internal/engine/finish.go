@@ -76,7 +76,7 @@ func (e *finishes) finish(f Finish) (FinishResult, error) {
 		if err != nil {
 			return FinishResult{}, err
 		}
-		if err := e.rateLimits.pauseAccount(t.Account, f.Reset); err != nil {
+		if err := e.rateLimits.pauseAccount(accountOf(a, t), f.Reset); err != nil {
 			return FinishResult{}, err
 		}
 	}

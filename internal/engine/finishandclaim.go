@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 )
 
@@ -50,6 +51,12 @@ func (t *turns) turn(f Finish, r Claim) (FinishResult, *Assignment, error) {
 	}
 	if a.Status != store.Running && a.Token == f.Token {
 		return t.repeatedTurn(a, f)
+	}
+	if f.Class == failure.RateLimited && r.Worker != "" {
+		// Forget accounts that the user has removed since: they are never paused.
+		if err := t.claims.rememberPool(r, true); err != nil {
+			return FinishResult{}, nil, err
+		}
 	}
 	o, err := t.finishes.finish(f)
 	if err != nil {

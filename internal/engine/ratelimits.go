@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"gaffer/internal/engine/failure"
@@ -18,22 +19,22 @@ type rateLimits struct {
 // time that an agent reports must be wrong. Users cannot end a pause themselves.
 const maxPause = 8 * 24 * time.Hour
 
-// pauseAccount prevents tasks of an account from starting before end. In runs with a parallel
-// limit, tasks of other accounts become ready in their place.
+// pauseAccount prevents attempts from using an account before end. In runs with a parallel limit,
+// tasks of other agents become ready in place of tasks that cannot start any more.
 func (l *rateLimits) pauseAccount(account string, end time.Time) error {
+	paused, err := l.Account(account)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
 	if most := l.now.Add(maxPause); end.After(most) {
 		end = most
 	}
 	if end.Before(l.now) { // the end of the limit is unknown or has passed: pause for a minute, and do not shorten a longer pause
-		was, err := l.Account(account)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		if end = l.now.Add(time.Minute); was.Until.After(end) {
-			end = was.Until
+		if end = l.now.Add(time.Minute); paused.Until.After(end) {
+			end = paused.Until
 		}
 	}
-	paused := store.Account{Name: account, Until: end, Reason: string(failure.RateLimited)}
+	paused.Name, paused.Until, paused.Reason = account, end, string(failure.RateLimited)
 	l.PutAccount(paused)
 	if err := l.event(store.Event{Kind: "lane.paused", Why: "rate limit until " + end.UTC().Format(time.RFC3339)}, paused); err != nil {
 		return err
@@ -42,11 +43,16 @@ func (l *rateLimits) pauseAccount(account string, end time.Time) error {
 	if err != nil {
 		return err
 	}
+	blocked, err := l.blockedAccounts()
+	if err != nil {
+		return err
+	}
 	for _, run := range runs {
 		if run.Parallel == 0 {
 			continue
 		}
-		if err := l.schedule.clearReady(run.ID, account, "lane "+account+" is paused"); err != nil {
+		waits := func(t store.Task) bool { return slices.Contains(blocked, t.Account) }
+		if err := l.schedule.clearReady(run.ID, waits, "lane "+account+" is paused"); err != nil {
 			return err
 		}
 		if err := l.schedule.makeTasksReady(run.ID); err != nil {
@@ -77,14 +83,5 @@ func (l *rateLimits) reopenAccounts() (int, error) {
 	if opened == 0 {
 		return 0, nil
 	}
-	runs, err := l.RunningRuns()
-	if err != nil {
-		return 0, err
-	}
-	for _, run := range runs {
-		if err := l.schedule.makeTasksReady(run.ID); err != nil {
-			return 0, err
-		}
-	}
-	return opened, nil
+	return opened, l.schedule.makeAllReady()
 }

@@ -165,7 +165,7 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 			return err
 		}
 		if run.Ordered || t.Wave > 0 { // this task must start before the tasks that are ready now, so they wait again
-			if err := r.schedule.clearReady(run.ID, "", t.Task+" comes first"); err != nil {
+			if err := r.schedule.clearReady(run.ID, nil, t.Task+" comes first"); err != nil {
 				return err
 			}
 		}

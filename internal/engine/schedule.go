@@ -180,7 +180,7 @@ func (s *schedule) makeTasksReady(id string) error {
 	if room <= 0 {
 		return nil
 	}
-	paused, err := s.pausedAccounts()
+	paused, err := s.blockedAccounts()
 	if err != nil {
 		return err
 	}
@@ -289,15 +289,29 @@ func (s *schedule) setRunStatus(run store.Run, to store.Status, reason string) e
 	return s.workers.markLeft(run)
 }
 
-// clearReady makes the ready tasks of a run wait again: the tasks of the given account, or all
-// tasks if account is empty.
-func (s *schedule) clearReady(run, account, why string) error {
+// makeAllReady calls makeTasksReady for all running runs.
+func (s *schedule) makeAllReady() error {
+	runs, err := s.RunningRuns()
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if err := s.makeTasksReady(run.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clearReady makes the ready tasks of a run wait again: those for which waits returns true, or all
+// tasks if waits is nil.
+func (s *schedule) clearReady(run string, waits func(store.Task) bool, why string) error {
 	tasks, err := s.Tasks(run)
 	if err != nil {
 		return err
 	}
 	for _, t := range tasks {
-		if t.Ready && (account == "" || t.Account == account) {
+		if t.Ready && (waits == nil || waits(t)) {
 			if err := s.setReady(t, false, why); err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -89,10 +90,12 @@ type world struct {
 type worker struct {
 	id     string
 	labels []string
-	held   []engine.Assignment
-	done   []engine.Finish // reports of ended attempts, some of which are sent again
-	claims []string        // idempotency keys of earlier claims
-	silent int             // number of further steps in which the worker claims, beats and finishes nothing
+	// accounts are the accounts of the worker. A worker may get others when it starts again.
+	accounts []engine.WorkerAccount
+	held     []engine.Assignment
+	done     []engine.Finish // reports of ended attempts, some of which are sent again
+	claims   []string        // idempotency keys of earlier claims
+	silent   int             // number of further steps in which the worker claims, beats and finishes nothing
 }
 
 func newWorld(seed uint64, open func(*world) store.Store) *world {
@@ -108,10 +111,25 @@ func newWorld(seed uint64, open func(*world) store.Store) *world {
 		if w.chance(2) {
 			worker.labels = []string{"gpu"}
 		}
+		worker.accounts = w.accounts()
 		w.workers = append(w.workers, worker)
 	}
 	w.workers[0].labels = []string{"gpu"} // the first worker has all labels, so that it can run every task
 	return w
+}
+
+// accounts returns random accounts of a worker; often none.
+func (w *world) accounts() (list []engine.WorkerAccount) {
+	for i := range w.rng.IntN(4) {
+		agent := []string{"claude", "codex"}[w.rng.IntN(2)]
+		list = append(list, engine.WorkerAccount{Agent: agent, Name: fmt.Sprint(agent, i), Reserve: w.chance(3)})
+	}
+	return list
+}
+
+// claim returns the worker's request for a task.
+func (by *worker) claim(key string) engine.Claim {
+	return engine.Claim{Worker: by.id, Labels: by.labels, Key: key, Accounts: by.accounts, Fallbacks: by.id != "w1"} // w1 is of an older version
 }
 
 func (w *world) newID() string { w.ids++; return fmt.Sprintf("id%d", w.ids) }
@@ -254,6 +272,9 @@ func (w *world) plan() plan.Plan {
 		if w.chance(5) {
 			t.Labels = []string{"gpu"}
 		}
+		if w.chance(3) {
+			t.Fallback = []string{"codex", "claude:haiku", "claude"}[w.rng.IntN(3):]
+		}
 		if w.chance(4) {
 			t.Timeout = time.Duration(1+w.rng.IntN(10)) * time.Minute
 		}
@@ -277,7 +298,7 @@ func (w *world) claim(by *worker) error {
 		key = by.claims[w.rng.IntN(len(by.claims))]
 	}
 	by.claims = append(by.claims, key)
-	a, err := w.engine().Claim(context.Background(), engine.Claim{Worker: by.id, Labels: by.labels, Key: key})
+	a, err := w.engine().Claim(context.Background(), by.claim(key))
 	w.note("%s claims %s: %s %s, %v", by.id, key, a.Task.Task, a.Attempt.ID, err)
 	if err != nil {
 		return expected(err)
@@ -289,7 +310,7 @@ func (w *world) claim(by *worker) error {
 	}
 	by.held = append(by.held, a)
 	w.talk.hear(a.Attempt.ID, a.Messages)
-	if err := w.mayStart(a); err != nil || w.steady || a.Task.Name != deadly {
+	if err := w.mayStart(by, a); err != nil || w.steady || a.Task.Name != deadly {
 		return err
 	}
 	return w.die(by, a)
@@ -319,10 +340,13 @@ func (w *world) die(by *worker, of engine.Assignment) error {
 
 // mayStart checks that the assigned attempt was allowed to start. It skips an assignment that the
 // engine has repeated, because the conditions may have changed since the attempt started.
-func (w *world) mayStart(a engine.Assignment) error {
+func (w *world) mayStart(by *worker, a engine.Assignment) error {
 	return w.store.Read(context.Background(), func(r store.Reader) error {
 		stored, err := r.Attempt(a.Attempt.ID)
 		if err != nil || stored.Status != store.Running || !stored.Started.Equal(w.now) {
+			return err
+		}
+		if err := mayUse(r, by, a); err != nil {
 			return err
 		}
 		tasks, err := r.Tasks(a.Attempt.Run)
@@ -340,6 +364,41 @@ func (w *world) mayStart(a engine.Assignment) error {
 		}
 		return nil
 	})
+}
+
+// mayUse checks the account of an attempt that has just started: the worker has it and it is not
+// paused. If the attempt uses a fallback, all accounts of the agents before it are paused.
+func mayUse(r store.Reader, by *worker, a engine.Assignment) error {
+	agents := a.Task.AllAgents()
+	for i, name := range agents {
+		agent := name
+		if i > 0 {
+			agent, _ = plan.SplitAgent(name)
+		}
+		free, own := []string{}, false
+		for _, one := range append([]engine.WorkerAccount{{Agent: agent}}, by.accounts...) {
+			if one.Agent != agent || one.Name == "" && slices.ContainsFunc(by.accounts, func(o engine.WorkerAccount) bool { return o.Agent == agent }) {
+				continue
+			}
+			row, err := r.Account(engine.AccountName(name, one.Name))
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			if row.Until.IsZero() {
+				free = append(free, one.Name)
+			}
+		}
+		own = i == 0 && a.Attempt.Fallback == "" || i > 0 && a.Attempt.Fallback == name
+		switch {
+		case own && !slices.Contains(free, a.Attempt.Account):
+			return fmt.Errorf("%s uses account %q of %s, of which %q are free", a.Attempt.ID, a.Attempt.Account, name, free)
+		case own:
+			return nil
+		case len(free) > 0:
+			return fmt.Errorf("%s uses fallback %s although accounts %q of %s are free", a.Attempt.ID, a.Attempt.Fallback, free, name)
+		}
+	}
+	return fmt.Errorf("%s uses fallback %q, and its agents are %q", a.Attempt.ID, a.Attempt.Fallback, agents)
 }
 
 var classes = []failure.Class{
@@ -390,7 +449,7 @@ func (w *world) end(by *worker, i int, class failure.Class) error {
 
 // turn ends an attempt and claims the next task in one request.
 func (w *world) turn(by *worker, i int, f engine.Finish) error {
-	o, next, err := w.engine().FinishAndClaim(context.Background(), f, engine.Claim{Worker: by.id, Labels: by.labels})
+	o, next, err := w.engine().FinishAndClaim(context.Background(), f, by.claim(""))
 	w.note("%s turns from %s as %q: %v, %v", by.id, f.Attempt, f.Class, o.Status, err)
 	if errors.Is(err, errCommit) {
 		return nil // the commit has failed: the worker repeats the request in a later step
@@ -399,7 +458,7 @@ func (w *world) turn(by *worker, i int, f engine.Finish) error {
 	if next != nil {
 		by.held = append(by.held, *next)
 		w.talk.hear(next.Attempt.ID, next.Messages)
-		if err := w.mayStart(*next); err != nil {
+		if err := w.mayStart(by, *next); err != nil {
 			return err
 		}
 	}
@@ -568,6 +627,9 @@ func (w *world) mishap(by *worker) error {
 	case 0:
 		w.note("%s loses its memory", by.id)
 		by.held = nil
+		if w.chance(2) {
+			by.accounts = w.accounts() // the user has changed the settings
+		}
 	case 1:
 		by.silent = w.rng.IntN(6)
 		w.now = w.now.Add(time.Duration(w.rng.IntN(120)) * time.Second)

@@ -132,9 +132,25 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 		TaskKey: store.TaskKey{Run: run.ID, Task: task.ID}, Seq: s.NextSeq(), Name: task.Name, Spec: spec, Wave: task.Wave,
 		Needs: needs, Blockers: len(needs), Priority: task.Priority, Labels: labelsOf(task, run.OnlyWorker),
 		AnyNeed: task.Pick != nil, Optional: task.Candidate != "",
-		Account: AgentOf(task), Retries: task.Retries, Reserve: AmountOf(task.Budget), Timeout: task.Timeout,
+		Account: AgentOf(task), Agents: agentsOf(task), Retries: task.Retries, Reserve: AmountOf(task.Budget), Timeout: task.Timeout,
+	}
+	if len(t.Agents) > 0 {
+		t.Account = chainName(t.Agents)
+		if err := s.rememberChain(t.Agents); err != nil {
+			return err
+		}
 	}
 	return s.schedule.setStatus(&t, store.Queued, "")
+}
+
+// agentsOf returns the agent of a task and its fallbacks, or nil if it has no fallback.
+func agentsOf(task plan.Task) []string {
+	own := AgentOf(task)
+	others := slices.DeleteFunc(slices.Clone(task.Fallback), func(name string) bool { return name == own })
+	if len(others) == 0 || len(task.Argv) > 0 || task.Pick != nil || task.Candidate != "" {
+		return nil // commands have no agent, and candidates are compared by their agents
+	}
+	return append([]string{own}, others...)
 }
 
 // labelsOf returns the labels that a worker must have to claim a task. onlyWorker is the run's

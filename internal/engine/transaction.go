@@ -137,16 +137,14 @@ func (c *txContext) heldBy(worker string) ([]store.Attempt, error) {
 	return slices.DeleteFunc(all, func(a store.Attempt) bool { return a.Worker != worker }), err
 }
 
-// pausedAccounts returns the names of the accounts that are paused now. Their tasks may not start.
-func (c *txContext) pausedAccounts() ([]string, error) {
-	accounts, err := c.Accounts()
-	var names []string
-	for _, l := range accounts {
-		if !l.Until.IsZero() {
-			names = append(names, l.Name)
-		}
+// blockedAccounts returns the names of the accounts whose tasks may not start now, because all
+// accounts of their agents are paused.
+func (c *txContext) blockedAccounts() ([]string, error) {
+	p, err := c.sharedPool()
+	if err != nil {
+		return nil, err
 	}
-	return names, err
+	return p.blocked(p), nil
 }
 
 // leaseEnd returns when a lease ends that was granted or renewed at start.

@@ -118,7 +118,7 @@ func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 			return nil, err
 		}
 	}
-	a, err := tx.claims.startAttempt(t, Claim{Worker: worker})
+	a, err := tx.claims.startAttempt(t, Claim{Worker: worker}, use{accounts: []WorkerAccount{{}}})
 	if errors.Is(err, errNoBudget) {
 		return nil, &ConflictError{"task " + t.Task, "is not within the budget"}
 	}

@@ -149,9 +149,23 @@ func splitLabels(row string) []string {
 }
 
 func checkClaim(c coordinator.WorkClaim, keyed bool) error {
-	err := firstError(protocol.CheckID("worker", c.Worker), checkLabels(c.Labels), checkAgents(c.Agents), protocol.CheckLine("key", c.Key, maxShort))
+	err := firstError(protocol.CheckID("worker", c.Worker), checkLabels(c.Labels), checkAgents(c.Agents), checkAccounts(c.Accounts), protocol.CheckLine("key", c.Key, maxShort))
 	if err == nil && keyed && c.Key == "" {
 		err = protocol.Invalid("key: is missing")
+	}
+	return err
+}
+
+// maxAccounts is how many accounts a worker may have.
+const maxAccounts = 256
+
+func checkAccounts(list []coordinator.WorkAccount) error {
+	err := protocol.CheckNumber("accounts", len(list), 0, maxAccounts)
+	for _, a := range list {
+		err = firstError(err, protocol.CheckLine("accounts.agent", a.Agent, maxShort), protocol.CheckLine("accounts.name", a.Name, maxShort))
+		if err == nil && (a.Agent == "" || a.Name == "" || strings.Contains(a.Name, "/")) {
+			err = protocol.Invalid("accounts: found agent %.60q and name %.60q, want both, and no slash in the name", a.Agent, a.Name)
+		}
 	}
 	return err
 }

@@ -229,7 +229,11 @@ func claimOf(by credential.Identity, w store.Worker, c coordinator.WorkClaim) (e
 	if why := by.MayHave(c.Labels); why != "" {
 		return engine.Claim{}, protocol.ExceedsLimits(why)
 	}
-	return engine.Claim{Worker: w.ID, Labels: c.Labels, OneOf: by.RequiredLabels(), Agents: c.Agents}, checkWorkerLabels(c.Labels, cmp.Or(w.Name, w.ID))
+	claim := engine.Claim{Worker: w.ID, Labels: c.Labels, OneOf: by.RequiredLabels(), Agents: c.Agents, Fallbacks: c.Fallbacks}
+	for _, a := range c.Accounts {
+		claim.Accounts = append(claim.Accounts, engine.WorkerAccount(a))
+	}
+	return claim, checkWorkerLabels(c.Labels, cmp.Or(w.Name, w.ID))
 }
 
 // checkLimits returns an error if the token's limits exclude the attempt's task.

@@ -140,7 +140,7 @@ func workOf(r *engine.Tx, a store.Attempt, now time.Time) (*coordinator.Work, er
 	}
 	w := &coordinator.Work{
 		Attempt: coordinator.WorkAttempt{
-			ID: a.ID, Number: a.Number, Token: a.Token, DeadlineInMS: millisUntil(a.Deadline, now), Carried: a.SpentEarlier, Stop: a.StopReason,
+			ID: a.ID, Number: a.Number, Token: a.Token, DeadlineInMS: millisUntil(a.Deadline, now), Carried: a.SpentEarlier, Stop: a.StopReason, Account: a.Account, Fallback: a.Fallback,
 		},
 		Task:    coordinator.WorkTask{Task: t.Task, Name: t.Name, Spec: t.Spec, Fresh: t.NewConversation, Tries: t.Tries, SentBack: t.SentBack},
 		LeaseMS: engine.Remaining(a, now).Milliseconds(),
@@ -157,6 +157,10 @@ func workOf(r *engine.Tx, a store.Attempt, now time.Time) (*coordinator.Work, er
 	}
 	w.Before = &coordinator.WorkBefore{
 		ID: before.ID, Number: before.Number, Worker: before.Worker, Class: before.Class, Summary: before.Summary, Thread: before.Thread,
+		Account: before.Account, Fallback: before.Fallback,
+	}
+	if before.Fallback != a.Fallback { // only another agent needs to know what its predecessor has changed
+		w.Before.Diff = before.Diff
 	}
 	return w, nil
 }

@@ -25,6 +25,7 @@ type Health struct {
 	Method   string              `json:"method"` // how gaffer finds the processes of an attempt on this system
 	Limits   []string            `json:"limits"` // what gaffer cannot guarantee on this system; one sentence each
 	Agents   []Agent             `json:"agents"`
+	Accounts []Account           `json:"accounts"` // the user's accounts of agent programs
 	Holding  []RunningAttempt    `json:"holding"`  // attempts that are running and use capacity
 	Orphans  []Orphan            `json:"orphans"`  // processes that were left behind by attempts
 	Unproven []Unproven          `json:"unproven"` // attempts that may still have running processes
@@ -41,6 +42,13 @@ type Agent struct {
 	Path    string `json:"path,omitempty"` // path of the program; empty if it is not installed
 	Version string `json:"version,omitempty"`
 	Problem string `json:"problem,omitempty"` // why the agent cannot be used, and what to do; empty if it can
+}
+
+// Account says whether one of the user's accounts can be used on this machine.
+type Account struct {
+	Name    string `json:"name"`
+	Agent   string `json:"agent"`
+	Problem string `json:"problem,omitempty"` // why the account cannot be used, and what to do; empty if it can
 }
 
 // RunningAttempt is an attempt that is running and uses a slot.
@@ -80,6 +88,8 @@ type Options struct {
 	Project string // path of the project's root
 	Session *session.Store
 	Names   []string // names of the agents in gaffer.yaml
+	// Accounts are the user's accounts, with the problems that were found.
+	Accounts []Account
 	// Agents returns the agents of gaffer.yaml, and the agent with this name if it is built in.
 	Agents func(name string) (map[string]agent.Custom, error)
 	// ChannelAdvice returns what the user should do about notification channels that do not work.
@@ -106,7 +116,7 @@ type Database struct {
 func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 	h := Health{
 		Database: opts.Database, Method: supervisor.GroupMethod(), Unproven: []Unproven{}, Problems: []string{}, Limits: []string{},
-		Agents: FindAgents(ctx, opts), Holding: []RunningAttempt{}, Orphans: []Orphan{}, Owed: []pending.Documents{}, Gone: []DeadAgent{}, Advice: []string{},
+		Agents: FindAgents(ctx, opts), Accounts: append([]Account{}, opts.Accounts...), Holding: []RunningAttempt{}, Orphans: []Orphan{}, Owed: []pending.Documents{}, Gone: []DeadAgent{}, Advice: []string{},
 	}
 	if limits := supervisor.PlatformLimits(); limits != "" {
 		h.Limits = append(h.Limits, limits)

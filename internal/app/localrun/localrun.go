@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/runlock"
 	"gaffer/internal/attempt/supervisor"
@@ -54,7 +55,9 @@ type Options struct {
 	Paths     map[string]string // folders of documents, by the name of their setting
 	Terminals *terminal.Terminals
 
-	Agents     func(name string) (agent.Agent, error)
+	Agents func(name string) (agent.Agent, error)
+	// Accounts returns the user's accounts of agent programs that can be used, in their order.
+	Accounts   func() []account.Account
 	Supervisor supervisor.Options
 	// Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.
 	Cancel func(ctx context.Context, run, task, why string) error
@@ -233,7 +236,7 @@ func (r *Runs) open(ctx context.Context, id string) (*activeRun, []engine.Assign
 		About: fleet.WorkerMeta{Program: "gaffer", Host: host, Version: o.Version, Run: id}, Slots: cmp.Or(s.run.Parallel, DefaultParallel),
 		Engine: o.Engine, Attempts: AttemptsFolder(o.State, id), Root: o.Project, Home: AttemptsFolder(o.State, ""),
 		Workspace: workspace.Workspace{Root: o.Project, Trees: WorktreesFolder(o.State), LogFile: r.logFile, Base: s.run.Base, Workflow: p.Workflow},
-		Agents:    o.Agents, Now: o.Now, Notice: o.Notice, Supervisor: o.Supervisor, Terminal: o.Terminals.For, NewKey: o.NewID,
+		Agents:    o.Agents, Accounts: o.Accounts(), Now: o.Now, Notice: o.Notice, Supervisor: o.Supervisor, Terminal: o.Terminals.For, NewKey: o.NewID,
 	})
 	return s, running, nil
 }

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/worktree"
@@ -54,9 +55,11 @@ func (p Problem) String() string {
 
 // Options describe how the plan would run.
 type Options struct {
-	Root    string                  // the project's root
-	Agents  map[string]agent.Custom // the agents in gaffer.yaml, and those that gaffer defines itself
-	Environ []string                // environment of the agents, as NAME=value; if a name occurs twice, the last value counts
+	Root   string                  // the project's root
+	Agents map[string]agent.Custom // the agents in gaffer.yaml, and those that gaffer defines itself
+	// Accounts are the user's accounts of agent programs.
+	Accounts []account.Account
+	Environ  []string // environment of the agents, as NAME=value; if a name occurs twice, the last value counts
 
 	Programs []string // programs that the run needs in addition to the agents' programs
 	Branches []string // branches of the project's repository that must exist
@@ -107,7 +110,18 @@ type agentUse struct {
 
 func agentUses(p plan.Plan) (uses []*agentUse) {
 	byKey := map[string]*agentUse{}
+	var tasks []plan.Task
 	for _, t := range p.Tasks {
+		tasks = append(tasks, t)
+		for _, name := range t.Fallback {
+			if len(t.Argv) == 0 && t.Pick == nil && t.Candidate == "" {
+				other := t
+				other.Agent, other.Model = plan.SplitAgent(name)
+				tasks = append(tasks, other)
+			}
+		}
+	}
+	for _, t := range tasks {
 		program := ""
 		if len(t.Argv) > 0 {
 			program = t.Argv[0]
@@ -119,7 +133,9 @@ func agentUses(p plan.Plan) (uses []*agentUse) {
 			u = &agentUse{agent: engine.AgentOf(t), first: t}
 			byKey[key], uses = u, append(uses, u)
 		}
-		u.tasks = append(u.tasks, t.ID)
+		if !slices.Contains(u.tasks, t.ID) {
+			u.tasks = append(u.tasks, t.ID)
+		}
 	}
 	return uses
 }
@@ -174,11 +190,55 @@ func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 		c.addMissing(next, "%s: the program %s is not installed: %s", u.describe(), program, where)
 		return ""
 	}
+	accounts := slices.DeleteFunc(slices.Clone(c.Accounts), func(a account.Account) bool { return a.Agent != u.agent })
+	if len(accounts) > 0 {
+		c.checkAccounts(accounts, u)
+	}
 	if len(own.Argv) == 0 { // skip this for a custom program, whose login and models are unknown
-		c.checkLogin(kind, env, u)
+		if len(accounts) == 0 {
+			c.checkLogin(kind, env, u)
+		}
 		c.checkModel(ctx, kind, u)
 	}
 	return path
+}
+
+// checkAccounts reports the problems of the accounts of an agent, unless one of them can be used.
+func (c *checker) checkAccounts(accounts []account.Account, u *agentUse) {
+	var found []Problem
+	for _, a := range accounts {
+		problems := CheckAccount(a, c.Options)
+		if len(problems) == 0 {
+			return
+		}
+		for _, p := range problems {
+			p.Text = u.describe() + ": " + p.Text
+			found = append(found, p)
+		}
+	}
+	c.found = append(c.found, found...)
+}
+
+// CheckAccount returns why an account cannot be used on this machine. Of o, it uses Root and
+// Environ. It runs no program.
+func CheckAccount(a account.Account, o Options) (found []Problem) {
+	if a.Config != "" {
+		info, err := os.Stat(a.Config)
+		switch {
+		case err != nil:
+			found = append(found, Problem{
+				Text: fmt.Sprintf("account %s: its config folder %s is missing", a.Name, a.Config),
+				Next: fmt.Sprintf("log in with '%s=%s %s'", account.ConfigVariable(a.Kind), a.Config, a.Kind),
+			})
+		case !info.IsDir():
+			found = append(found, Problem{Text: fmt.Sprintf("account %s: its config folder %s is not a folder", a.Name, a.Config)})
+		}
+	}
+	r := secret.Resolver{Environ: supervisor.WithoutSecrets(o.Environ), Dir: o.Root, Find: supervisor.FindProgram}
+	for _, err := range r.Missing(a.Env) {
+		found = append(found, Problem{Text: fmt.Sprintf("account %s: %v", a.Name, err), Next: err.Hint()})
+	}
+	return found
 }
 
 // installHints says how to install the known programs.

@@ -21,6 +21,20 @@ func TestLongWaitsAreAligned(t *testing.T) {
 	}
 }
 
+func TestAVariableOfATaskReplacesAnInheritedOne(t *testing.T) {
+	t.Setenv("API_KEY", "inherited")
+	env := environ([]string{"API_KEY=agent", "OTHER=x"}, []string{"API_KEY=task"})
+	var got []string
+	for _, v := range env {
+		if strings.HasPrefix(v, "API_KEY=") {
+			got = append(got, v)
+		}
+	}
+	if !slices.Equal(got, []string{"API_KEY=task"}) || !slices.Contains(env, "OTHER=x") {
+		t.Errorf("it is told %q", got)
+	}
+}
+
 func TestAnAgentDoesNotGetGitRepositoryVariables(t *testing.T) {
 	for _, name := range gitRepositoryVars() {
 		t.Setenv(name, "/elsewhere")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/plan/secret"
@@ -40,6 +41,8 @@ type Job struct {
 	// Secrets has variables whose values are references to secrets. They are resolved when a
 	// program starts, and the resolved values are not stored.
 	Secrets map[string]secret.Value `json:"-"`
+	// Account is the user's account that the agent uses. It is zero if the program uses its own.
+	Account account.Account `json:"-"`
 }
 
 // Result describes how an attempt ended. Diff and Log are not set. Answer is set only if the work

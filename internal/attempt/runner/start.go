@@ -66,20 +66,40 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	return a, err
 }
 
-// environment returns the agent's environment. If a task and its agent both set a variable, the
-// task's value counts, and the agent's reference for it is not resolved.
+// environment returns the agent's environment. If several of the agent, its account and the task set
+// a variable, the task's value counts, then the account's, and other references for it are not
+// resolved. Variables with the keys of other accounts are left out.
 func (o Options) environment(ctx context.Context, with agent.Agent, launch agent.Launch, job Job) ([]string, error) {
+	env := environ(launch.Env)
+	own, ownRefs := []string(nil), map[string]secret.Value{}
 	refs := maps.Clone(with.References())
+	if job.Account.Name != "" {
+		own, ownRefs = job.Account.Environment()
+		unset := job.Account.Unset()
+		env = slices.DeleteFunc(env, func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return slices.Contains(unset, name)
+		})
+		maps.DeleteFunc(refs, func(name string, _ secret.Value) bool { return slices.Contains(unset, name) })
+	}
+	replaced := func(name string, list []string, refs map[string]secret.Value) bool {
+		_, reference := refs[name]
+		return reference || slices.ContainsFunc(list, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	}
+	maps.DeleteFunc(ownRefs, func(name string, _ secret.Value) bool { return replaced(name, job.Env, job.Secrets) })
 	maps.DeleteFunc(refs, func(name string, _ secret.Value) bool {
-		_, replaced := job.Secrets[name]
-		return replaced || slices.ContainsFunc(job.Env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+		return replaced(name, own, ownRefs) || replaced(name, job.Env, job.Secrets)
 	})
 	agents, err := o.Secrets.Resolve(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
+	accounts, err := o.Secrets.Resolve(ctx, ownRefs)
+	if err != nil {
+		return nil, err
+	}
 	tasks, err := o.Secrets.Resolve(ctx, job.Secrets)
-	return environ(launch.Env, agents, job.Env, tasks), err
+	return lastValues(slices.Concat(env, agents, own, accounts, job.Env, tasks)), err
 }
 
 // Adopt takes over an attempt that another process has started. If the returned state
@@ -202,7 +222,23 @@ func environ(extra ...[]string) []string {
 	for _, list := range extra {
 		env = append(env, list...)
 	}
-	return env
+	return lastValues(env)
+}
+
+// lastValues returns env with only the last value of each variable. Programs do not agree which
+// value counts if a variable occurs twice: for most, it is the first.
+func lastValues(env []string) (list []string) {
+	position := make(map[string]int, len(env))
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		if i, twice := position[name]; twice {
+			list[i] = v
+			continue
+		}
+		position[name] = len(list)
+		list = append(list, v)
+	}
+	return list
 }
 
 // End ends all running processes of an attempt and waits for their end.

@@ -59,5 +59,9 @@ func (w *Worker) claimRequest() engine.Claim {
 	if !w.claimsNothing() { // if it must not take new tasks, the worker sends no labels: then the engine assigns it no task that requires a label
 		r.Labels, r.Agents = w.opts.Labels, w.opts.Allow
 	}
+	for _, a := range w.opts.Accounts {
+		r.Accounts = append(r.Accounts, engine.WorkerAccount{Agent: a.Agent, Name: a.Name, Reserve: a.Reserve})
+	}
+	r.Fallbacks = true
 	return r
 }

@@ -16,10 +16,12 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// jobOf returns the job of an attempt. The job's folders and environment are not set yet.
-func jobOf(a engine.Assignment, spec plan.Task) runner.Job {
+// jobOf returns the job of an attempt. The job's folders and environment are not set yet. c is the
+// conversation that the agent continues.
+func jobOf(a engine.Assignment, spec plan.Task, c conversation) runner.Job {
+	name, _ := engine.AgentOfAttempt(spec, a.Attempt.Fallback)
 	job := runner.Job{
-		Attempt: a.Attempt.ID, Agent: engine.AgentOf(spec), Request: requestOf(a, spec),
+		Attempt: a.Attempt.ID, Agent: name, Request: requestOf(a, spec, c),
 		Deadline: a.Attempt.Deadline, Stall: spec.StallTimeout, Verify: spec.Verify,
 	}
 	for _, m := range a.Messages {
@@ -28,16 +30,39 @@ func jobOf(a engine.Assignment, spec plan.Task) runner.Job {
 	return job
 }
 
-// requestOf returns the request for the agent. It continues the conversation of the previous
-// attempt if this worker ran that attempt, because a conversation is stored on the machine on which
-// it took place.
-func requestOf(a engine.Assignment, spec plan.Task) agent.Request {
+// conversation says whether an attempt continues the conversation of the previous attempt.
+type conversation struct {
+	thread   string // id of the conversation that continues; empty if the agent begins a new one
+	handover string // what the agent of the previous attempt has done, for an agent that begins a new conversation
+}
+
+// earlierThread returns the id of the previous attempt's conversation if this attempt can continue
+// it. That is so if the same worker ran that attempt with the same agent, because a conversation is
+// stored on the machine on which it took place.
+func earlierThread(a engine.Assignment, spec plan.Task) string {
+	before := a.Before
+	if before == nil || before.Worker != a.Attempt.Worker || a.Task.NewConversation || !sameAgent(a, spec) {
+		return ""
+	}
+	return before.Thread
+}
+
+// sameAgent reports whether the previous attempt had the same agent as this one.
+func sameAgent(a engine.Assignment, spec plan.Task) bool {
+	was, _ := engine.AgentOfAttempt(spec, a.Before.Fallback)
+	is, _ := engine.AgentOfAttempt(spec, a.Attempt.Fallback)
+	return was == is
+}
+
+// requestOf returns the request for the agent.
+func requestOf(a engine.Assignment, spec plan.Task, c conversation) agent.Request {
+	_, model := engine.AgentOfAttempt(spec, a.Attempt.Fallback)
 	r := agent.Request{
-		Prompt: engine.Prompt(spec, a.Before), Model: spec.Model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions),
+		Prompt: engine.Prompt(spec, a.Before) + c.handover, Model: model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions),
 		Thread: newThread(a.Attempt.ID), Begin: true,
 	}
-	if before := a.Before; before != nil && before.Thread != "" && before.Worker == a.Attempt.Worker && !a.Task.NewConversation {
-		r.Thread, r.Begin = before.Thread, false
+	if c.thread != "" {
+		r.Thread, r.Begin = c.thread, false
 		r.Used = usedEarlier(a.Attempt.SpentEarlier)
 	}
 	r.Prompt = withMessages(r, a)

@@ -77,18 +77,24 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name := engine.AgentOf(spec); len(w.opts.Allow) > 0 && !slices.Contains(w.opts.Allow, name) {
+	name, _ := engine.AgentOfAttempt(spec, h.Attempt.Fallback)
+	if len(w.opts.Allow) > 0 && !slices.Contains(w.opts.Allow, name) {
 		return nil, &notAllowedError{agent: name, allowed: w.opts.Allow}
 	}
-	with, err := w.opts.Agents(engine.AgentOf(spec))
+	with, err := w.opts.Agents(name)
 	if err != nil {
 		return nil, err
+	}
+	own, ok := w.account(name, h.Attempt.Account)
+	if !ok {
+		return nil, errReleased // the user has removed the account since; the task's next attempt uses another
 	}
 	work, err := w.opts.Workspace.Work(ctx, h.Task, spec)
 	if err != nil {
 		return nil, err
 	}
-	job := jobOf(h.Assignment, spec)
+	job := jobOf(h.Assignment, spec, h.conversation(spec, own))
+	job.Account = own
 	job.Work, job.Log, job.Grace = work, w.opts.Workspace.Log(h.Task), w.opts.Grace
 	job.Env, job.Secrets = environ(h.Assignment, spec), secretsOf(spec)
 	if w.opts.Terminal != nil {

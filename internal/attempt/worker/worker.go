@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine"
@@ -38,12 +39,14 @@ type Engine interface {
 
 // Options are the settings and dependencies of a worker.
 type Options struct {
-	ID        string
-	Name      string           // name that users see; a worker without a name is not shown
-	About     fleet.WorkerMeta // more information that users see; the worker adds what it knows itself
-	Labels    []string
-	Slots     int
-	Allow     []string // the worker claims only tasks for these agents; empty means all agents
+	ID     string
+	Name   string           // name that users see; a worker without a name is not shown
+	About  fleet.WorkerMeta // more information that users see; the worker adds what it knows itself
+	Labels []string
+	Slots  int
+	Allow  []string // the worker claims only tasks for these agents; empty means all agents
+	// Accounts are the user's accounts of agent programs, in the order of their use.
+	Accounts  []account.Account
 	Engine    Engine
 	Attempts  string // path of the folder that contains the attempts' folders
 	Root      string // path of the project's root, in which commands of secret references run

@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	seen "gaffer/fleet"
+	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/agent/fake"
 	"gaffer/internal/attempt/supervisor"
@@ -52,7 +54,9 @@ type fleet struct {
 	supervisor []string // command that starts a supervisor
 	agents     func(name string) (agent.Agent, error)
 	allow      []string // the agents that new workers allow
-	older      bool     // the engine does not know that workers restrict their agents, like an old version
+	accounts   []account.Account
+	workspace  worker.Workspace // nil means the fleet's folder
+	older      bool             // the engine does not know that workers restrict their agents, like an old version
 }
 
 func newFleet(t *testing.T, lease time.Duration) *fleet {
@@ -256,9 +260,10 @@ func (f *fleet) startWorker(id string, slots int, adopt ...engine.Assignment) *r
 	keys := atomic.Int64{}
 	attempts := filepath.Join(f.dir, "attempts-of-"+id)
 	h.Worker = worker.New(worker.Options{
-		ID: id, Name: id, Labels: []string{engine.WorkerLabel(id)}, Slots: slots, Engine: h.connection, Attempts: attempts, Workspace: place{f.dir}, Now: time.Now, Notice: h.notice,
+		ID: id, Name: id, Labels: []string{engine.WorkerLabel(id)}, Slots: slots, Engine: h.connection, Attempts: attempts, Workspace: cmp.Or[worker.Workspace](f.workspace, place{f.dir}), Now: time.Now, Notice: h.notice,
 		Agents:     f.agents,
 		Allow:      f.allow,
+		Accounts:   f.accounts,
 		Root:       f.dir,
 		NewKey:     func() string { return fmt.Sprintf("%s %d %d", id, time.Now().UnixNano(), keys.Add(1)) },
 		Supervisor: supervisor.Options{Command: f.supervisor}, Grace: 200 * time.Millisecond,

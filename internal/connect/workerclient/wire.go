@@ -48,6 +48,7 @@ func assignment(w coordinator.Work, worker string, now time.Time) engine.Assignm
 		Attempt: store.Attempt{
 			ID: w.Attempt.ID, Run: w.Run.ID, Task: w.Task.Task, Number: w.Attempt.Number, Token: w.Attempt.Token, Worker: worker,
 			Status: store.Running, Started: now, Deadline: timeAfter(now, w.Attempt.DeadlineInMS), StopReason: w.Attempt.Stop, SpentEarlier: w.Attempt.Carried,
+			Account: w.Attempt.Account, Fallback: w.Attempt.Fallback,
 		},
 		Task: store.Task{
 			TaskKey: store.TaskKey{Run: w.Run.ID, Task: w.Task.Task}, Name: w.Task.Name, Spec: w.Task.Spec, Status: store.Running,
@@ -57,8 +58,9 @@ func assignment(w coordinator.Work, worker string, now time.Time) engine.Assignm
 	}
 	if b := w.Before; b != nil {
 		a.Before = &store.Attempt{
-			ID: b.ID, Run: w.Run.ID, Task: w.Task.Task, Number: b.Number, Worker: b.Worker,
+			ID: b.ID, Run: w.Run.ID, Task: w.Task.Task, Number: b.Number, Worker: b.Worker, Account: b.Account, Fallback: b.Fallback,
 		}
+		a.Before.Diff = b.Diff
 		a.Before.Class, a.Before.Summary, a.Before.Thread = b.Class, b.Summary, b.Thread
 	}
 	return a

@@ -175,12 +175,20 @@ func (e *Engine) removeHeld(attempt string) {
 	e.logs.end(attempt)
 }
 
+func (e *Engine) wireClaim(c engine.Claim) coordinator.WorkClaim {
+	w := coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key, Fallbacks: c.Fallbacks}
+	for _, a := range c.Accounts {
+		w.Accounts = append(w.Accounts, coordinator.WorkAccount(a))
+	}
+	return w
+}
+
 // Claim implements [gaffer/internal/attempt/worker.Engine].
 func (e *Engine) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, error) {
 	if len(c.Labels) == 0 {
 		return engine.Assignment{}, engine.ErrNothing
 	}
-	given, err := e.work.Claim(ctx, coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key})
+	given, err := e.work.Claim(ctx, e.wireClaim(c))
 	if codeOf(err) == coordinator.NoTasks {
 		e.connection.answered()
 		e.signalIdle()
@@ -246,7 +254,8 @@ func (e *Engine) Ask(ctx context.Context, a engine.Ask) (string, error) {
 func (e *Engine) FinishAndClaim(ctx context.Context, f engine.Finish, c engine.Claim) (engine.FinishResult, *engine.Assignment, error) {
 	t := coordinator.WorkTurn{Finish: wireFinish(f, e.opts.Now())}
 	if len(c.Labels) > 0 {
-		t.Claim = &coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key}
+		claim := e.wireClaim(c)
+		t.Claim = &claim
 	}
 	done, err := e.work.Turn(ctx, t)
 	if err := e.requestError(ctx, err); err != nil {

@@ -29,6 +29,9 @@ func TaskOf(t store.Task, spec plan.Task) fleet.Task {
 		Spent: costOf(t.Spent), WorkedMS: t.Worked.Milliseconds(),
 		Branch: spec.Branch, Prompt: spec.Prompt,
 	}
+	if len(t.Agents) > 0 {
+		v.Fallback = t.Agents[1:]
+	}
 	if v.Candidate = spec.Candidate; spec.Pick != nil && !spec.Pick.IsJudge {
 		v.Candidates = spec.Pick.Candidates
 	}
@@ -43,7 +46,7 @@ func AttemptOf(a store.Attempt) *fleet.Attempt {
 	v := &fleet.Attempt{
 		ID: a.ID, Number: a.Number, Status: fleet.Status(a.Status), Worker: a.Worker, Class: string(a.Class), Summary: a.Summary,
 		Exit: a.Exit, Process: a.Process, Started: a.Started, Ended: a.Ended, Spent: costOf(a.Spent), Context: a.Context, Activity: a.Activity,
-		WaitedMS: a.Waited.Milliseconds(), WaitingSince: a.WaitingSince, Denied: a.Denied,
+		WaitedMS: a.Waited.Milliseconds(), WaitingSince: a.WaitingSince, Denied: a.Denied, Account: a.Account, Fallback: a.Fallback,
 	}
 	if !a.Ended.IsZero() {
 		worked, _ := v.Times(a.Ended)

@@ -76,7 +76,7 @@ func (c *costCount) add(run store.Run, a attemptCost) {
 	started := a.started.In(c.query.Zone)
 	day := started.Format(time.DateOnly)
 	key := map[fleet.CostGrouping]string{
-		fleet.CostByAgent: a.agent, fleet.CostByModel: a.model, fleet.CostByProject: run.Project, fleet.CostByRun: run.ID,
+		fleet.CostByAgent: a.agent, fleet.CostByModel: a.model, fleet.CostByAccount: a.account, fleet.CostByProject: run.Project, fleet.CostByRun: run.ID,
 	}[c.query.By]
 	if c.query.By == fleet.CostByDay {
 		key = day

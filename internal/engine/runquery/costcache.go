@@ -15,6 +15,7 @@ import (
 type attemptCost struct {
 	started      time.Time
 	agent, model string
+	account      string // the agent's name, with the user's account after a slash if it has used one
 	running      bool
 	spent        store.Amount
 }
@@ -90,9 +91,9 @@ func (l *Querier) attemptCosts(ctx context.Context, run store.Run) ([]attemptCos
 	var list []attemptCost
 	for _, a := range attempts {
 		spec := specs[a.Task]
-		agent := engine.AgentOf(spec)
+		agent, model := engine.AgentOfAttempt(spec, a.Fallback)
 		if a.Spent != (store.Amount{}) || !usesNoModel(agent) {
-			list = append(list, attemptCost{a.Started, strings.Clone(agent), strings.Clone(spec.Model), a.Status == store.Running, a.Spent})
+			list = append(list, attemptCost{a.Started, strings.Clone(agent), strings.Clone(model), strings.Clone(engine.AccountName(agent, a.Account)), a.Status == store.Running, a.Spent})
 		}
 	}
 	l.costs.put(run, list)

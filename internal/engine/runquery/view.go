@@ -2,8 +2,11 @@ package runquery
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"gaffer/fleet"
+	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 )
@@ -81,8 +84,26 @@ func pausedAccounts(r store.Reader) (paused []fleet.Lane, err error) {
 	accounts, err := r.Accounts()
 	for _, account := range accounts {
 		if !account.Until.IsZero() {
-			paused = append(paused, fleet.Lane{Name: account.Name, Until: account.Until, Reason: account.Reason})
+			paused = append(paused, fleet.Lane{Name: account.Name, Until: account.Until, Reason: account.Reason, Free: hasFreeAccount(accounts, account)})
 		}
 	}
 	return paused, err
+}
+
+// hasFreeAccount reports whether the agent of a paused account has another account that is not
+// paused.
+func hasFreeAccount(all []store.Account, paused store.Account) bool {
+	agent, _, _ := strings.Cut(paused.Name, "/")
+	row := func(name string) (a store.Account) {
+		if i := slices.IndexFunc(all, func(a store.Account) bool { return a.Name == name }); i >= 0 {
+			a = all[i]
+		}
+		return a
+	}
+	base, _ := plan.SplitAgent(agent)
+	pool := row(agent).Pool
+	if len(pool) == 0 {
+		pool = row(base).Pool // a model of the agent, which has the same accounts
+	}
+	return slices.ContainsFunc(pool, func(name string) bool { return row(engine.AccountName(agent, name)).Until.IsZero() })
 }

@@ -94,6 +94,7 @@ type Task struct {
 	Priority        int             `json:"priority,omitempty"`
 	Labels          string          `json:"labels,omitempty"` // labels that a worker needs for the task; sorted, separated by commas
 	Account         string          `json:"lane,omitempty"`   // name of the [Account] that the task's agent uses
+	Agents          []string        `json:"agents,omitempty"` // the task's agent and its fallbacks, as the plan has them; empty if it has no fallback
 	Retries         int             `json:"retries"`
 	CountedAttempts int             `json:"attempts"`          // number of attempts that count against Retries
 	Tries           int             `json:"tries"`             // number of all attempts at the task
@@ -112,6 +113,22 @@ type Task struct {
 	EndedAs     Status `json:"ended,omitempty"`     // final status that the task had before it was queued again for a message; empty when the next attempt starts
 }
 
+// Agent returns the name of the task's own agent.
+func (t Task) Agent() string {
+	if len(t.Agents) > 0 {
+		return t.Agents[0]
+	}
+	return t.Account
+}
+
+// AllAgents returns the task's own agent and its fallbacks.
+func (t Task) AllAgents() []string {
+	if len(t.Agents) > 0 {
+		return t.Agents
+	}
+	return []string{t.Account}
+}
+
 // Attempt is one start of an agent on a task, by one worker.
 type Attempt struct {
 	ID             string    `json:"id"`
@@ -120,8 +137,9 @@ type Attempt struct {
 	Number         int       `json:"number"` // number of the attempt at its task, starting at 1
 	Token          int64     `json:"token"`  // fencing token: a worker's request with another token is rejected
 	Worker         string    `json:"worker"`
-	Account        string    `json:"account,omitempty"` // name of the user's account that the agent uses; empty if it uses the program's own
-	After          string    `json:"after,omitempty"`   // id of the attempt that the worker ended in the request that started this one; empty if none
+	Account        string    `json:"account,omitempty"`  // name of the user's account that the agent uses; empty if it uses the program's own
+	Fallback       string    `json:"fallback,omitempty"` // the fallback that works on the attempt, as the plan has it; empty if it is the task's own agent
+	After          string    `json:"after,omitempty"`    // id of the attempt that the worker ended in the request that started this one; empty if none
 	Status         Status    `json:"status"`
 	Lease          time.Time `json:"lease"`             // when the attempt is lost, unless a heartbeat renews the lease before
 	Deadline       time.Time `json:"deadline,omitzero"` // when the worker is asked to end the attempt, unless it waits for a user; zero means never
@@ -235,13 +253,17 @@ type Question struct {
 // Standalone reports whether the question belongs to no task.
 func (q Question) Standalone() bool { return q.Run == "" }
 
-// Account is the account that an agent program uses, and has the name of that program, for example
-// claude. While the account is paused because of a rate limit, its tasks do not start. In JSON, SQL
-// and the API, an account is called a lane.
+// Account is the account that an agent program uses. It has the name of that program, for example
+// claude. The user's own accounts are named after the program and the account: claude/work. While
+// the account is paused because of a rate limit, its tasks do not start, unless another account of
+// the agent is free. In JSON, SQL and the API, an account is called a lane.
 type Account struct {
 	Name   string    `json:"name"`
 	Until  time.Time `json:"until,omitzero"`   // end of the pause; zero if the account is not paused
 	Reason string    `json:"reason,omitempty"` // why the account is paused
+
+	Pool  []string `json:"pool,omitempty"`  // of an agent: names of the user's accounts that workers have for it
+	Chain []string `json:"chain,omitempty"` // of tasks with fallbacks: the agents that may work on them, the task's own agent first
 }
 
 // IdempotencyRecord stores the answer to a request with an idempotency key. If the request is

@@ -1,0 +1,151 @@
+package worker
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/account"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/plan"
+	"gaffer/internal/text/truncate"
+)
+
+// account returns the account with a name that an agent uses. The empty name is the program's own
+// account. ok is false if the worker has no such account.
+func (w *Worker) account(agent, name string) (_ account.Account, ok bool) {
+	for _, a := range w.opts.Accounts {
+		if a.Agent == agent && a.Name == name {
+			return a, true
+		}
+	}
+	return account.Account{}, name == ""
+}
+
+// conversation returns how an attempt with the given account continues the work of the previous
+// attempt. If that had another account of the same agent, conversation lets this account continue
+// the same conversation. If that is not possible, or if the agent is another one, the new agent is
+// told what its predecessor has done.
+func (h *heldAttempt) conversation(spec plan.Task, own account.Account) conversation {
+	before, thread := h.Before, earlierThread(h.Assignment, spec)
+	if before == nil || before.Worker != h.Attempt.Worker || len(spec.Argv) > 0 {
+		return conversation{} // the work of the previous attempt is on another machine
+	}
+	if thread != "" && before.Account != h.Attempt.Account {
+		if err := h.moveConversation(spec, thread, own); err != nil {
+			if !errors.Is(err, account.ErrNoConversation) {
+				h.worker.opts.Notice(fmt.Sprintf("task %s: %v; its agent begins a new conversation", h.Task.Task, err))
+			}
+			return conversation{handover: h.handover(spec)}
+		}
+	}
+	if thread == "" && !sameAgent(h.Assignment, spec) {
+		return conversation{handover: h.handover(spec)}
+	}
+	return conversation{thread: thread}
+}
+
+// moveConversation lets the account own continue the conversation of the previous attempt.
+func (h *heldAttempt) moveConversation(spec plan.Task, thread string, own account.Account) error {
+	name, _ := engine.AgentOfAttempt(spec, h.Attempt.Fallback)
+	from, ok := h.worker.account(name, h.Before.Account)
+	if !ok {
+		return account.ErrNoConversation
+	}
+	from.Kind, own.Kind = firstKind(from, own), firstKind(own, from)
+	return account.MoveConversation(thread, from, own, os.Getenv)
+}
+
+// firstKind returns the kind of the first account that has one. The program's own account, which has
+// none, is of the same kind as any other account of its agent.
+func firstKind(a, b account.Account) string {
+	if a.Kind != "" {
+		return a.Kind
+	}
+	return b.Kind
+}
+
+// handover returns a text for a prompt: what the agent of the previous attempt has done.
+func (h *heldAttempt) handover(spec plan.Task) string {
+	before := h.Before
+	name, _ := engine.AgentOfAttempt(spec, before.Fallback)
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n\n---\nAnother agent (%s) has worked on this task before you", name)
+	if before.Class == failure.RateLimited {
+		b.WriteString(", until it reached its rate limit")
+	}
+	b.WriteString(". The work in this folder is its work. Look at it first, and continue it; do not begin again.\n")
+	if messages := lastMessages(h.worker.opts.Workspace.Log(h.Task), before.LogFrom); len(messages) > 0 {
+		b.WriteString("\nIts last messages:\n")
+		for _, text := range messages {
+			b.WriteString("\n" + text + "\n")
+		}
+	}
+	var diff fleet.Diff
+	if json.Unmarshal(before.Diff, &diff) == nil && len(diff.Files) > 0 {
+		b.WriteString("\nThe files that it has changed:\n")
+		for _, f := range diff.Files[:min(len(diff.Files), handoverFiles)] {
+			fmt.Fprintf(&b, "- %s\n", f.Path)
+		}
+		if more := diff.Changed - handoverFiles; more > 0 {
+			fmt.Fprintf(&b, "- and %d more\n", more)
+		}
+	}
+	return b.String()
+}
+
+const (
+	handoverFiles    = 100       // how many changed files a handover lists
+	handoverMessages = 3         // how many messages of the previous agent a handover repeats
+	handoverChars    = 2000      // maximum length of each message, in characters
+	handoverLog      = 512 << 10 // how much of the end of the log is searched for messages, in bytes
+)
+
+// lastMessages returns the last messages of the agent whose output begins at an offset of the log.
+// If there are none, it returns messages from the output before that.
+func lastMessages(log string, offset int64) []string {
+	f, err := os.Open(log)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // the file was only read, so an error of Close does not matter
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	for _, from := range []int64{max(offset, info.Size()-handoverLog), max(0, info.Size()-handoverLog)} {
+		if list := messagesIn(io.NewSectionReader(f, from, info.Size()-from)); len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+func messagesIn(r io.Reader) (list []string) {
+	var t agent.Transcript
+	add := func(entries []agent.Entry) {
+		for _, e := range entries {
+			if e.Kind == agent.AgentText {
+				list = append(list, truncate.Chars(e.Text, handoverChars))
+			}
+		}
+	}
+	in := bufio.NewReader(r)
+	for {
+		line, err := in.ReadBytes('\n')
+		entries, _ := t.Line(bytes.TrimRight(line, "\r\n"))
+		if add(entries); err != nil {
+			break
+		}
+	}
+	add(t.End())
+	return list[max(0, len(list)-handoverMessages):]
+}
