@@ -36,7 +36,7 @@ var hostileLines = map[string]string{
 	"sources":       "sources; sources --send; sources --json",
 	"worktree list": "worktree list; worktree list --json", "worktree remove": "worktree remove tree; worktree remove tree --force",
 	"serve": "serve --listen 127.0.0.1:0", "open": "open --print", "demo": "demo --no-browser --for 1s", "worker": "worker --server http://127.0.0.1:1 --once",
-	"workers": "workers", "token create": "token create --role viewer --name wall", "token list": "token list", "token revoke": "token revoke wall",
+	"workers": "workers", "accounts": "accounts; accounts --json", "token create": "token create --role viewer --name wall", "token list": "token list", "token revoke": "token revoke wall",
 	"doctor": "doctor; doctor --json", "init": "init claude --dry-run", "hook": "hook", "hook claude": "hook claude", "hook codex": "hook codex",
 	"hook gemini": "hook gemini", "hook post-tool-use": "hook post-tool-use", "statusline": "statusline; statusline --fleet",
 	"session new": "session new --source x --source-file y --agents agents.json", "session start": "session start s a", "session complete": "session complete s a",

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/cli/accounts"
 	"gaffer/internal/cli/answer"
 	"gaffer/internal/cli/attach"
 	"gaffer/internal/cli/backup"
@@ -97,7 +98,7 @@ func groups() []group {
 		{beads, []func(*env.Env) *cobra.Command{
 			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New, sources.New,
 		}},
-		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New, doctor.New, setup.New, hook.New, statusline.New}},
+		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New, doctor.New, accounts.New, setup.New, hook.New, statusline.New}},
 		{documents, []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New, mcp.New,
 			validate.New, report.New, cost.New, schema.New,

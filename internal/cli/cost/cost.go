@@ -1,5 +1,5 @@
 // Package cost implements the command 'gaffer cost': it prints what attempts have cost, by day,
-// agent, model, project or run.
+// agent, model, account, project or run.
 package cost
 
 import (
@@ -36,7 +36,7 @@ func New(e *env.Env) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Show what attempts have cost",
 		Long: `Show what the attempts of this project have cost, and how many tokens they used:
-by day, agent, model, project or run, and what runs have spent of their budgets.
+by day, agent, model, account, project or run, and what runs have spent of their budgets.
 
 An attempt counts on the day on which it started, in your time zone. A running
 attempt counts with what it has reported so far. Not every agent program reports

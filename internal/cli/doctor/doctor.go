@@ -25,11 +25,12 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Show what is installed, what is orphaned, what to do",
-		Long: `Check this machine: which agents are installed and logged in, what uses capacity
-now, which processes attempts have left behind, which agents of the project's
-sessions should be running but have no process, which ended runs have documents
-that do not say so, and what this system does not support. --repair ends orphaned
-processes and writes the documents.
+		Long: `Check this machine: which agents are installed and logged in, which of your
+accounts lack a config folder or a variable, what uses capacity now, which
+processes attempts have left behind, which agents of the project's sessions should
+be running but have no process, which ended runs have documents that do not say
+so, and what this system does not support. --repair ends orphaned processes and
+writes the documents.
 
 If a supervisor was killed, its task waits while a process of it may be left;
 doctor names that process. The task continues when the process has ended. If the
@@ -100,6 +101,11 @@ func show(e *env.Env, h doctor.Health) error {
 	if err := table.Print(e, agents(h.Agents)); err != nil {
 		return err
 	}
+	if len(h.Accounts) > 0 {
+		if err := table.Print(e, accounts(h.Accounts)); err != nil {
+			return err
+		}
+	}
 	if len(h.Holding) > 0 {
 		if err := table.Print(e, holding(h.Holding)); err != nil {
 			return err
@@ -124,6 +130,18 @@ func agents(list []doctor.Agent) [][]table.Cell {
 			mark = table.Cell{Text: "✗ not logged in", Style: display.Yellow}
 		}
 		rows = append(rows, []table.Cell{{Text: a.Name}, mark, {Text: display.Line(a.Version, 40)}, {Text: program}})
+	}
+	return rows
+}
+
+func accounts(list []doctor.Account) [][]table.Cell {
+	rows := [][]table.Cell{table.Row("Account", "Agent", "Usable")}
+	for _, a := range list {
+		usable := table.Cell{Text: "✓", Style: display.Green}
+		if a.Problem != "" {
+			usable = table.Cell{Text: "✗ " + phrase.Line(a.Problem), Style: display.Yellow}
+		}
+		rows = append(rows, []table.Cell{{Text: a.Name}, {Text: a.Agent}, usable})
 	}
 	return rows
 }

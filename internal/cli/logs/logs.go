@@ -126,7 +126,7 @@ func printReadable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Tas
 		Heading: func(n int) (string, time.Time) {
 			// Ignore the error: without the attempts, the heading is only the attempt's number.
 			attempts, _ := f.Attempts(ctx, t.Run, t.ID)
-			line, began := heading(attempts, n, now)
+			line, began := heading(t, attempts, n, now)
 			if o.attempt > 0 || n == 1 && len(attempts) == 1 {
 				line = ""
 			}
@@ -142,7 +142,7 @@ func printReadable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Tas
 
 // heading returns the line above the output of an attempt, and the attempt's start
 // time.
-func heading(attempts []fleet.Attempt, n int, now time.Time) (line string, began time.Time) {
+func heading(t fleet.Task, attempts []fleet.Attempt, n int, now time.Time) (line string, began time.Time) {
 	line = fmt.Sprintf("── attempt %d", n)
 	for _, a := range attempts {
 		if a.Number != n {
@@ -150,6 +150,9 @@ func heading(attempts []fleet.Attempt, n int, now time.Time) (line string, began
 		}
 		began = a.Started
 		line += ", " + phrase.Clock(began, now)
+		if using := phrase.Using(t, &a); using != "" {
+			line += ", " + using
+		}
 		if a.Class != "" {
 			line += ", " + display.Line(a.Class, 40)
 		}

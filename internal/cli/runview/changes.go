@@ -92,7 +92,7 @@ func taskChanges(previous, current fleet.Task, now time.Time) (lines []string) {
 		if n, of, more := strings.Cut(phrase.AttemptNumber(current), "/"); more {
 			try = "attempt " + n + " of " + of
 		}
-		line := phrase.Join(", ", "started", try, phrase.Join(" ", phrase.Line(current.Agent), phrase.Line(current.Model)))
+		line := phrase.Join(", ", "started", try, cmp.Or(phrase.Using(current, current.Attempt), phrase.Join(" ", phrase.Line(current.Agent), phrase.Line(current.Model))))
 		// If the previous attempt ended between the two states, the line also says that it failed.
 		if previous.Attempt != nil && previous.Status == fleet.Running && previous.Attempt.Class == "" {
 			line += phrase.Join(": ", fmt.Sprintf(", after attempt %d failed", previous.Attempt.Number), phrase.Line(current.Outcome))

@@ -4,6 +4,7 @@
 package phrase
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -183,12 +184,32 @@ func Count(n int, word string) string {
 }
 
 // Paused describes a paused agent account, such as "claude paused until 14:00, usage limit".
-func Paused(l fleet.Lane, now time.Time) string {
+func Paused(l fleet.Lane, now time.Time) string { return Line(l.Name) + " " + PausedUntil(l, now) }
+
+// PausedUntil describes the pause of an agent account, such as "paused until 14:00, usage limit".
+func PausedUntil(l fleet.Lane, now time.Time) string {
 	reason := l.Reason
 	if reason == string(failure.RateLimited) {
 		reason = "usage limit"
 	}
-	return Join(", ", fmt.Sprintf("%s paused until %s", Line(l.Name), Clock(l.Until, now)), Line(reason))
+	return Join(", ", "paused until "+Clock(l.Until, now), Line(reason))
+}
+
+// Using describes the account of an attempt at a task and the fallback that works on it, such as
+// "claude/work" or "codex for claude". It is empty if the task's own agent uses the program's own
+// account.
+func Using(t fleet.Task, a *fleet.Attempt) string {
+	if a == nil || a.Account == "" && a.Fallback == "" {
+		return ""
+	}
+	text := cmp.Or(a.Fallback, t.Agent, "claude")
+	if a.Account != "" {
+		text += "/" + a.Account
+	}
+	if a.Fallback != "" {
+		text += " for " + cmp.Or(t.Agent, "claude")
+	}
+	return Line(text)
 }
 
 // Join joins the parts that are not empty, with separator between them.

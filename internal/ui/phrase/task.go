@@ -64,8 +64,9 @@ func State(t fleet.Task, now time.Time) string {
 	return detail
 }
 
-// Detail is like [State], but without the word that [TaskLabel] shows. If the agent has waited for
-// the user, it ends with how long.
+// Detail is like [State], but without the word that [TaskLabel] shows. If the agent uses one of the
+// user's accounts or is a fallback, it says so. If the agent has waited for the user, it ends with
+// how long.
 func Detail(t fleet.Task, now time.Time) string {
 	since, source, age := time.Time{}, "", ""
 	if a := t.Attempt; a != nil && t.Status == fleet.Running {
@@ -87,7 +88,7 @@ func Detail(t fleet.Task, now time.Time) string {
 	if first == string(t.Status) || Waiting(t) {
 		first = ""
 	}
-	return Join(", ", first, Doing(t, now), age, source, Waited(t.Attempt))
+	return Join(", ", first, Doing(t, now), age, source, Using(t, t.Attempt), Waited(t.Attempt))
 }
 
 // asksOutside reports whether a task's agent waits for the user although the task has no

@@ -25,6 +25,7 @@ const (
 	colName
 	colTime
 	colTry
+	colUsing
 	colDoing
 	colSource
 	colTokens
@@ -39,6 +40,7 @@ func (t TaskTable) Rows(tasks []fleet.Task, width int) []paint.Line {
 		colName:   {Max: 28, Drop: 1},
 		colTime:   {Max: 8, Right: true, Drop: 8},
 		colTry:    {Max: 7, Drop: 4},
+		colUsing:  {Max: 24, Drop: 6},
 		colDoing:  {Max: 200, Min: 16, Flex: true, Drop: 7},
 		colSource: {Max: 18, Min: 10, Right: true, Drop: 2},
 		colTokens: {Max: 6, Right: true, Drop: 3},
@@ -68,6 +70,7 @@ func (t TaskTable) cells(task fleet.Task) []paint.Span {
 	cells := []paint.Span{
 		colID:    {Text: display.Line(task.ID, 40), Style: quiet},
 		colTry:   {Text: phrase.AttemptNumber(task), Style: quiet},
+		colUsing: {Text: phrase.Using(task, task.Attempt), Style: display.Faint},
 		colDoing: Doing(task, t.Now),
 		colCost:  {},
 	}

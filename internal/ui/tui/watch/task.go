@@ -116,7 +116,7 @@ func taskState(s snapshot, t fleet.Task) []paint.Line {
 	if t.Attempt != nil {
 		add(phrase.Spent(t.Attempt.Spent))
 	}
-	add(strings.TrimSpace(display.Line(t.Agent, 20) + " " + display.Line(t.Model, 30)))
+	add(cmp.Or(phrase.Using(t, t.Attempt), strings.TrimSpace(display.Line(t.Agent, 20)+" "+display.Line(t.Model, 30))))
 	if t.Attempt != nil && t.Attempt.Worker != "" && s.where != "" {
 		add("on " + display.Line(t.Attempt.Worker, 30))
 	}

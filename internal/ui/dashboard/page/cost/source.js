@@ -6,7 +6,7 @@ import { now } from '../core/time.js';
 import { signal, useEffect, useMemo } from '../core/view.js';
 
 /** The groupings, with their headings. */
-export const groupings = [['day', 'Day'], ['agent', 'Agent'], ['model', 'Model'], ['project', 'Project'], ['run', 'Run']];
+export const groupings = [['day', 'Day'], ['agent', 'Agent'], ['model', 'Model'], ['account', 'Account'], ['project', 'Project'], ['run', 'Run']];
 /** The time spans. */
 export const spans = [['today', 'Today'], ['7d', '7 days'], ['30d', '30 days'], ['all', 'All'], ['custom', 'Custom']];
 

@@ -37,7 +37,7 @@ const Name = ({ row }) => (row.href
   : html`<strong class="name"><bdi>${row.name}</bdi></strong>`);
 
 function Program({ row }) {
-  const parts = [row.program, row.model, row.kind === 'hand' && 'by hand', row.kind === 'protocol' && 'of a channel', row.number > 1 && `attempt ${row.number}`];
+  const parts = [row.program, row.model, row.account && `account ${row.account}`, row.stands && `in place of ${row.stands}`, row.kind === 'hand' && 'by hand', row.kind === 'protocol' && 'of a channel', row.number > 1 && `attempt ${row.number}`];
   return html`<small class="faint program"><bdi>${parts.filter(Boolean).join(' · ')}</bdi></small>`;
 }
 

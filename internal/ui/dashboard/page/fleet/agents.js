@@ -9,7 +9,7 @@ import { line } from '../run/task.js';
 /**
  * One live agent. question is the row of its open question, if it has one; used is the
  * used part of its context in percent, where the size of the context is known.
- * @typedef {{id: string, kind: 'attempt'|'hand'|'protocol', state: string, name: string, href?: string, program: string, model: string, number: number,
+ * @typedef {{id: string, kind: 'attempt'|'hand'|'protocol', state: string, name: string, href?: string, program: string, account?: string, stands?: string, model: string, number: number,
  *   doing: string, said?: string, source: string, run: string, runName: string, task: string, branch: string, dir: string, worker: string, machine: string,
  *   started: string, usd: number, tokens: number, used?: number, contextTokens: number, question?: any}} Agent
  */
@@ -91,7 +91,7 @@ function ofAttempt(a, worker, gone, question, name) {
   const context = isObject(a.context) ? a.context : {};
   return {
     id: a.id, kind: 'attempt', state: waiting ? 'waiting' : gone ? 'offline' : a.state === 'retrying' ? 'retrying' : 'running',
-    name: text(a.task_name) || text(a.task), href: link('runs', text(a.run), 'tasks', text(a.task)), program: text(a.agent), model: text(a.model), number: a.number,
+    name: text(a.task_name) || text(a.task), href: link('runs', text(a.run), 'tasks', text(a.task)), program: text(a.fallback) || text(a.agent), account: text(a.account), stands: a.fallback ? text(a.agent) : '', model: a.fallback ? '' : text(a.model), number: a.number,
     doing: line(a.doing), said: a.said ?? a.started, source: text(a.source), run: text(a.run), runName: text(name ?? a.run_name) || text(a.run), task: text(a.task),
     branch: text(a.branch), dir: '', worker: text(a.worker), machine: machineOf(worker, a), started: a.started, usd: number(a.spent?.usd), tokens: number(a.spent?.tokens),
     used: number(context.window) > 0 ? Math.min(100, Math.round(number(context.tokens) * 100 / context.window)) : undefined, contextTokens: number(context.tokens), question,

@@ -1,4 +1,4 @@
-// What attempts have cost: by day, agent, model, project and run, and against budgets.
+// What attempts have cost: by day, agent, model, account, project and run, and against budgets.
 import { useCommands } from '../core/commands.js';
 import { go, link, query, route, setQuery } from '../core/route.js';
 import { useTitle } from '../core/title.js';

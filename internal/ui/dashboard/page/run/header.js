@@ -60,7 +60,7 @@ function allSpent(detail, run) {
 function Lanes({ tasks }) {
   tick.value;
   const used = new Set(tasks.map((t) => t.agent));
-  const paused = lanes.all().filter((l) => used.has(l.name) && at(l.until) > now());
+  const paused = lanes.all().filter((l) => used.has(String(l.name).split('/')[0]) && at(l.until) > now());
   return paused.map((l) => html`<p key=${l.name} class="stopping"><${Status} of="paused" word=${`${text(l.name)} paused`} /> goes on <${Until} time=${l.until} /> <span class="faint">${text(l.reason)}</span></p>`);
 }
 

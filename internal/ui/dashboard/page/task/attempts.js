@@ -16,6 +16,8 @@ export function Attempts({ list, task }) {
 const Attempt = memo(({ a, task }) => html`<li class="panel try">
   <header><h2>Attempt ${a.number}</h2><${Status} of=${a.status} />${a.class && html`<span class="class">${String(a.class).replaceAll('_', ' ')}</span>`}
     <span class="faint">${agents.get(a.worker)?.name ?? a.worker}</span>
+    ${a.account && html`<span class="faint">account <bdi>${String(a.account)}</bdi></span>`}
+    ${a.fallback && html`<span class="faint"><bdi>${String(a.fallback)}</bdi> in place of ${task.agent || 'claude'}</span>`}
     <span><${Lasting} from=${a.started} to=${a.ended} /></span>
     ${a.ended && html`<span class="faint">exit ${a.exit ?? 0}</span>`}
     ${a.spent?.tokens > 0 && html`<span class="faint">${count(a.spent.tokens)} tokens</span>`}

@@ -58,6 +58,8 @@ function Facts({ source, task }) {
     ${fact('Needs', links(task.after ?? []))}
     ${fact('Needed by', links(all.filter((t) => (t.after ?? []).includes(task.id)).map((t) => t.id)))}
     ${fact('Agent', task.agent && html`${task.agent}${task.model && html` <span class="faint">${task.model}</span>`}`)}
+    ${fact('Account', a?.account && html`<bdi>${String(a.account)}</bdi>`)}
+    ${fact('Fallback', fallback(task, a))}
     ${fact('Worker', a?.worker && a.worker !== task.run && html`<${Worker} name=${a.worker} />`)}
     ${fact('Attempt', `${task.tries ?? 0} of ${1 + (task.retries ?? 0)}`)}
     ${fact(task.status === 'running' ? 'Works for' : 'Worked', a && html`<${Worked} a=${a} />`)}
@@ -69,6 +71,13 @@ function Facts({ source, task }) {
     ${fact('Conversation', a?.thread && html`<code>${a.thread}</code>`)}
     ${fact('Process', a?.pid > 0 && !a.ended && html`<code>${a.pid}</code>`)}
   </dl>`;
+}
+
+// fallback returns which other agents may continue the task, and which of them does so now.
+function fallback(task, a) {
+  const list = (task.fallback ?? []).map(String);
+  if (!list.length && !a?.fallback) return null;
+  return html`<bdi>${list.join(', ')}</bdi>${a?.fallback && html` <span class="faint">attempt ${a.number} by <bdi>${String(a.fallback)}</bdi></span>`}`;
 }
 
 // waited returns how long an agent has waited for the user, in milliseconds.
