@@ -42,6 +42,7 @@ type Stub struct {
 	mu    sync.Mutex
 	names map[string]*script
 	once  map[string]bool // paths of modes with Once that were already requested
+	left  map[string]int  // number of further turns that are answered, by API key; see [Stub.LimitKey]
 	all   []Request
 }
 
@@ -52,7 +53,9 @@ type script struct {
 }
 
 // New returns a stub that has received no requests.
-func New() *Stub { return &Stub{names: map[string]*script{}, once: map[string]bool{}} }
+func New() *Stub {
+	return &Stub{names: map[string]*script{}, once: map[string]bool{}, left: map[string]int{}}
+}
 
 // Request is a request that the stub has received from a program.
 type Request struct {
@@ -98,6 +101,29 @@ func (s *Stub) Play(name string, modes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.names[name] = &script{modes: modes}
+}
+
+// LimitKey lets an API key reach its usage limit after a number of turns. Further requests with the
+// key are answered as in the mode limit, and use no mode of a name.
+func (s *Stub) LimitKey(key string, turns int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left[key] = turns
+}
+
+// limited reports whether the API key of a request has reached its usage limit.
+func (s *Stub) limited(h http.Header, side bool) bool {
+	key := h.Get("X-Api-Key")
+	if token, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok && key == "" {
+		key = token
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left, known := s.left[key]
+	if known && left > 0 && !side {
+		s.left[key]--
+	}
+	return known && left == 0
 }
 
 // next returns the mode for a request. fresh reports whether this mode is used for the first time.
@@ -226,6 +252,9 @@ func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode
 	}
 	heard := speaks.read(kept.Body)
 	kept.Tools, kept.Side = heard.names(), heard.side
+	if s.limited(r.Header, heard.side) {
+		mode = "limit"
+	}
 	if mode == "" {
 		var fresh bool
 		mode, fresh = s.next(kept.Name, heard.side)

@@ -276,3 +276,40 @@ func TestModesAreSetAndRequestsReadFromOutside(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAKeyReachesItsLimitAndOtherKeysDoNot(t *testing.T) {
+	s := Serve()
+	defer s.Close()
+	s.LimitKey("sk-limited", 1)
+	s.Play("a", "text:one", "text:two")
+	ask := func(header, value string) (status int) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Named("a")+"/v1/messages", strings.NewReader(`{"messages":[{"role":"user","content":"x"}],"tools":[{"name":"Bash"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set(header, value)
+		got, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer got.Body.Close()
+		return got.StatusCode
+	}
+	for i, test := range []struct {
+		header, value string
+		want          int
+	}{
+		{"X-Api-Key", "sk-limited", 200},
+		{"X-Api-Key", "sk-limited", 429},
+		{"Authorization", "Bearer sk-limited", 429},
+		{"X-Api-Key", "sk-other", 200},
+	} {
+		if got := ask(test.header, test.value); got != test.want {
+			t.Errorf("request %d with %s: %d, want %d", i+1, test.value, got, test.want)
+		}
+	}
+	if turns := s.Turns("a"); len(turns) != 4 || turns[1].Mode != "limit" || turns[3].Mode != "text:two" {
+		t.Errorf("answered as %v", turns)
+	}
+}
