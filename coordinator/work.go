@@ -85,6 +85,9 @@ type WorkOrder struct {
 	// Interrupt reports that the user wants to interrupt the agent and keep its conversation. Stop
 	// is then set too.
 	Interrupt bool `json:"interrupt,omitempty"`
+	// Limit is what the attempt may spend from now on, with what it has spent already. It changes
+	// with what other attempts spend. Zero means no limit.
+	Limit Amount `json:"limit,omitzero"`
 }
 
 // WorkAnswer is the user's answer to a question of an agent.
@@ -139,6 +142,7 @@ type WorkAttempt struct {
 	Token        int64  `json:"token"`
 	DeadlineInMS int64  `json:"deadline_in_ms,omitempty"` // time after which the attempt is ended; zero means never
 	Carried      Amount `json:"carried,omitzero"`         // what earlier attempts in the same conversation used
+	Limit        Amount `json:"limit,omitzero"`           // what the attempt may spend; zero means no limit
 	Stop         string `json:"stop,omitempty"`           // why the worker must end the attempt; empty if it continues
 	Account      string `json:"account,omitempty"`        // the user's account that the agent uses; empty means the program's own
 	Fallback     string `json:"fallback,omitempty"`       // the fallback that works on the attempt; empty means the task's own agent

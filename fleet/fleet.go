@@ -56,13 +56,18 @@ type Run struct {
 func (r Run) Paused(now time.Time) (list []Lane) {
 	held := map[string]bool{} // agents of which no account is free
 	for _, l := range r.Lanes {
-		if l.Until.After(now) && !l.Free {
+		if l.Until.After(now) && !l.Free && !l.Budget() {
 			held[l.Agent()] = true
 		}
 	}
 	for _, l := range r.Lanes {
 		holds := func(t Task) bool {
-			if t.Status.Final() || cmp.Or(t.Agent, "claude") != l.Agent() {
+			switch {
+			case t.Status.Final():
+				return false
+			case l.Budget():
+				return true
+			case cmp.Or(t.Agent, "claude") != l.Agent():
 				return false
 			}
 			return !slices.ContainsFunc(t.Fallback, func(name string) bool { return !held[name] })
@@ -356,6 +361,14 @@ func (l Lane) Agent() string {
 	agent, _, _ := strings.Cut(l.Name, "/")
 	return agent
 }
+
+// BudgetLane is the prefix of the names of lanes that stand for a limit of the user: budget:day and
+// budget:month. Such a lane is paused while its limit is reached, and its Reason is a sentence. While
+// it is paused, no agent is started.
+const BudgetLane = "budget:"
+
+// Budget reports whether the lane is paused because a limit of the user is reached.
+func (l Lane) Budget() bool { return strings.HasPrefix(l.Name, BudgetLane) }
 
 // Add counts one more task with status s.
 func (c *Counts) Add(s Status) { c.Count(s, +1) }

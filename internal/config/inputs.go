@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"path/filepath"
-	"strings"
 
 	"gaffer/internal/project"
 )

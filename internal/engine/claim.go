@@ -63,6 +63,7 @@ type claims struct {
 	*txContext
 	schedule    *schedule
 	propagation *propagation
+	budgets     *budgets
 }
 
 // withLease sets a.Lease, unless a is nil, and returns a. The lease is computed for each reply,
@@ -119,11 +120,19 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 	if err := c.rememberPool(r, false); err != nil {
 		return nil, err
 	}
+	for _, a := range r.Accounts {
+		if _, err := c.budgets.pauseSpentAccount(AccountName(a.Agent, a.Name)); err != nil {
+			return nil, err
+		}
+	}
 	worker, shared, err := c.workerPool(r)
 	if err != nil {
 		return nil, err
 	}
 	query, err := c.query(r, worker, shared)
+	if errors.Is(err, errNoBudget) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -161,12 +170,26 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 }
 
 // query returns the store query for the next task whose labels the worker has, and for one of whose
-// agents an account is free.
+// agents an account is free. It returns errNoBudget if a limit of the user is reached and the worker
+// runs only agents.
 func (c *claims) query(r Claim, worker, shared *pool) (store.ClaimQuery, error) {
 	paused := worker.blocked(shared)
 	q := store.ClaimQuery{PausedAccounts: paused, Accounts: r.Agents, Limit: 1}
 	if len(r.Agents) > 0 {
 		q.Accounts = slices.Concat(r.Agents, worker.chainNames(paused))
+	}
+	held, err := c.budgets.holdForUserLimits()
+	if err != nil {
+		return q, err
+	}
+	if held { // only tasks that start no agent may start
+		q.Accounts = freeAccounts()
+		if len(r.Agents) > 0 {
+			q.Accounts = slices.DeleteFunc(q.Accounts, func(name string) bool { return !slices.Contains(r.Agents, name) })
+		}
+		if len(q.Accounts) == 0 {
+			return q, errNoBudget
+		}
 	}
 	if r.Only {
 		q.Labels = []string{joinLabels(r.Labels)}
@@ -211,7 +234,7 @@ func hasOneOfEach(labels string, sets [][]string) bool {
 }
 
 // startAttempt stores a new running attempt at a task, which uses an account of with. It returns
-// errNoBudget if the run's budget does not allow the attempt.
+// errNoBudget if the budget of the task or of its run does not allow the attempt.
 func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, error) {
 	account, err := c.pickAccount(with.accounts)
 	if err != nil {
@@ -221,10 +244,20 @@ func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, erro
 	if err != nil {
 		return Assignment{}, err
 	}
-	if !withinBudget(run, t.Reserve) {
-		return Assignment{}, c.overBudget(t, run)
+	if run.Active == 0 { // an older version may have released another amount than this one has reserved
+		run.Reserved = store.Amount{}
 	}
-	run.Reserved = run.Reserved.Add(t.Reserve)
+	var refused *BudgetError
+	switch err := c.budgets.mayStart(run, t); {
+	case errors.As(err, &refused) && refused.Task != "":
+		return Assignment{}, c.failOverBudget(t, refused.Error())
+	case errors.As(err, &refused):
+		return Assignment{}, c.overBudget(t, run)
+	case err != nil:
+		return Assignment{}, err
+	}
+	unreserved := run
+	run.Reserved = run.Reserved.Add(reserveOf(t))
 	c.PutRun(run)
 	if t.AnyNeed {
 		if err := c.compareCandidates(&t); err != nil {
@@ -241,6 +274,12 @@ func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, erro
 		a.Deadline = c.now.Add(t.Timeout)
 	}
 	t.RunningAttempt = a.ID
+	a.Day = DayOf(c.now, c.budgets.zone())
+	scopes, err := c.budgets.scopes(a, t, unreserved)
+	if err != nil {
+		return Assignment{}, err
+	}
+	a.Limit = limitOf(scopes)
 	before, err := c.previousAttempt(t)
 	if err != nil {
 		return Assignment{}, err

@@ -23,6 +23,11 @@ type Options struct {
 	// long. If it shares its database with a coordinator, it does not end attempts that the
 	// coordinator has assigned.
 	Endless bool
+	// Limits returns the user's limits of what all attempts may spend. It is called in every
+	// transaction that needs them, so that a changed limit holds at once. If it is nil, there are
+	// none.
+	Limits func() Limits
+	Zone   *time.Location // time zone of the days and months of Limits; nil means the machine's
 }
 
 // DefaultLease is the default of Options.Lease. Workers send a heartbeat every 15 s, so an attempt

@@ -19,9 +19,10 @@ import (
 // fixture is an engine on a store in memory, with a clock that the test sets.
 type fixture struct {
 	*engine.Engine
-	t     *testing.T
-	now   time.Time
-	store *memory.Store
+	t      *testing.T
+	now    time.Time
+	store  *memory.Store
+	limits engine.Limits // the user's limits
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -29,7 +30,8 @@ func newFixture(t *testing.T) *fixture {
 	ids := 0
 	f.Engine = engine.New(f.store, engine.Options{
 		Now: func() time.Time { return f.now }, Rand: func() float64 { return 0.5 }, Lease: time.Minute,
-		NewID: func() string { ids++; return fmt.Sprintf("id%d", ids) },
+		NewID:  func() string { ids++; return fmt.Sprintf("id%d", ids) },
+		Limits: func() engine.Limits { return f.limits }, Zone: time.UTC,
 	})
 	return f
 }

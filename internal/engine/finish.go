@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"gaffer/fleet"
@@ -51,6 +52,7 @@ type finishes struct {
 	rateLimits  *rateLimits
 	messages    *messages
 	reviews     *reviews
+	budgets     *budgets
 }
 
 func (e *finishes) finish(f Finish) (FinishResult, error) {
@@ -100,7 +102,19 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	if class == failure.Lost {
 		t.Lost++
 	}
+	if class, err = e.settle(&a, &t, &run, class); err != nil {
+		return FinishResult{}, err
+	}
 	v := decideNext(class, a.StopReason, t, e.opts.Rand())
+	if class == failure.OverBudget && v.Status == store.Failed {
+		waits, err := e.budgets.waitsForPeriod(run, t, a)
+		if err != nil {
+			return FinishResult{}, err
+		}
+		if waits {
+			v = decision{Status: store.Queued}
+		}
+	}
 	if class == failure.Lost && v.Status == store.Failed {
 		a.Summary = fmt.Sprintf("%s; %d attempts at this task were lost, so the task may be what ends its workers: find out why before you retry it",
 			cmp.Or(a.Summary, "the attempt was lost"), t.Lost)
@@ -123,24 +137,27 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 		return FinishResult{}, err
 	}
 
-	run.Reserved = subtractAmounts(run.Reserved, t.Reserve)
-	run.Spent = run.Spent.Add(a.Spent)
 	run.Waited += a.Waited
 	worked := max(a.Ended.Sub(a.Started)-a.Waited, 0)
 	run.Worked += worked
 	e.PutRun(run)
-	t.Spent, t.Worked = t.Spent.Add(a.Spent), t.Worked+worked
+	t.Worked += worked
 
 	if t.SentBack && class == failure.None {
 		if err := e.reviews.recordAnswers(a); err != nil {
 			return FinishResult{}, err
 		}
 	}
-	if t.HasMessages && v.Status.Final() && (!final || class == failure.None) && withinBudget(run, t.Reserve) {
+	if t.HasMessages && v.Status.Final() && (!final || class == failure.None) {
 		another, err := e.messages.needsAttempt(t, class)
 		if err != nil {
 			return FinishResult{}, err
 		}
+		may, err := e.budgets.mayStartNow(run, t)
+		if err != nil {
+			return FinishResult{}, err
+		}
+		another = another && may
 		if ends := v.Status; another {
 			if v = v.retryForMessage(class, a.StopReason, e.opts.Rand()); v.Status == store.Queued {
 				t.EndedAs, t.Retries = ends, max(t.Retries, t.CountedAttempts)
@@ -161,6 +178,36 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	}
 	return o, e.propagation.statusChanged(t)
 }
+
+// settle adds what an ended attempt has spent to its run, its task and the sums of its day and month,
+// and returns the attempt's class. An attempt that has spent more than its limit is over its budget,
+// even if the agent reports success. Its work and its answer are kept.
+func (e *finishes) settle(a *store.Attempt, t *store.Task, run *store.Run, class failure.Class) (failure.Class, error) {
+	if err := e.budgets.count(a, *t, *run); err != nil {
+		return class, err
+	}
+	scopes, err := e.budgets.scopes(*a, *t, *run)
+	if err != nil {
+		return class, err
+	}
+	if err := e.budgets.warn(scopes, *a); err != nil {
+		return class, err
+	}
+	if err := e.budgets.uncountLive(*a, *t, *run); err != nil {
+		return class, err
+	}
+	run.Reserved = subtractAmounts(run.Reserved, reserveOf(*t))
+	run.Spent, t.Spent = run.Spent.Add(a.Spent), t.Spent.Add(a.Spent)
+	if class == failure.None && a.Spent.Exceeds(a.Limit) {
+		class = failure.OverBudget
+		a.Summary = strings.TrimSpace(OverBudgetText(a.Spent, a.Limit) + "\n" + a.Summary)
+	}
+	return class, nil
+}
+
+// OverBudgetText says that an attempt has spent more than it was allowed to, such as "spent $0.0047 of
+// $0.0020".
+func OverBudgetText(spent, limit store.Amount) string { return "spent " + spent.Of(limit) }
 
 // Release ends attempts that a worker gives back because it is stopping. Their tasks are queued
 // again at once, without using up a retry. The worker must first end all processes of these

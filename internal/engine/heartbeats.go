@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 )
 
@@ -32,10 +33,13 @@ type Order struct {
 	// Messages are the messages that the agent has not received, oldest first. Each heartbeat
 	// returns them again until the worker reports that they were delivered.
 	Messages []fleet.Message
-	// Interrupt is set if the reason in Stop is a user's interrupt. The worker ends only the
-	// agent's current turn if the agent supports this, and stops the agent if not. The conversation
-	// can be continued in both cases.
+	// Interrupt is set if the reason in Stop is a user's interrupt, or a budget that is spent. The
+	// worker ends only the agent's current turn if the agent supports this, and stops the agent if
+	// not. The conversation can be continued in both cases.
 	Interrupt bool
+	// Limit is what the attempt may spend. It changes with what other attempts spend. Zero means no
+	// limit.
+	Limit store.Amount
 }
 
 // Beat records a heartbeat of a worker and of the attempts that it holds. It returns what the
@@ -56,6 +60,7 @@ type heartbeats struct {
 	workers   *workers
 	questions *questions
 	messages  *messages
+	budgets   *budgets
 }
 
 func (b *heartbeats) recordWorker(report store.Worker, held []HeldAttempt) (orders []Order, err error) {
@@ -96,6 +101,9 @@ func (b *heartbeats) recordAttempt(h HeldAttempt) (Order, error) {
 		}
 		a.HasMessages = len(waiting) > 0
 	}
+	if err := b.budgets.follow(&a); err != nil {
+		return Order{}, err
+	}
 	b.PutAttempt(a)
 	if started {
 		if err := b.attemptEvent("attempt.started", a, ""); err != nil {
@@ -117,7 +125,7 @@ func (b *heartbeats) recordAttempt(h HeldAttempt) (Order, error) {
 	}
 	return Order{
 		Attempt: a.ID, Stop: a.StopReason, Answers: answers, Waits: !a.WaitingSince.IsZero(), Lease: Remaining(a, b.now),
-		Messages: waiting, Interrupt: a.StopReason == interrupted,
+		Messages: waiting, Interrupt: a.StopReason == interrupted || a.StopReason == string(failure.OverBudget), Limit: a.Limit,
 	}, nil
 }
 

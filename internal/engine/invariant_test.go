@@ -1,9 +1,13 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 
+	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/store/storetest"
@@ -24,8 +28,45 @@ func (w *world) check() error {
 				return fmt.Errorf("run %s: %w", run.ID, err)
 			}
 		}
-		return checkQuestions(r)
+		return cmp.Or(checkQuestions(r), checkSpending(r, runs))
 	})
+}
+
+// checkSpending verifies that the sums of days and months are what their attempts have spent.
+func checkSpending(r store.Reader, runs []store.Run) error {
+	want := map[string]int64{}
+	for _, run := range runs {
+		attempts, err := r.AttemptsOf(run.ID)
+		if err != nil {
+			return err
+		}
+		for _, a := range attempts {
+			if a.Status.Final() && a.Counted.Tokens != a.Spent.Tokens {
+				return fmt.Errorf("attempt %s has spent %d tokens, of which %d are counted", a.ID, a.Spent.Tokens, a.Counted.Tokens)
+			}
+			want[a.Day] += a.Counted.Tokens
+			want[a.Day[:7]] += a.Counted.Tokens
+		}
+	}
+	for period, tokens := range want {
+		if got, err := spendingIn(r, period); err != nil || got.Tokens != tokens {
+			return fmt.Errorf("the attempts of %s have spent %d tokens, and the sum is %d: %w", period, tokens, got.Tokens, err)
+		}
+	}
+	return nil
+}
+
+// spendingIn returns what was spent in a day or month.
+func spendingIn(r store.Reader, period string) (store.Amount, error) {
+	item, err := r.Item(store.ItemKey{Kind: engine.SpendingKind, ID: engine.SpendingID("", period)})
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Amount{}, nil
+	}
+	var s engine.Spending
+	if err == nil {
+		err = json.Unmarshal(item.Data, &s)
+	}
+	return s.Spent, err
 }
 
 func checkRun(r store.Reader, run store.Run) error {
@@ -62,7 +103,9 @@ func checkRun(r store.Reader, run store.Run) error {
 		switch t.Status {
 		case store.Running:
 			active++
-			reserved += t.Reserve.Tokens
+			if t.Reserve.Tokens > 0 {
+				reserved += max(t.Reserve.Tokens-t.Spent.Tokens, 0)
+			}
 		case store.Failed:
 			failed++
 		}

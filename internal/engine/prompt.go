@@ -32,6 +32,8 @@ func Prompt(spec plan.Task, previous *store.Attempt) string {
 	switch previous.Class {
 	case failure.RateLimited, failure.Released: // the previous attempt did not fail because of its work, so the prompt does not mention it
 		return spec.Prompt
+	case failure.OverBudget:
+		return fmt.Sprintf("%s\n\n---\nAttempt %d was stopped because its budget was spent. There is more now. Go on where it stopped: its files are as it left them.\n", spec.Prompt, previous.Number)
 	}
 	return fmt.Sprintf("%s\n\n---\nThis was tried before. Attempt %d failed (%s):\n%s\n", spec.Prompt, previous.Number, previous.Class, previous.Summary)
 }

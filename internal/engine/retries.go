@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 )
@@ -20,14 +22,31 @@ type retries struct {
 	beads    *beads
 	items    *items
 	reviews  *reviews
+	budgets  *budgets
+}
+
+// Retrying is a user's request to try a task again.
+type Retrying struct {
+	store.TaskKey
+	Who, Why string
+	// Budget is the new budget of the task: what all its attempts may spend together. Its parts that
+	// are zero keep the old budget.
+	Budget store.Amount
 }
 
 // Retry queues a failed or cancelled task again, with its full number of retries. It also queues
 // the tasks that were cancelled only because of that task, and continues the run if it has ended. A
 // complete task that has picked a candidate can be retried too: it takes the candidate's newer
-// work. Complete tasks that depend on the retried task stay complete.
+// work. Complete tasks that depend on the retried task stay complete. Retry returns a [*BudgetError]
+// if a budget does not allow another attempt.
 func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) error {
-	return e.write(ctx, who, func(tx *transaction) error {
+	return e.RetryWith(ctx, Retrying{TaskKey: key, Who: who, Why: why})
+}
+
+// RetryWith does the same as [Engine.Retry], and may change the task's budget.
+func (e *Engine) RetryWith(ctx context.Context, r Retrying) error {
+	key, why := r.TaskKey, r.Why
+	return e.write(ctx, r.Who, func(tx *transaction) error {
 		run, err := tx.run(key.Run)
 		if err != nil {
 			return err
@@ -50,6 +69,11 @@ func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) 
 		if before, ok := failedNeed(t, tasks); ok {
 			return &ConflictError{"task " + t.Task, fmt.Sprintf("waits for %s, which is %s; retry that", before.Task, before.Status)}
 		}
+		t.Reserve.MicroUSD = cmp.Or(r.Budget.MicroUSD, t.Reserve.MicroUSD)
+		t.Reserve.Tokens = cmp.Or(r.Budget.Tokens, t.Reserve.Tokens)
+		if err := tx.budgets.mayStart(run, t); err != nil && (run.Active == 0 || isTaskBudget(err)) {
+			return err
+		}
 		if err := tx.retries.resume(run, why); err != nil {
 			return err
 		}
@@ -66,6 +90,84 @@ func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) 
 		}
 		return tx.schedule.makeTasksReady(key.Run)
 	})
+}
+
+// isTaskBudget reports whether an error of mayStart is final. If it is only about a budget of the
+// run, running tasks may still return what is reserved for them.
+func isTaskBudget(err error) bool {
+	var refused *BudgetError
+	return !errors.As(err, &refused) || refused.Task != ""
+}
+
+// Raise is a user's request to continue a run with another budget.
+type Raise struct {
+	Run, Who, Why string
+	Budget        store.Amount // the new budget; its parts that are zero keep the old budget
+}
+
+// RaiseBudget sets the budget of a run. It queues the tasks again that have failed because of the
+// run's budget, and continues the run if it has ended. Tasks that have spent a budget of their own
+// stay failed. RaiseBudget returns a [*BudgetError] if the run has already spent the new budget.
+func (e *Engine) RaiseBudget(ctx context.Context, r Raise) error {
+	return e.write(ctx, r.Who, func(tx *transaction) error {
+		run, err := tx.run(r.Run)
+		if err != nil {
+			return err
+		}
+		if run.Conducted {
+			return &ConflictError{"run " + run.ID, "is a team's: 'gaffer team resume --budget USD' gives it more"}
+		}
+		run.Budget.MicroUSD = cmp.Or(r.Budget.MicroUSD, run.Budget.MicroUSD)
+		run.Budget.Tokens = cmp.Or(r.Budget.Tokens, run.Budget.Tokens)
+		if run.Spent.Reaches(run.Budget) {
+			return &BudgetError{Run: run.ID, Limit: run.Budget, Spent: run.Spent}
+		}
+		tx.PutRun(run)
+		if err := tx.event(store.Event{Kind: "run.budget", Run: run.ID, Why: r.Why}, run); err != nil {
+			return err
+		}
+		return tx.retries.retryOverBudget(run, r.Why)
+	})
+}
+
+// retryOverBudget queues the tasks of a run again that have failed because of a budget, and that may
+// start now.
+func (r *retries) retryOverBudget(run store.Run, why string) error {
+	tasks, err := r.Tasks(run.ID)
+	if err != nil {
+		return err
+	}
+	found := false
+	for _, t := range tasks {
+		if t.Status != store.Failed || t.Outcome != string(failure.OverBudget) {
+			continue
+		}
+		if _, blocked := failedNeed(t, tasks); blocked {
+			continue
+		}
+		may, err := r.budgets.mayStartNow(run, t)
+		if err != nil {
+			return err
+		}
+		if !may {
+			continue
+		}
+		if !found {
+			if err := r.resume(run, why); err != nil {
+				return err
+			}
+			found = true
+		}
+		if err := r.requeueWithRetries(t, why); err != nil {
+			return err
+		}
+	}
+	if found {
+		if err := r.requeueDependents(run.ID, why); err != nil {
+			return err
+		}
+	}
+	return r.schedule.makeTasksReady(run.ID)
 }
 
 // resume continues a run that has ended or is stopping: its tasks may start again.
@@ -146,8 +248,8 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 	if before, ok := failedNeed(t, tasks); ok {
 		return &ConflictError{"task " + t.Task, fmt.Sprintf("waits for %s, which is %s; retry that", before.Task, before.Status)}
 	}
-	if !withinBudget(run, t.Reserve) {
-		return &ConflictError{"run " + run.ID, "its budget does not allow another attempt"}
+	if err := r.budgets.mayStart(run, t); err != nil {
+		return err
 	}
 	if err := r.resume(run, why); err != nil {
 		return err

@@ -103,7 +103,7 @@ func newWorld(seed uint64, open func(*world) store.Store) *world {
 	w.store = open(w)
 	for range 2 {
 		w.engines = append(w.engines, engine.New(w.store, engine.Options{
-			Now: func() time.Time { return w.now }, NewID: w.newID, Rand: w.rng.Float64, Lease: time.Minute,
+			Now: func() time.Time { return w.now }, NewID: w.newID, Rand: w.rng.Float64, Lease: time.Minute, Zone: time.UTC,
 		}))
 	}
 	for i := range 1 + w.rng.IntN(4) {
@@ -424,10 +424,19 @@ func (w *world) finish(by *worker) error {
 	return w.end(by, i, classes[w.rng.IntN(len(classes))])
 }
 
+// spend returns how many tokens an attempt has used, at most its limit. An attempt whose task has no
+// budget uses none, so that the run's budget holds although nothing is reserved for it.
+func (w *world) spend(h engine.Assignment) int64 {
+	if h.Task.Reserve.Tokens == 0 {
+		return 0
+	}
+	return w.rng.Int64N(h.Attempt.Limit.Tokens + 1)
+}
+
 func (w *world) end(by *worker, i int, class failure.Class) error {
 	h := by.held[i]
 	f := engine.Finish{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Ending: fleet.Ending{Class: class}}
-	f.Spent.Tokens = w.rng.Int64N(h.Task.Reserve.Tokens + 1)
+	f.Spent.Tokens = w.spend(h)
 	f.Delivered = w.delivered(h.Attempt.ID, class == failure.None)
 	f.Summary = w.answers()
 	if class == failure.RateLimited {
@@ -487,7 +496,11 @@ func (w *world) beat(by *worker) error {
 	}
 	var held []engine.HeldAttempt
 	for _, h := range by.held {
-		held = append(held, engine.HeldAttempt{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Delivered: w.delivered(h.Attempt.ID, false)})
+		report := engine.HeldAttempt{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Delivered: w.delivered(h.Attempt.ID, false)}
+		if w.chance(2) {
+			report.Now = fleet.Progress{Activity: fleet.Activity{State: "running"}, Spent: store.Amount{Tokens: w.spend(h)}}
+		}
+		held = append(held, report)
 	}
 	orders, err := w.engine().Beat(context.Background(), store.Worker{ID: by.id}, held)
 	if err != nil {

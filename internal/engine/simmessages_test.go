@@ -154,7 +154,7 @@ func checkTalk(r store.Reader, run store.Run, t store.Task) error {
 		return fmt.Errorf("it is queued for a message, and none waits")
 	case waiting != "" && !t.HasMessages:
 		return fmt.Errorf("message %s waits, and the task does not know it", waiting)
-	case waiting != "" && t.Status == store.Complete && run.Budget.Tokens == 0:
+	case waiting != "" && t.Status == store.Complete && run.Budget.Tokens == 0 && !t.Spent.Reaches(t.Reserve):
 		return fmt.Errorf("it ended although message %s waits", waiting)
 	case comments && (review.State != fleet.ReviewSentBack || !t.SentBack):
 		return fmt.Errorf("its comments wait, and its review is %s", review.State)

@@ -19,6 +19,7 @@ type transaction struct {
 	*txContext
 	beads        beads
 	items        items
+	budgets      budgets
 	workers      workers
 	questions    questions
 	messages     messages
@@ -38,17 +39,17 @@ type transaction struct {
 
 // newTransaction returns a transaction whose parts have pointers to each other.
 func newTransaction(c *txContext) *transaction {
-	tx := &transaction{txContext: c, beads: beads{c}, items: items{c}, workers: workers{c}, questions: questions{c}, messages: messages{c}}
+	tx := &transaction{txContext: c, beads: beads{c}, items: items{c}, budgets: budgets{c}, workers: workers{c}, questions: questions{c}, messages: messages{c}}
 	tx.reviews = reviews{c, &tx.messages}
 	tx.schedule = schedule{txContext: c, workers: &tx.workers, reviews: &tx.reviews, items: &tx.items}
 	tx.propagation = propagation{c, &tx.schedule}
 	tx.cancellation = cancellation{c, &tx.schedule, &tx.propagation}
-	tx.retries = retries{c, &tx.schedule, &tx.beads, &tx.items, &tx.reviews}
+	tx.retries = retries{c, &tx.schedule, &tx.beads, &tx.items, &tx.reviews, &tx.budgets}
 	tx.rateLimits = rateLimits{c, &tx.schedule}
-	tx.claims = claims{c, &tx.schedule, &tx.propagation}
-	tx.finishes = finishes{c, &tx.schedule, &tx.propagation, &tx.questions, &tx.rateLimits, &tx.messages, &tx.reviews}
+	tx.claims = claims{c, &tx.schedule, &tx.propagation, &tx.budgets}
+	tx.finishes = finishes{c, &tx.schedule, &tx.propagation, &tx.questions, &tx.rateLimits, &tx.messages, &tx.reviews, &tx.budgets}
 	tx.turns = turns{c, &tx.claims, &tx.finishes}
-	tx.heartbeats = heartbeats{c, &tx.workers, &tx.questions, &tx.messages}
+	tx.heartbeats = heartbeats{c, &tx.workers, &tx.questions, &tx.messages, &tx.budgets}
 	tx.submissions = submissions{c, &tx.schedule, &tx.beads, &tx.items}
 	tx.steering = steering{c, &tx.schedule, &tx.propagation, &tx.retries, &tx.messages, &tx.reviews}
 	return tx

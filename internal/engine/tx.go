@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -117,6 +118,9 @@ func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 		if t, err = tx.Task(key); err != nil {
 			return nil, err
 		}
+	}
+	if held, err := tx.budgets.holdForUserLimits(); err != nil || held && !costsNothing(t) {
+		return nil, cmp.Or[error](err, &ConflictError{"task " + t.Task, "cannot start now: a limit of the user is reached"})
 	}
 	a, err := tx.claims.startAttempt(t, Claim{Worker: worker}, use{accounts: []WorkerAccount{{}}})
 	if errors.Is(err, errNoBudget) {

@@ -103,7 +103,7 @@ func millisUntil(t, now time.Time) int64 {
 }
 
 func wireOrder(o engine.Order) coordinator.WorkOrder {
-	w := coordinator.WorkOrder{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, Waits: o.Waits, LeaseMS: o.Lease.Milliseconds(), Messages: o.Messages, Interrupt: o.Interrupt}
+	w := coordinator.WorkOrder{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, Waits: o.Waits, LeaseMS: o.Lease.Milliseconds(), Messages: o.Messages, Interrupt: o.Interrupt, Limit: o.Limit}
 	for _, q := range o.Answers {
 		w.Answers = append(w.Answers, coordinator.WorkAnswer{ID: q.ID, Answer: q.Answer, Denied: q.Denied})
 	}
@@ -140,7 +140,7 @@ func workOf(r *engine.Tx, a store.Attempt, now time.Time) (*coordinator.Work, er
 	}
 	w := &coordinator.Work{
 		Attempt: coordinator.WorkAttempt{
-			ID: a.ID, Number: a.Number, Token: a.Token, DeadlineInMS: millisUntil(a.Deadline, now), Carried: a.SpentEarlier, Stop: a.StopReason, Account: a.Account, Fallback: a.Fallback,
+			ID: a.ID, Number: a.Number, Token: a.Token, DeadlineInMS: millisUntil(a.Deadline, now), Carried: a.SpentEarlier, Limit: a.Limit, Stop: a.StopReason, Account: a.Account, Fallback: a.Fallback,
 		},
 		Task:    coordinator.WorkTask{Task: t.Task, Name: t.Name, Spec: t.Spec, Fresh: t.NewConversation, Tries: t.Tries, SentBack: t.SentBack},
 		LeaseMS: engine.Remaining(a, now).Milliseconds(),

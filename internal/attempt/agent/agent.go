@@ -20,8 +20,11 @@ type Request struct {
 	Argv   []string // the program and its arguments; for agent "command" only
 	Thread string   // id of the conversation to resume; with Begin, the id for a new conversation if the program accepts one
 	Begin  bool
-	Used   Usage  // usage of the conversation before this attempt; some programs include it in their counts
-	Policy Policy // how to handle requests for permission; empty means Ask
+	Used   Usage // usage of the conversation before this attempt; some programs include it in their counts
+	// LimitUSD is what the attempt may spend, in US dollars, for programs that enforce such a limit
+	// themselves. 0 means no limit.
+	LimitUSD float64 `json:",omitzero"`
+	Policy   Policy  // how to handle requests for permission; empty means Ask
 }
 
 // Policy says how an agent's questions and requests for permission are handled.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ func (c claude) Launch(r Request) (Launch, error) {
 	if r.Model != "" {
 		argv = append(argv, "--model", r.Model)
 	}
+	if r.LimitUSD > 0 { // counts from 0 in each process, also in a conversation that is resumed
+		argv = append(argv, "--max-budget-usd", strconv.FormatFloat(r.LimitUSD, 'f', -1, 64))
+	}
 	return Launch{
 		Argv:   argv,
 		Env:    append([]string{"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, c.env...),
@@ -42,7 +46,7 @@ func (c claude) Launch(r Request) (Launch, error) {
 }
 
 func (c claude) Reader(r Request) Reader {
-	return &claudeReader{policy: r.Policy, openRequests: map[string]string{}, counted: map[string]string{}, failedAt: map[string]int{}}
+	return &claudeReader{policy: r.Policy, asksCost: r.LimitUSD > 0, openRequests: map[string]string{}, counted: map[string]string{}, failedAt: map[string]int{}}
 }
 
 // claudeReader interprets the output of Claude Code.
@@ -63,6 +67,8 @@ type claudeReader struct {
 	deniedInResult []claudeDenial // requests that the result lists as denied
 	interrupted    bool           // the program has accepted gaffer's request to end the turn
 	otherOutput    lastOutput     // the last output lines that are not JSON
+	asksCost       bool           // ask the program after each message of the model what it has spent
+	costRequests   int            // number of such requests
 }
 
 type claudeLine struct {
@@ -79,6 +85,9 @@ type claudeLine struct {
 	Response  struct {
 		Subtype   string `json:"subtype"`
 		RequestID string `json:"request_id"`
+		Response  struct {
+			Text string `json:"text"`
+		} `json:"response"`
 	} `json:"response"`
 	Request struct {
 		Subtype   string          `json:"subtype"`
@@ -140,6 +149,9 @@ func (c *claudeReader) read(l claudeLine, line []byte) []Signal {
 	case "control_request":
 		return c.request(l)
 	case "control_response":
+		if strings.HasPrefix(l.Response.RequestID, claudeCost) {
+			return c.cost(l)
+		}
 		c.interrupted = c.interrupted || l.Response.RequestID == claudeInterrupt && l.Response.Subtype == "success"
 	case "control_cancel_request":
 		return []Signal{{Closed: l.RequestID}}
@@ -240,7 +252,10 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 	} else if s.Doing != "" {
 		s.Doing = shortLine("sub-agent: " + s.Doing)
 	}
-	return []Signal{s}
+	if s.Usage == nil || !c.asksCost {
+		return []Signal{s}
+	}
+	return []Signal{s, c.askCost()}
 }
 
 // count adds a message's tokens to the usage. A message with several parts is printed as several
@@ -313,7 +328,7 @@ type claudeDenial struct {
 func (c *claudeReader) result(r claudeResult) []Signal {
 	c.final = &finalMessage{class: c.class(r), text: r.text(), reset: c.reset}
 	if c.final.class == failure.Interrupted {
-		c.final.text = interruptedText
+		c.final.text = InterruptedText
 	}
 	c.deniedInResult = r.Denials
 	c.window = cmp.Or(r.Models[c.model].Window, c.window)
@@ -332,6 +347,8 @@ func (c *claudeReader) class(r claudeResult) failure.Class {
 	switch {
 	case string(r.IsError) == "false":
 		return failure.None
+	case r.Subtype == "error_max_budget_usd":
+		return failure.OverBudget
 	case c.interrupted && strings.HasPrefix(r.Reason, "aborted_"):
 		return failure.Interrupted
 	case r.Reason == "prompt_too_long":

@@ -3,8 +3,8 @@ package agent
 // claudeInterrupt is the id of the request by which gaffer ends the agent's turn.
 const claudeInterrupt = "gaffer-interrupt"
 
-// interruptedText is the summary of an attempt that the user has interrupted.
-const interruptedText = "interrupted"
+// InterruptedText is the summary of an attempt that was interrupted.
+const InterruptedText = "interrupted"
 
 // Message implements [Steerable]. Claude Code queues the message and passes it to the model after
 // the next tool call. If no tool call follows, Claude Code starts another turn for the message

@@ -284,7 +284,7 @@ func (c *serverReader) completed(p serverParams) []Signal {
 	case p.Turn.Status == "completed":
 		c.final = &finalMessage{text: c.text}
 	case p.Turn.Status == "interrupted" && c.interrupted:
-		c.final = &finalMessage{class: failure.Interrupted, text: interruptedText}
+		c.final = &finalMessage{class: failure.Interrupted, text: InterruptedText}
 	}
 	return []Signal{{Ended: true}}
 }

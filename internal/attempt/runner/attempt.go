@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"gaffer/fleet"
@@ -44,6 +45,7 @@ type Attempt struct {
 	finishedAt     time.Time     // when the agent reported that it has finished; zero before, and while it works on another message
 	inputClosedAt  time.Time     // when the agent's stdin was closed, after finishedAt; zero before
 	steering       steering
+	limit          atomic.Pointer[fleet.Amount] // what the attempt may spend; zero means no limit
 }
 
 // waitState is what the supervisor was told about whether the agent waits for the user.
@@ -368,6 +370,9 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	}
 	v := a.reader.Verdict(agent.Exit{Code: exit.Code, Signal: exit.Signal, StopReason: exit.StopReason, At: exit.Ended.Local()})
 	r.Class, r.Summary, r.Answer, r.Reset, r.Denied = v.Class, v.Summary, v.Answer, v.Reset, v.Denied
+	if a.overBudget(&r) {
+		return r, nil
+	}
 	// If the agent finished although a request was denied, the checks decide whether the
 	// denied request was needed.
 	provable := v.Class == failure.Denied && v.Done && len(a.job.Verify) > 0

@@ -35,6 +35,7 @@ type Job struct {
 	Stall    time.Duration `json:"stall,omitempty"` // maximum time without progress; 0 means no limit
 	Verify   []string      `json:"verify,omitempty"`
 	Messages []string      `json:"messages,omitempty"` // ids of the user's messages that the prompt contains
+	Limit    fleet.Amount  `json:"limit,omitzero"`     // what the attempt may spend; zero means no limit
 	Grace    time.Duration `json:"grace,omitempty"`    // time that the agent has to exit after each stop signal; 0 means the supervisor's default
 
 	Env []string `json:"-"` // variables added to this process's environment; not stored, because they may contain API keys

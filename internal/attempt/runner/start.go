@@ -22,6 +22,7 @@ import (
 // running. The error is a [*supervisor.FailedError] if the program or the folder to
 // run in is missing.
 func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Options) (*Attempt, error) {
+	job.Request.LimitUSD = job.Limit.USD()
 	launch, err := with.Launch(job.Request)
 	if err != nil {
 		return nil, err
@@ -139,7 +140,7 @@ func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *su
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	return &Attempt{
+	a := &Attempt{
 		job: job, folder: f, opts: opts, process: p, lease: &lease{process: p, until: opts.Until}, reader: reader, linger: linger,
 		steering: steering, steerRequest: steerRequest{changed: make(chan struct{}, 1)},
 		orders: make(chan order), over: make(chan struct{}),
@@ -149,7 +150,9 @@ func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *su
 			Process:  fleet.Process{Thread: thread(job.Request), PID: p.Started().Agent.PID, LogFrom: job.LogFrom},
 		}},
 		lastProgress: opts.Now(),
-	}, nil
+	}
+	a.limit.Store(&job.Limit)
+	return a, nil
 }
 
 // thread returns the id of the conversation that the agent continues. It is empty for a new

@@ -99,8 +99,14 @@ func (a *Attempt) steer(now time.Time) {
 			a.noteDelivered(m.ID)
 		}
 	}
-	if interrupt {
-		a.interrupt(now)
+	switch {
+	case interrupt:
+		a.interrupt(now, failure.Interrupted)
+		return
+	case a.atLimit():
+		if a.finishedAt.IsZero() {
+			a.interrupt(now, failure.OverBudget)
+		}
 		return
 	}
 	if s.agent == nil || !a.inputClosedAt.IsZero() || !set {
@@ -138,8 +144,8 @@ func (a *Attempt) withdraw(id string) {
 }
 
 // interrupt makes the agent end its turn. When the turn has ended, closeInput closes the
-// agent's stdin.
-func (a *Attempt) interrupt(now time.Time) {
+// agent's stdin. If the program cannot end a turn, it is stopped for the reason why.
+func (a *Attempt) interrupt(now time.Time, why failure.Class) {
 	s := &a.steering
 	var data []byte
 	switch {
@@ -158,7 +164,7 @@ func (a *Attempt) interrupt(now time.Time) {
 	}
 	s.interrupted = now
 	if a.finishedAt.IsZero() {
-		_ = a.process.Stop(string(failure.Interrupted), false) // fails only if the process has ended
+		_ = a.process.Stop(string(why), false) // fails only if the process has ended
 	}
 }
 

@@ -22,7 +22,7 @@ func jobOf(a engine.Assignment, spec plan.Task, c conversation) runner.Job {
 	name, _ := engine.AgentOfAttempt(spec, a.Attempt.Fallback)
 	job := runner.Job{
 		Attempt: a.Attempt.ID, Agent: name, Request: requestOf(a, spec, c),
-		Deadline: a.Attempt.Deadline, Stall: spec.StallTimeout, Verify: spec.Verify,
+		Deadline: a.Attempt.Deadline, Stall: spec.StallTimeout, Verify: spec.Verify, Limit: a.Attempt.Limit,
 	}
 	for _, m := range a.Messages {
 		job.Messages = append(job.Messages, m.ID)

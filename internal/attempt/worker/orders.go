@@ -30,6 +30,9 @@ func (h *heldAttempt) follow(o engine.Order, sent time.Time) {
 	}
 	h.messages, h.interrupt, h.ordered = o.Messages, o.Interrupt, true
 	h.passMessages()
+	if h.attempt != nil {
+		h.attempt.SetLimit(o.Limit)
+	}
 	if o.Lease > 0 && h.lease.renew(o.Lease, sent) {
 		h.passLease()
 	}

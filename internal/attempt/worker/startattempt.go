@@ -54,6 +54,9 @@ func (h *heldAttempt) startOrAdopt(ctx context.Context) (*runner.Attempt, error)
 		return nil, err
 	}
 	job.Env, job.Secrets = environ(h.Assignment, spec), secretsOf(spec)
+	if h.Attempt.Limit.Limits() { // it may have changed since the agent was started
+		job.Limit = h.Attempt.Limit
+	}
 	a, state, err := runner.Adopt(ctx, dir, with, job, opts)
 	if err != nil || state != supervisor.Lost {
 		return a, err

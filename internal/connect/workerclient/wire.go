@@ -47,7 +47,7 @@ func assignment(w coordinator.Work, worker string, now time.Time) engine.Assignm
 	a := engine.Assignment{
 		Attempt: store.Attempt{
 			ID: w.Attempt.ID, Run: w.Run.ID, Task: w.Task.Task, Number: w.Attempt.Number, Token: w.Attempt.Token, Worker: worker,
-			Status: store.Running, Started: now, Deadline: timeAfter(now, w.Attempt.DeadlineInMS), StopReason: w.Attempt.Stop, SpentEarlier: w.Attempt.Carried,
+			Status: store.Running, Started: now, Deadline: timeAfter(now, w.Attempt.DeadlineInMS), StopReason: w.Attempt.Stop, SpentEarlier: w.Attempt.Carried, Limit: w.Attempt.Limit,
 			Account: w.Attempt.Account, Fallback: w.Attempt.Fallback,
 		},
 		Task: store.Task{
@@ -67,7 +67,7 @@ func assignment(w coordinator.Work, worker string, now time.Time) engine.Assignm
 }
 
 func order(o coordinator.WorkOrder) engine.Order {
-	e := engine.Order{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, Waits: o.Waits, Messages: o.Messages, Interrupt: o.Interrupt}
+	e := engine.Order{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, Waits: o.Waits, Messages: o.Messages, Interrupt: o.Interrupt, Limit: o.Limit}
 	if !o.Gone {
 		e.Lease = lease(o.LeaseMS)
 	}

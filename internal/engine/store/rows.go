@@ -147,6 +147,9 @@ type Attempt struct {
 	Ended          time.Time `json:"ended,omitzero"`
 	StopReason     string    `json:"stop,omitempty"`            // why the worker must end the attempt; empty if it may continue
 	SpentEarlier   Amount    `json:"carried,omitzero"`          // cost of earlier attempts in the same conversation
+	Limit          Amount    `json:"limit,omitzero"`            // what the attempt may spend; zero means no limit
+	Counted        Amount    `json:"counted,omitzero"`          // the part of Spent that is in the sums of the attempt's day and month
+	Day            string    `json:"day,omitempty"`             // day and month to which the attempt's cost belongs, such as 2026-11-18
 	HasMessages    bool      `json:"mail,omitempty"`            // users' messages may be waiting for the agent
 	PromptMessages []string  `json:"prompt_messages,omitempty"` // ids of the messages that the attempt's prompt contains
 

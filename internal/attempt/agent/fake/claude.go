@@ -18,6 +18,8 @@ type claude struct {
 	tools        int
 	asked        int
 	denials      []object
+	reported     usage                 // what the messages so far have reported
+	spent        atomic.Pointer[usage] // the same, for the goroutine of handleLine; nil if nothing was reported
 }
 
 func (c *claude) begin() (string, error) {
@@ -88,6 +90,12 @@ func (c *claude) handleLine(line []byte) {
 	case in.Request.Subtype == "interrupt":
 		c.controlReply(in.RequestID, nil)
 		c.cutTurn()
+	case in.Request.Subtype == "get_session_cost":
+		var cost float64
+		if u := c.spent.Load(); u != nil {
+			cost = u.usd
+		}
+		c.controlReply(in.RequestID, object{"text": fmt.Sprintf("Total cost:            $%.4f\nTotal duration (API):  1s", cost)})
 	case in.Request.Subtype == "cancel_async_message":
 		c.controlReply(in.RequestID, object{"cancelled": c.drop(in.Request.Message)})
 	}
@@ -143,6 +151,19 @@ func (c *claude) state(state string) {
 
 func (c *claude) message(kind string, content object) {
 	c.writeJSON(object{"type": kind, "message": object{"role": kind, "content": []object{content}}, "parent_tool_use_id": nil, "session_id": c.thread})
+}
+
+// spend prints a message of the model with the tokens that were used since the last one. The cost is
+// printed only in the result, or if the caller asks.
+func (c *claude) spend(u usage) bool {
+	c.tools++
+	c.spent.Store(&u)
+	c.writeJSON(object{"type": "assistant", "message": object{
+		"id": fmt.Sprintf("msg_%d", c.tools), "role": "assistant", "content": []object{},
+		"usage": object{"input_tokens": u.input - u.cached - c.reported.input + c.reported.cached, "cache_read_input_tokens": u.cached - c.reported.cached, "output_tokens": u.output - c.reported.output},
+	}, "parent_tool_use_id": nil, "session_id": c.thread})
+	c.reported = u
+	return c.most == 0 || u.usd < c.most
 }
 
 func (c *claude) say(text string) { c.message("assistant", object{"type": "text", "text": text}) }
@@ -247,6 +268,9 @@ func (c *claude) failed(f fault, u usage) int {
 	}
 	r := object{"is_error": true, "result": f.message()}
 	switch {
+	case f.budget:
+		delete(r, "result")
+		r["subtype"], r["errors"] = "error_max_budget_usd", []string{fmt.Sprintf("Reached maximum budget ($%g)", c.most)}
 	case f.long:
 		r["api_error_status"], r["terminal_reason"] = 400, "prompt_too_long"
 		r["result"] = "Prompt is too long"

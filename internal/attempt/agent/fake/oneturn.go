@@ -6,6 +6,8 @@ type oneTurn struct{}
 
 func (oneTurn) interrupted(usage) int { return 1 }
 
+func (oneTurn) spend(usage) bool { return true }
+
 func (oneTurn) arrived() []string { return nil }
 
 func (oneTurn) endTurn() bool { return true }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -17,8 +18,9 @@ type options struct {
 	resume   bool
 	prompt   string // the prompt, if the field given is set; if not, the prompt is read from stdin
 	given    bool
-	replay   bool   // print each message that is passed to the model, as Claude Code does
-	scripts  string // path of a file with the steps of each task; they replace the steps in the prompt
+	replay   bool    // print each message that is passed to the model, as Claude Code does
+	most     float64 // what the program may spend, in US dollars; 0 means no limit
+	scripts  string  // path of a file with the steps of each task; they replace the steps in the prompt
 }
 
 // flagsWithValue returns those flags of the real programs that are followed by a value.
@@ -59,6 +61,11 @@ func parseOptions(args []string) (options, error) {
 				return o, err
 			}
 			o.prompt, o.given = string(text), true
+		case a == "--max-budget-usd":
+			o.most, _ = strconv.ParseFloat(value(), 64)
+			if !(o.most > 0) {
+				return o, fmt.Errorf("%s: want a number above 0", a)
+			}
 		case a == "--scripts":
 			o.scripts = value()
 		case a == "--":

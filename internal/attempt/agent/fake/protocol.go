@@ -20,6 +20,9 @@ type protocol interface {
 	retry(n int)
 	compact()  // reports that the conversation was shortened, if the protocol has a message for that
 	halfDone() // prints half of a success message
+	// spend reports what was used so far, in the middle of a turn, if the protocol has a message for
+	// that. It returns false if that is more than the program may spend.
+	spend(u usage) bool
 	done(text string, u usage)
 	failed(f fault, u usage) (code int)
 	interrupted(u usage) (code int) // prints that the user has ended the turn
@@ -39,6 +42,7 @@ type fault struct {
 	status int       // HTTP status, or 0
 	reset  time.Time // when the rate limit ends; zero if it is another fault
 	long   bool      // the prompt is too long
+	budget bool      // the program has spent what it may spend
 }
 
 func (f fault) message() string {

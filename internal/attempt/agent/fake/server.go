@@ -202,10 +202,15 @@ func (s *server) compact() {}
 
 func (s *server) halfDone() { s.line(`{"method":"turn/completed","params":{"threadId":"` + s.thread) }
 
-func (s *server) done(text string, u usage) {
-	s.say(text)
+func (s *server) spend(u usage) bool {
 	tokens := object{"inputTokens": u.input, "cachedInputTokens": u.cached, "outputTokens": u.output}
 	s.notify("thread/tokenUsage/updated", object{"tokenUsage": object{"total": tokens, "last": tokens}})
+	return true
+}
+
+func (s *server) done(text string, u usage) {
+	s.say(text)
+	s.spend(u)
 	s.completed(object{"status": "completed", "error": nil})
 }
 

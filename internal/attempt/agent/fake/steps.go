@@ -24,6 +24,7 @@ func steps() []step {
 		{"tool", "COMMAND", "runs a shell command", (*actor).tool},
 		{"write", "FILE TEXT", "writes a file; \\n begins a new line", (*actor).writeFile},
 		{"usage", "INPUT OUTPUT [USD [CACHED]]", "what it says it has used", (*actor).use},
+		{"spend", "INPUT OUTPUT [USD [CACHED]]", "the same, and reports it at once; ends if that is more than it may spend", (*actor).spend},
 		{"ask", "QUESTION | OPTION | OPTION", "asks a person and says the answer", (*actor).ask},
 		{"permission", "TOOL COMMAND", "asks to be allowed a tool", (*actor).permission},
 		{"fail", "[TEXT]", "ends with an error", (*actor).fail},
@@ -136,6 +137,16 @@ func (a *actor) use(args string) error {
 		return fmt.Errorf("found %q, want two numbers of tokens, maybe a cost, and maybe the cached tokens: %w", args, err)
 	}
 	a.usage = u
+	return nil
+}
+
+func (a *actor) spend(args string) error {
+	if err := a.use(args); err != nil {
+		return err
+	}
+	if !a.protocol.spend(a.usage) {
+		return failing(fault{budget: true})
+	}
 	return nil
 }
 

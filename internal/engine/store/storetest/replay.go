@@ -84,7 +84,8 @@ func ReadRows(r store.Reader) (Rows, error) {
 }
 
 // text returns the rows as text, to compare them. It leaves out data that changes without an event:
-// leases, fields about messages and reviews, and the counters and sums of runs.
+// leases, the cost of running attempts, fields about messages and reviews, and the counters and sums
+// of runs.
 func (rows Rows) text() string {
 	var lines []string
 	for _, run := range rows.Runs {
@@ -99,6 +100,9 @@ func (rows Rows) text() string {
 	}
 	for _, a := range rows.Attempts {
 		a.HasMessages = false
+		if !a.Status.Final() { // what a running attempt spends and may spend
+			a.Spent, a.Counted, a.Limit = store.Amount{}, store.Amount{}, store.Amount{}
+		}
 		a.Lease, a.State, a.Doing, a.Source, a.Said = time.Time{}, "", "", "", time.Time{}
 		lines = append(lines, line(a))
 	}

@@ -1,0 +1,52 @@
+package runner
+
+import (
+	"strings"
+
+	"gaffer/fleet"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/engine/failure"
+)
+
+// SetLimit sets what the attempt may spend, in place of [Job.Limit]. It can change while the agent
+// runs, because other attempts spend from the same budget. A zero limit is ignored: an older engine
+// sends none. SetLimit does not block.
+func (a *Attempt) SetLimit(limit fleet.Amount) {
+	if !limit.Limits() || *a.limit.Load() == limit {
+		return
+	}
+	a.limit.Store(&limit)
+	select {
+	case a.steerRequest.changed <- struct{}{}:
+	default: // a wake-up is already pending
+	}
+}
+
+// atLimit reports whether the agent has reported that it has spent what it may spend.
+func (a *Attempt) atLimit() bool { return a.now.Spent.Reaches(*a.limit.Load()) }
+
+// overBudget changes the result of an agent that was stopped at its limit, or that has spent more
+// than its limit although it reports success. It reports whether that is so. The agent's answer
+// stays in the summary. The work is not checked: it is kept, and the agent can continue it.
+func (a *Attempt) overBudget(r *Result) bool {
+	limit := *a.limit.Load()
+	switch {
+	case r.Class == failure.Interrupted && r.Spent.Reaches(limit):
+	case r.Class == failure.OverBudget && limit.Limits():
+	case r.Class == failure.None && r.Spent.Exceeds(limit):
+		a.notePromptDelivered()
+		r.Delivered = a.steering.delivered
+	default:
+		return false
+	}
+	said := r.Summary
+	if said == agent.InterruptedText {
+		said = ""
+	}
+	if r.Class != failure.None {
+		said = a.recent.appendTo(said)
+	}
+	r.Class, r.Answer = failure.OverBudget, ""
+	r.Summary = strings.TrimSpace("spent " + r.Spent.Of(limit) + "\n" + said)
+	return true
+}
