@@ -95,6 +95,7 @@ type WorkAnswer struct {
 	ID     string `json:"id"`
 	Answer string `json:"answer,omitempty"`
 	Denied bool   `json:"denied,omitempty"`
+	Rule   string `json:"rule,omitempty"` // the rule that the user has made with the answer, if it holds for longer than once
 }
 
 // WorkClaim requests a task for a worker. Requests with the same key get the same answer.
@@ -133,6 +134,9 @@ type Work struct {
 	// Earlier holds the messages that were delivered in earlier attempts.
 	Messages []fleet.Message `json:"messages,omitempty"`
 	Earlier  []fleet.Message `json:"earlier,omitempty"`
+	// Grants are the rules for requests of agents that users have made by answering questions, and
+	// that hold for the task.
+	Grants []fleet.Grant `json:"grants,omitempty"`
 }
 
 // WorkAttempt is the attempt that the worker starts when it has claimed a task.
@@ -222,6 +226,12 @@ type WorkQuestion struct {
 	Options  []string `json:"options,omitempty"`
 	WithinMS int64    `json:"within_ms,omitempty"` // how long the agent waits for an answer; zero means forever
 	Default  string   `json:"default,omitempty"`
+	// Tool and Input are the tool call that the agent asks permission for; empty for any other
+	// question. Suggestions are rules that would allow it. Dir is the agent's work folder.
+	Tool        string          `json:"tool,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"`
+	Suggestions []string        `json:"suggestions,omitempty"`
+	Dir         string          `json:"dir,omitempty"`
 }
 
 // WorkRelease gives back attempts that a worker has ended. Their tasks are queued again, and the

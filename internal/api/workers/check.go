@@ -196,7 +196,12 @@ func checkQuestion(q coordinator.WorkQuestion) error {
 		protocol.CheckID("attempt", q.Attempt), protocol.CheckText("ref", q.Ref, maxPath),
 		protocol.CheckText("text", q.Text, coordinator.MaxWorkText), protocol.CheckText("default", q.Default, maxOption),
 		protocol.CheckNumber("options", len(q.Options), 0, maxOptions),
+		protocol.CheckText("tool", q.Tool, maxOption), protocol.CheckText("dir", q.Dir, maxPath),
+		protocol.CheckNumber("input", len(q.Input), 0, coordinator.MaxWorkText), protocol.CheckNumber("suggestions", len(q.Suggestions), 0, maxOptions),
 	)
+	for _, s := range q.Suggestions {
+		err = firstError(err, protocol.CheckText("suggestions", s, coordinator.MaxWorkText))
+	}
 	for _, o := range q.Options {
 		err = firstError(err, protocol.CheckText("options", o, maxOption))
 	}

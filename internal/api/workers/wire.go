@@ -105,7 +105,7 @@ func millisUntil(t, now time.Time) int64 {
 func wireOrder(o engine.Order) coordinator.WorkOrder {
 	w := coordinator.WorkOrder{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, Waits: o.Waits, LeaseMS: o.Lease.Milliseconds(), Messages: o.Messages, Interrupt: o.Interrupt, Limit: o.Limit}
 	for _, q := range o.Answers {
-		w.Answers = append(w.Answers, coordinator.WorkAnswer{ID: q.ID, Answer: q.Answer, Denied: q.Denied})
+		w.Answers = append(w.Answers, coordinator.WorkAnswer{ID: q.ID, Answer: q.Answer, Denied: q.Denied, Rule: q.Rule})
 	}
 	return w
 }
@@ -125,6 +125,7 @@ func finishOf(f coordinator.WorkFinish, now time.Time) engine.Finish {
 func askOf(q coordinator.WorkQuestion) engine.Ask {
 	return engine.Ask{
 		Attempt: q.Attempt, Token: q.Token, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: duration(q.WithinMS), Default: q.Default,
+		Tool: q.Tool, Input: q.Input, Suggestions: q.Suggestions, Dir: q.Dir,
 	}
 }
 
@@ -146,6 +147,9 @@ func workOf(r *engine.Tx, a store.Attempt, now time.Time) (*coordinator.Work, er
 		LeaseMS: engine.Remaining(a, now).Milliseconds(),
 	}
 	if w.Messages, w.Earlier, err = r.Messages(t); err != nil {
+		return nil, err
+	}
+	if w.Grants, err = r.Grants(t.TaskKey); err != nil {
 		return nil, err
 	}
 	if w.Run, err = runOf(run); err != nil || t.LastAttempt == "" {

@@ -6,6 +6,7 @@ package agent
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -25,6 +26,9 @@ type Request struct {
 	// themselves. 0 means no limit.
 	LimitUSD float64 `json:",omitzero"`
 	Policy   Policy  // how to handle requests for permission; empty means Ask
+	// Permissions are rules for requests for permission. gaffer's engine decides by them; an adapter
+	// passes them to a program that can enforce them itself.
+	Permissions Permissions
 }
 
 // Policy says how an agent's questions and requests for permission are handled.
@@ -32,9 +36,10 @@ type Policy string
 
 // Values of Policy.
 const (
-	Ask   Policy = "ask"   // the user answers each request
+	Ask   Policy = "ask"   // rules decide each request, or the user
+	Rules Policy = "rules" // rules decide each request; the rest is denied
 	Deny  Policy = "deny"  // each request is denied immediately
-	Allow Policy = "allow" // each request is granted immediately
+	Allow Policy = "allow" // each request is granted immediately, unless a rule says otherwise
 )
 
 // Launch describes how to start a program.
@@ -143,6 +148,11 @@ type Question struct {
 	ID      string
 	Text    string
 	Options []string // possible answers; empty for free text
+	// Tool and Input are the tool call that the agent asks permission for; empty for any other
+	// question. Suggestions are rules that would allow it.
+	Tool        string
+	Input       json.RawMessage
+	Suggestions []string
 	// Reply returns the bytes to write to the program's stdin to give it this answer.
 	Reply func(Answer) []byte
 }
@@ -151,6 +161,9 @@ type Question struct {
 type Answer struct {
 	Text string // one of the question's options, or free text
 	Deny bool   // the user denies the request; Text is the reason
+	// Rule is the rule that the user has made with the answer, if it holds for longer than once. The
+	// program remembers it until it ends, if it can.
+	Rule string
 }
 
 // Context is how much of its context a conversation uses, in tokens.

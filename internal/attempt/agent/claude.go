@@ -36,6 +36,13 @@ func (c claude) Launch(r Request) (Launch, error) {
 	if r.LimitUSD > 0 { // counts from 0 in each process, also in a conversation that is resumed
 		argv = append(argv, "--max-budget-usd", strconv.FormatFloat(r.LimitUSD, 'f', -1, 64))
 	}
+	rules := r.programRules()
+	if len(rules.allow) > 0 {
+		argv = append(append(argv, "--allowedTools"), rules.allow...)
+	}
+	if len(rules.deny) > 0 {
+		argv = append(append(argv, "--disallowedTools"), rules.deny...)
+	}
 	return Launch{
 		Argv:   argv,
 		Env:    append([]string{"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, c.env...),
@@ -46,12 +53,17 @@ func (c claude) Launch(r Request) (Launch, error) {
 }
 
 func (c claude) Reader(r Request) Reader {
-	return &claudeReader{policy: r.Policy, asksCost: r.LimitUSD > 0, openRequests: map[string]string{}, counted: map[string]string{}, failedAt: map[string]int{}}
+	return &claudeReader{
+		launched: r, policy: r.Policy, asks: r.asks(), asksCost: r.LimitUSD > 0,
+		openRequests: map[string]string{}, counted: map[string]string{}, failedAt: map[string]int{},
+	}
 }
 
 // claudeReader interprets the output of Claude Code.
 type claudeReader struct {
+	launched       Request
 	policy         Policy
+	asks           bool // requests are passed on
 	thread         string
 	openRequests   map[string]string // request id of each unanswered request, by id of the tool use
 	counted        map[string]string // id of the last message whose tokens were counted, by sub-agent
@@ -94,6 +106,8 @@ type claudeLine struct {
 		Tool      string          `json:"tool_name"`
 		Input     json.RawMessage `json:"input"`
 		ToolUseID string          `json:"tool_use_id"`
+
+		Suggestions []claudeUpdate `json:"permission_suggestions"`
 	} `json:"request"`
 	Message struct {
 		ID      string          `json:"id"`
@@ -180,7 +194,7 @@ func (c *claudeReader) system(l claudeLine) []Signal {
 		return []Signal{{State: Running, Resumed: again}}
 	case l.Subtype == "session_state_changed" && l.State == "running":
 		return []Signal{{State: Running}}
-	case l.Subtype == "session_state_changed" && l.State == "requires_action" && asks(c.policy):
+	case l.Subtype == "session_state_changed" && l.State == "requires_action" && c.asks:
 		return []Signal{{State: Waiting}}
 	case l.Subtype == "api_retry":
 		why := l.Error
@@ -207,8 +221,6 @@ func (l claudeLine) compaction() string {
 	}
 	return text
 }
-
-func asks(p Policy) bool { return p == Ask || p == "" }
 
 type claudeBlock struct {
 	Type      string          `json:"type"`

@@ -3,7 +3,10 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+
+	"gaffer/internal/engine/permission"
 )
 
 // Texts that gaffer sends as the answer when it does not ask the user.
@@ -18,11 +21,7 @@ func permissionOptions() []string { return []string{"allow", "deny"} }
 // allows reports whether the answer grants a request for permission. Only a clear yes grants it.
 // Any other text denies it, and is the reason.
 func (a Answer) allows() bool {
-	switch strings.ToLower(strings.TrimSpace(a.Text)) {
-	case "allow", "yes", "y", "ok", "accept":
-		return !a.Deny
-	}
-	return false
+	return !a.Deny && permission.IsYes(a.Text)
 }
 
 // reason returns the reason for a denial.
@@ -47,8 +46,8 @@ func (c *claudeReader) request(l claudeLine) []Signal {
 	if l.Request.ToolUseID != "" {
 		c.openRequests[l.Request.ToolUseID] = l.RequestID
 	}
-	q := l.question()
-	if asks(c.policy) {
+	q := l.question(c.launched)
+	if c.asks {
 		return []Signal{{State: Waiting, Ask: &q, Doing: shortLine(q.Text)}}
 	}
 	answer := Answer{Text: "allow"}
@@ -105,21 +104,31 @@ func (l claudeLine) questions() []choiceQuestion {
 	return input.Questions
 }
 
-func (l claudeLine) question() Question {
+func (l claudeLine) question(r Request) Question {
 	id, input := l.RequestID, l.Request.Input
 	q := Question{ID: id}
 	questions := l.questions()
+	var suggested []suggestion
 	if len(questions) > 0 {
 		q.Text, q.Options = combineQuestions(questions)
 	} else {
 		q.Text, q.Options = describeWholeCall(l.Request.Tool, input), permissionOptions()
+		q.Tool, q.Input = l.Request.Tool, slices.Clone(input)
+		suggested = suggestionsFor(q.Tool, l.Request.Suggestions)
+		for _, s := range suggested {
+			q.Suggestions = append(q.Suggestions, s.rule)
+		}
 	}
 	q.Reply = func(a Answer) []byte {
 		switch {
 		case len(questions) > 0 && !a.Deny:
 			return controlResponse(id, object{"behavior": "allow", "updatedInput": withAnswers(input, questions, a.Text)})
 		case len(questions) == 0 && a.allows():
-			return controlResponse(id, object{"behavior": "allow", "updatedInput": orEmpty(input)})
+			response := object{"behavior": "allow", "updatedInput": orEmpty(input)}
+			if a.Rule != "" && r.programMayAllow(a.Rule) {
+				response["updatedPermissions"] = updatesFor(a.Rule, suggested)
+			}
+			return controlResponse(id, response)
 		}
 		return controlResponse(id, object{"behavior": "deny", "message": a.reason()})
 	}

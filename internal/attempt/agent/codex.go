@@ -15,7 +15,7 @@ import (
 type codex struct{ setup }
 
 func (c codex) Launch(r Request) (Launch, error) {
-	if asks(r.Policy) {
+	if r.asks() {
 		return c.server(r), nil
 	}
 	argv := append(slices.Clone(c.argv), "exec", "--json", "--disable", "plugins", "--skip-git-repo-check")
@@ -50,7 +50,7 @@ func (c codex) sandbox(p Policy) []string {
 }
 
 func (c codex) Reader(r Request) Reader {
-	if asks(r.Policy) {
+	if r.asks() {
 		return newServerReader(r)
 	}
 	return &codexReader{usedBefore: r.Used}

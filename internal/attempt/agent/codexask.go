@@ -1,8 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
+
+	"gaffer/internal/engine/permission"
 )
 
 // asked handles a request of the app server. The server continues only after an answer,
@@ -29,17 +32,20 @@ func (c *serverReader) refuse(l serverLine, p serverParams) []Signal {
 func (c *serverReader) question(l serverLine, p serverParams) (Question, bool) {
 	switch l.Method {
 	case "item/commandExecution/requestApproval", "item/fileChange/requestApproval":
+		tool, input := c.call(l.Method, p)
 		return Question{
-			Text: withReason(c.describe(p), p.Reason), Options: permissionOptions(),
-			Reply: decisionReply(l.ID, object{"decision": "accept"}, object{"decision": "decline"}),
+			Text: withReason(c.describe(p), p.Reason), Options: permissionOptions(), Tool: tool, Input: input,
+			Reply: c.approvalReply(l.ID),
 		}, true
 	case "item/permissions/requestApproval":
 		return Question{
+			Tool: "RequestPermissions", Input: slices.Clone(p.Permissions),
 			Text: withReason(describeWholeCall("more permissions", p.Permissions), p.Reason), Options: permissionOptions(),
 			Reply: decisionReply(l.ID, object{"permissions": orEmpty(p.Permissions), "scope": "turn"}, object{"permissions": object{}, "scope": "turn"}),
 		}, true
 	case "mcpServer/elicitation/request":
 		return Question{
+			Tool: "Elicitation",
 			Text: forDecision(p.Message), Options: permissionOptions(),
 			Reply: decisionReply(l.ID, object{"action": "accept", "content": object{}}, object{"action": "decline"}),
 		}, true
@@ -66,6 +72,43 @@ func (c *serverReader) describe(p serverParams) string {
 		return forDecision(what)
 	}
 	return "a change outside the sandbox"
+}
+
+// call returns the tool call that a request is about, with the names that Claude Code gives tools. So
+// the same rules hold for both programs.
+func (c *serverReader) call(method string, p serverParams) (tool string, input json.RawMessage) {
+	item := c.items[p.ItemID]
+	if method == "item/fileChange/requestApproval" {
+		paths := []string{}
+		for _, change := range item.Changes {
+			paths = append(paths, change.Path)
+		}
+		if len(paths) == 0 {
+			paths = []string{""} // an unknown file, which no rule allows
+		}
+		return "Edit", encode(object{"paths": paths})
+	}
+	command := cmp.Or(p.Command, item.Command)
+	if script, ok := permission.Script(command); ok {
+		command = script
+	}
+	return "Bash", encode(object{"command": command, "cwd": p.Folder})
+}
+
+// approvalReply returns the function that answers a request to run a command or change files. If the
+// answer makes a rule, Codex does not ask for the same command again until it ends.
+func (c *serverReader) approvalReply(id json.RawMessage) func(Answer) []byte {
+	id = slices.Clone(id)
+	return func(a Answer) []byte {
+		decision := "decline"
+		switch {
+		case a.allows() && a.Rule != "":
+			decision = "acceptForSession"
+		case a.allows():
+			decision = "accept"
+		}
+		return encode(object{"id": id, "result": object{"decision": decision}})
+	}
 }
 
 func decisionReply(id json.RawMessage, yes, no object) func(Answer) []byte {

@@ -35,6 +35,9 @@ func (c codex) server(r Request) Launch {
 		encode(thread))
 	argv := append(slices.Clone(c.argv), "--disable", "plugins")
 	argv = append(argv, c.sandbox(r.Policy)...)
+	if r.Policy == Allow { // some rules forbid commands, and the program must ask for each command to enforce them
+		argv = append(argv, "-c", `approval_policy="untrusted"`)
+	}
 	return Launch{Argv: append(argv, "app-server"), Env: c.env, Input: input, Open: true, Linger: linger}
 }
 
@@ -158,6 +161,7 @@ type serverParams struct {
 	} `json:"rateLimits"`
 	// The following fields are set only in requests of the server.
 	Command     string           `json:"command"`
+	Folder      string           `json:"cwd"`
 	Reason      string           `json:"reason"`
 	Message     string           `json:"message"`
 	Questions   []choiceQuestion `json:"questions"`

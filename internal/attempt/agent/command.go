@@ -58,7 +58,7 @@ func insertPrompt(argv []string, mark, text string) []string {
 // answerable reports whether the user can answer questions: a marker finds them, and stdin is free
 // for the answers because the prompt is passed in another way.
 func (c command) answerable(r Request) bool {
-	return c.waiting != nil && asks(r.Policy) && (c.prompt == Argument || c.prompt == File)
+	return c.waiting != nil && r.asks() && (c.prompt == Argument || c.prompt == File)
 }
 
 func (c command) Reader(r Request) Reader {

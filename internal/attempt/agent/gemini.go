@@ -15,7 +15,7 @@ type gemini struct{ setup }
 
 func (g gemini) Launch(r Request) (Launch, error) {
 	argv := append(slices.Clone(g.argv), "--output-format", "stream-json")
-	argv = append(argv, g.approval(r.Policy)...)
+	argv = append(argv, g.approval(r)...)
 	switch {
 	case r.Thread != "" && r.Begin:
 		argv = append(argv, "--session-id", r.Thread)
@@ -36,14 +36,15 @@ func (g gemini) Launch(r Request) (Launch, error) {
 }
 
 // approval returns the arguments that offer the editing tools to the agent, or all tools if the
-// policy allows everything. Without the editing tools the agent could not change files.
-func (g gemini) approval(p Policy) []string {
+// policy allows everything and no rule restricts it. Without the editing tools the agent could not
+// change files.
+func (g gemini) approval(r Request) []string {
 	for _, a := range g.argv {
 		if a == "-y" || a == "--yolo" || strings.HasPrefix(a, "--approval-mode") {
 			return nil
 		}
 	}
-	if p == Allow {
+	if r.allowsAll() {
 		return []string{"--approval-mode", "yolo"}
 	}
 	return []string{"--approval-mode", "auto_edit"}

@@ -10,12 +10,12 @@ import (
 )
 
 // opencode is the adapter for "opencode run". That program never waits for the user: it denies its
-// own requests for permission, unless the policy allows everything.
+// own requests for permission, unless the policy allows everything and no rule restricts it.
 type opencode struct{ setup }
 
 func (o opencode) Launch(r Request) (Launch, error) {
 	argv := append(slices.Clone(o.argv), "run", "--format", "json")
-	if r.Policy == Allow {
+	if r.allowsAll() {
 		argv = append(argv, "--auto")
 	}
 	if r.Thread != "" && !r.Begin {

@@ -267,7 +267,7 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 		}
 	case "control_request":
 		if l.Request.Subtype == "can_use_tool" {
-			entries = append(entries, questionAsked(l.question(), at))
+			entries = append(entries, questionAsked(l.question(Request{}), at))
 		}
 	case "rate_limit_event":
 		if reset := unixTime(l.Limit.ResetsAt); l.Limit.Status == "rejected" && !reset.IsZero() {

@@ -256,7 +256,7 @@ func (a *Attempt) handlePending() {
 	a.pending = nil
 	a.reportWaiting()
 	for _, q := range asks {
-		a.opts.Owner.Asked(q)
+		a.opts.Owner.Asked(q, a.job.Work)
 	}
 	a.updateUnproven()
 	a.reportActivity()

@@ -67,9 +67,9 @@ type Activity struct {
 // Owner is notified of events while an attempt runs. Its methods must not block.
 type Owner interface {
 	Doing(Activity)
-	Asked(agent.Question)
-	Closed(question string)   // the agent no longer waits for the answer to the question with this id
-	Delivered(message string) // the agent has received the user's message with this id
+	Asked(q agent.Question, work string) // work is the folder in which the agent works
+	Closed(question string)              // the agent no longer waits for the answer to the question with this id
+	Delivered(message string)            // the agent has received the user's message with this id
 }
 
 // Options are the dependencies of an attempt.

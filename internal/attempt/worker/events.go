@@ -34,10 +34,12 @@ func (o events) Doing(a runner.Activity) {
 	})
 }
 
-// Asked implements [runner.Owner]: it sends the agent's question to the engine.
-func (o events) Asked(q agent.Question) {
+// Asked implements [runner.Owner]: it sends the agent's question to the engine. work is the
+// agent's work folder.
+func (o events) Asked(q agent.Question, work string) {
 	ask := engine.Ask{
 		Attempt: o.Attempt.ID, Token: o.Attempt.Token, Ref: q.ID, Text: q.Text, Options: q.Options,
+		Tool: q.Tool, Input: q.Input, Suggestions: q.Suggestions, Dir: work,
 	}
 	ask.Within, ask.Default = o.answerTimeout()
 	o.worker.running.Go(func() { // in a goroutine, because the attempt must not wait for the engine

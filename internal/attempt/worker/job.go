@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,7 +59,7 @@ func sameAgent(a engine.Assignment, spec plan.Task) bool {
 func requestOf(a engine.Assignment, spec plan.Task, c conversation) agent.Request {
 	_, model := engine.AgentOfAttempt(spec, a.Attempt.Fallback)
 	r := agent.Request{
-		Prompt: engine.Prompt(spec, a.Before) + c.handover, Model: model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions),
+		Prompt: engine.Prompt(spec, a.Before) + c.handover, Model: model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions), Permissions: permissionsOf(a, spec),
 		Thread: newThread(a.Attempt.ID), Begin: true,
 	}
 	if c.thread != "" {
@@ -67,6 +68,22 @@ func requestOf(a engine.Assignment, spec plan.Task, c conversation) agent.Reques
 	}
 	r.Prompt = withMessages(r, a)
 	return r
+}
+
+// permissionsOf returns the rules that hold for an attempt: those of the task, and those that users
+// have made by answering questions before the attempt started.
+func permissionsOf(a engine.Assignment, spec plan.Task) agent.Permissions {
+	p := agent.Permissions{
+		Allow: slices.Clone(spec.Permissions.Allow), Deny: slices.Clone(spec.Permissions.Deny), Ask: slices.Clone(spec.Permissions.Ask),
+	}
+	for _, g := range a.Grants {
+		if g.Deny {
+			p.Deny = append(p.Deny, g.Rule)
+		} else {
+			p.Allow = append(p.Allow, g.Rule)
+		}
+	}
+	return p
 }
 
 // usedEarlier returns the usage of the earlier attempts in the same conversation. An older worker
@@ -150,5 +167,5 @@ func finishOf(r runner.Result, withMessage bool) engine.Finish {
 // answerOf returns the answer for the agent: the user's answer, or the default answer after a
 // timeout.
 func answerOf(q store.Question) agent.Answer {
-	return agent.Answer{Text: q.Answer, Deny: q.Denied}
+	return agent.Answer{Text: q.Answer, Deny: q.Denied, Rule: q.Rule}
 }

@@ -54,7 +54,7 @@ func assignment(w coordinator.Work, worker string, now time.Time) engine.Assignm
 			TaskKey: store.TaskKey{Run: w.Run.ID, Task: w.Task.Task}, Name: w.Task.Name, Spec: w.Task.Spec, Status: store.Running,
 			NewConversation: w.Task.Fresh, Tries: w.Task.Tries, RunningAttempt: w.Attempt.ID, SentBack: w.Task.SentBack,
 		},
-		Lease: lease(w.LeaseMS), Messages: w.Messages, Earlier: w.Earlier,
+		Lease: lease(w.LeaseMS), Messages: w.Messages, Earlier: w.Earlier, Grants: w.Grants,
 	}
 	if b := w.Before; b != nil {
 		a.Before = &store.Attempt{
@@ -72,7 +72,7 @@ func order(o coordinator.WorkOrder) engine.Order {
 		e.Lease = lease(o.LeaseMS)
 	}
 	for _, a := range o.Answers {
-		e.Answers = append(e.Answers, store.Question{ID: a.ID, Answer: a.Answer, Denied: a.Denied, Closed: true})
+		e.Answers = append(e.Answers, store.Question{ID: a.ID, Answer: a.Answer, Denied: a.Denied, Rule: a.Rule, Closed: true})
 	}
 	return e
 }
@@ -137,6 +137,17 @@ func wireQuestion(a engine.Ask) coordinator.WorkQuestion {
 	}
 	for _, o := range a.Options[:min(len(a.Options), maxOptions)] {
 		w.Options = append(w.Options, shortText(o, maxOption))
+	}
+	if w.Tool = shortLine(a.Tool, maxWord); len(a.Input) <= coordinator.MaxWorkText && len(a.Tool) <= maxWord {
+		w.Input = a.Input // the whole input or none: rules must not decide about a part of it
+	}
+	if len(a.Dir) <= maxPath {
+		w.Dir = a.Dir
+	}
+	for _, s := range a.Suggestions[:min(len(a.Suggestions), maxOptions)] {
+		if len(s) <= coordinator.MaxWorkText {
+			w.Suggestions = append(w.Suggestions, s)
+		}
 	}
 	return w
 }

@@ -145,13 +145,19 @@ func readCommand(text string) *command {
 	r := &commandReader{}
 	r.script(text, 0)
 	if r.moves {
-		for i, p := range r.parts {
-			if p.tool != bashTool && !path.IsAbs(p.path) {
-				r.parts[i].path, r.parts[i].opaque = "", true
-			}
-		}
+		r.hidePaths()
 	}
 	return &r.command
+}
+
+// hidePaths makes relative paths unknown, because the command runs in another folder than the work
+// folder.
+func (c *command) hidePaths() {
+	for i, p := range c.parts {
+		if p.tool != bashTool && !path.IsAbs(p.path) {
+			c.parts[i].path, c.parts[i].opaque = "", true
+		}
+	}
 }
 
 type commandReader struct {

@@ -37,6 +37,9 @@ func analyse(call Call) *request {
 	case call.Tool == bashTool:
 		req.text = member("command")
 		c := readCommand(req.text)
+		if cwd := member("cwd"); cwd != "" && path.Clean(cwd) != path.Clean(call.Dir) {
+			c.hidePaths()
+		}
 		req.parts, req.failed = c.parts, c.failed || len(c.parts) == 0
 		req.escapes = string(input["dangerouslyDisableSandbox"]) == "true"
 	case isEdit(call.Tool), isRead(call.Tool):

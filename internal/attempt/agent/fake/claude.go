@@ -240,12 +240,23 @@ func (c *claude) ask(question string, labels []string) (string, bool) {
 }
 
 func (c *claude) permission(tool, input string) bool {
-	in := object{"command": input}
+	in := object{inputName(tool): input}
 	id := c.use(tool, in)
 	r, ok := c.request(id, tool, in)
 	allowed := ok && r.Response.Response.Behavior == "allow"
 	c.used(id, r.Response.Response.Message, !allowed)
 	return allowed
+}
+
+// inputName returns the name of the main member of a tool's input.
+func inputName(tool string) string {
+	switch tool {
+	case "Edit", "Write", "Read":
+		return "file_path"
+	case "WebFetch":
+		return "url"
+	}
+	return "command"
 }
 
 func (c *claude) retry(n int) {

@@ -73,6 +73,10 @@ func parseOptions(args []string) (options, error) {
 			i = len(args)
 		case slices.Contains(flagsWithValue(), a):
 			value()
+		case a == "--allowedTools" || a == "--disallowedTools":
+			for i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+				i++
+			}
 		case o.protocol == "plain" && !strings.HasPrefix(a, "-"):
 			o.prompt, o.given = strings.Join(args[i:], " "), true
 			i = len(args)

@@ -187,7 +187,7 @@ func (s *server) permission(_, input string) bool {
 	s.notify("item/started", object{"item": item})
 	r, ok := s.request("item/commandExecution/requestApproval", "waitingOnApproval", object{"itemId": item["id"], "command": item["command"], "reason": "the fake agent asks"})
 	item["status"] = "completed"
-	if !ok || r.Result.Decision != "accept" {
+	if !ok || r.Result.Decision != "accept" && r.Result.Decision != "acceptForSession" {
 		item["status"] = "declined"
 	}
 	s.notify("item/completed", object{"item": item})

@@ -1,0 +1,179 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+
+	"gaffer/internal/engine/permission"
+)
+
+// Permissions are rules for an agent's requests for permission, in the syntax of package permission:
+// those of the plan, and those that users have made by answering questions.
+type Permissions struct {
+	Allow []string `json:",omitempty"`
+	Deny  []string `json:",omitempty"`
+	Ask   []string `json:",omitempty"`
+}
+
+// restricts reports whether rules forbid a request, or leave it to the user.
+func (p Permissions) restricts() bool { return len(p.Deny)+len(p.Ask) > 0 }
+
+// asks reports whether the agent's requests are passed on, to be decided by rules or by the user. If
+// not, the adapter answers them: all are allowed, or all are denied.
+func (r Request) asks() bool {
+	switch r.Policy {
+	case Deny:
+		return false
+	case Allow:
+		return r.Permissions.restricts()
+	}
+	return true
+}
+
+// allowsAll reports whether the agent may do everything without a request.
+func (r Request) allowsAll() bool { return r.Policy == Allow && !r.Permissions.restricts() }
+
+// programRules are the rules that Claude Code can take at its start, and enforce itself.
+type programRules struct{ allow, deny []string }
+
+// programRules returns the rules of the request that Claude Code can take. It leaves out an allow rule
+// if the user must be asked about some calls of the same tool, or if the program cannot take a deny
+// rule for the tool: then gaffer decides all requests for the tool.
+func (r Request) programRules() (rules programRules) {
+	if r.Policy == Deny {
+		return rules
+	}
+	for _, text := range r.Permissions.Deny {
+		if isPlainRule(text) {
+			rules.deny = append(rules.deny, text)
+		}
+	}
+	for _, text := range r.Permissions.Allow {
+		if isPlainRule(text) && toolOf(text) != permission.UserQuestion && r.programMayAllow(text) {
+			rules.allow = append(rules.allow, text)
+		}
+	}
+	return rules
+}
+
+// programMayAllow reports whether the program itself may allow what a rule names, without a request.
+func (r Request) programMayAllow(rule string) bool {
+	concerns := func(text string) bool { return sameTool(rule, text) }
+	return !slices.ContainsFunc(r.Permissions.Ask, concerns) &&
+		!slices.ContainsFunc(r.Permissions.Deny, func(text string) bool { return concerns(text) && !isPlainRule(text) })
+}
+
+// sameTool reports whether both rules may name the same call. A shell command can read and change
+// files, so rules for files concern it too.
+func sameTool(a, b string) bool {
+	kind := func(text string) string {
+		switch tool := toolOf(text); tool {
+		case "Edit", "Write", "MultiEdit", "NotebookEdit", "Read", "Grep", "Glob", "LS", "Bash", "":
+			return "files"
+		default:
+			server, _, _ := strings.Cut(strings.TrimPrefix(tool, "mcp__"), "__")
+			return server
+		}
+	}
+	return kind(a) == kind(b)
+}
+
+func toolOf(rule string) string {
+	parsed, err := permission.Parse(rule)
+	if err != nil {
+		return ""
+	}
+	tool, _ := parsed.Tool()
+	return tool
+}
+
+// isPlainRule reports whether a rule can be an argument of Claude Code, which takes a list of rules
+// apart at blanks and commas outside of parentheses.
+func isPlainRule(text string) bool {
+	r, err := permission.Parse(text)
+	if err != nil {
+		return false
+	}
+	_, pattern := r.Tool()
+	return !strings.ContainsAny(pattern, "()\n")
+}
+
+// suggestion is a change of the program's permissions that Claude Code suggests, and the rule that
+// says the same.
+type suggestion struct {
+	rule   string
+	update object
+}
+
+// claudeUpdate is a change of permissions as Claude Code writes it.
+type claudeUpdate struct {
+	Type        string       `json:"type"`
+	Rules       []claudeRule `json:"rules"`
+	Behavior    string       `json:"behavior"`
+	Mode        string       `json:"mode"`
+	Directories []string     `json:"directories"`
+}
+
+type claudeRule struct {
+	Tool    string `json:"toolName"`
+	Content string `json:"ruleContent,omitempty"`
+}
+
+// forSession is the destination of a rule that the program forgets when it ends. The others change
+// files of the user or of the project.
+const forSession = "session"
+
+// suggestionsFor returns the suggestions of Claude Code for a call of a tool.
+func suggestionsFor(tool string, updates []claudeUpdate) (list []suggestion) {
+	for _, u := range updates {
+		switch u.Type {
+		case "addRules":
+			for _, r := range u.Rules {
+				if u.Behavior == "allow" {
+					list = append(list, suggestion{r.text(), addRule(r)})
+				}
+			}
+		case "setMode":
+			if u.Mode == "acceptEdits" {
+				list = append(list, suggestion{"Edit(**)", object{"type": "setMode", "mode": u.Mode, "destination": forSession}})
+			}
+		case "addDirectories":
+			for _, dir := range u.Directories {
+				kind := "Edit"
+				if tool == "Read" || tool == "Grep" || tool == "Glob" {
+					kind = "Read"
+				}
+				if strings.HasPrefix(dir, "/") {
+					list = append(list, suggestion{kind + "(/" + strings.TrimSuffix(dir, "/") + "/**)", object{"type": "addDirectories", "directories": []string{dir}, "destination": forSession}})
+				}
+			}
+		}
+	}
+	return list
+}
+
+func (r claudeRule) text() string {
+	if r.Content == "" {
+		return r.Tool
+	}
+	return r.Tool + "(" + r.Content + ")"
+}
+
+func addRule(r claudeRule) object {
+	return object{"type": "addRules", "rules": []claudeRule{r}, "behavior": "allow", "destination": forSession}
+}
+
+// updatesFor returns the changes of permissions that make Claude Code remember a rule until it ends.
+func updatesFor(rule string, suggested []suggestion) []object {
+	for _, s := range suggested {
+		if s.rule == rule {
+			return []object{s.update}
+		}
+	}
+	parsed, err := permission.Parse(rule)
+	if err != nil {
+		return nil
+	}
+	tool, content := parsed.Tool()
+	return []object{addRule(claudeRule{tool, content})}
+}
