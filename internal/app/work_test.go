@@ -66,6 +66,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if text := os.Getenv(serveSchedules); text != "" {
+		if err := beServer(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
 	if underRace {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // without this, each process that a test starts takes a second to exit
 	}
