@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,10 +20,15 @@ import (
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/store/memory"
+	"gaffer/internal/engine/store/postgres"
+	"gaffer/internal/engine/store/postgres/pgtest"
+	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/flow/schedule"
 	"gaffer/internal/plan"
 	"gaffer/internal/testkit/testenv"
 )
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 // world is a store that several servers use, with a clock that the test sets.
 type world struct {
@@ -214,13 +221,40 @@ func TestEachPlannedTimeHasOneRunHoweverServersCrash(t *testing.T) {
 }
 
 func TestManyServersAtOnceStartOneRun(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		shared := memory.New()
+		startAtOnce(t, func() (store.Store, error) { return shared, nil })
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "gaffer.db")
+		startAtOnce(t, func() (store.Store, error) { return sqlite.Open(t.Context(), file) })
+	})
+	t.Run("postgres", func(t *testing.T) {
+		testenv.Integration(t)
+		url := pgtest.Database(t)
+		startAtOnce(t, func() (store.Store, error) { return postgres.Open(t.Context(), url) })
+	})
+}
+
+// startAtOnce lets four servers look at the same moment, again and again. Each of them opens the
+// store itself, as a process does.
+func startAtOnce(t *testing.T, open func() (store.Store, error)) {
 	w := newWorld(t)
-	w.add(w.server(nil), nil)
+	var servers []*Schedules
+	for range 4 {
+		opened, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.store = opened
+		t.Cleanup(func() { _ = opened.Close() }) // ignore the error: the test has read what it needs
+		servers = append(servers, w.server(nil))
+	}
+	w.add(servers[0], nil)
 	for hour := range 5 {
 		w.pass(time.Hour)
 		var all sync.WaitGroup
-		for range 8 {
-			s := w.server(nil)
+		for _, s := range servers {
 			all.Go(func() {
 				if err := s.Step(t.Context(), func(work func()) { all.Go(work) }); err != nil {
 					t.Error(err)
