@@ -1,11 +1,15 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"strings"
 
+	"gaffer/fleet"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/protocol"
 	"gaffer/internal/app/localrun"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
@@ -60,6 +64,34 @@ func (a *App) startScheduled(ctx context.Context, load PlanLoader, s schedule.Sc
 		return "", &notReadyError{strings.Join(lines, "; ")}
 	}
 	return a.submit(ctx, p, engine.Submission{Project: opts.Project.Root, Who: s.User, Key: key, StartedBy: s.StartedBy()})
+}
+
+// ScheduleService implements [server.Schedules].
+type ScheduleService struct {
+	*schedulerun.Schedules
+	newRuns *NewRunService
+	starts  bool // the server can read plans, so it can start runs
+}
+
+// Run implements [server.Schedules]. It is refused where a request may not start runs on this
+// machine.
+func (s *ScheduleService) Run(ctx context.Context, by credential.Identity, name string) (f fleet.Fire, warning string, err error) {
+	if !s.starts {
+		return f, "", protocol.Conflict("no_schedules", "this server starts no runs of schedules: 'gaffer serve' does")
+	}
+	if err := s.newRuns.refusal(); err != nil {
+		return f, "", err
+	}
+	f, err = s.RunNow(ctx, name, cmp.Or(by.Name, by.ID))
+	switch {
+	case err == nil:
+		return f, "", nil
+	case f.Status == fleet.FireStarted:
+		return f, err.Error(), nil
+	case f.Status == fleet.FireFailed:
+		return f, "", protocol.Conflict("not_started", "no run was started: %s", f.Why)
+	}
+	return f, "", err
 }
 
 // notReadyError reports that this machine lacks something for a plan.

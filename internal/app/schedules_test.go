@@ -102,7 +102,7 @@ func killServers(t *testing.T) (kills int) {
 			t.Fatal(err)
 		}
 		_, _ = bufio.NewReader(out).ReadString('\n') // ignore the error: a process that cannot serve is killed like the others
-		if kills%3 == 2 { // kill right after a decision or a submission
+		if kills%3 == 2 {                            // kill right after a decision or a submission
 			testenv.Poll(5*time.Second, func() bool {
 				s, err := get()
 				return err == nil && len(s.Fires) > 0 && !s.LastFire().Status.Final()

@@ -22,7 +22,6 @@ import (
 	"gaffer/internal/engine/logstore"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/sweep"
-	"gaffer/internal/flow/schedulerun"
 	"gaffer/internal/record/notify"
 )
 
@@ -37,7 +36,7 @@ type Coordinator struct {
 	Landing   *LandingService
 	Terminals *TerminalService
 	NewRuns   *NewRunService
-	Schedules *schedulerun.Schedules
+	Schedules *ScheduleService
 	State     string // path of gaffer's state folder on this machine
 
 	stop     context.CancelFunc
@@ -129,10 +128,12 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 			RunFinder: runFinder{a.store, a.query, a.locks, a.opts.foldersOf},
 		}),
 	}
-	if c.Schedules, err = a.Schedules(o.LoadPlan); err != nil {
+	schedules, err := a.Schedules(o.LoadPlan)
+	if err != nil {
 		return nil, nil, err
 	}
 	c.NewRuns = &NewRunService{app: a, runs: c.Runs, projects: c.Viewer, agents: c.Protocol, machine: machine, workersOnly: o.WorkersOnly, programs: map[string]foundPrograms{}}
+	c.Schedules = &ScheduleService{schedules, c.NewRuns, o.LoadPlan != nil}
 	return c, e, nil
 }
 

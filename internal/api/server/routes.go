@@ -62,6 +62,7 @@ func (s *Server) routes(info *infoHandlers) []route {
 		withService(s.opts.Landing != nil, "this coordinator merges no changes", (&landingHandlers{s.opts.Landing}).routes()),
 		withService(s.opts.Terminals != nil, "this coordinator shows no terminals", (&terminalHandlers{s.opts.Terminals, s.live, s.limiter, s.log}).routes()),
 		withService(s.opts.NewRuns != nil, "this coordinator starts no runs", (&newRunHandlers{s.opts.NewRuns, make(chan struct{}, maxDrafts)}).routes()),
+		withService(s.opts.Schedules != nil, "this coordinator has no schedules", (&scheduleHandlers{s.opts.Schedules}).routes()),
 		withService(s.opts.Work != nil, noPath, (&workHandlers{s.opts.Work, s.live.stopping}).routes()),
 	)
 }

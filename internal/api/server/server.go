@@ -24,6 +24,7 @@ type Options struct {
 	Landing   Landing   // nil if the server cannot merge changes
 	Terminals Terminals // nil if the server does not show terminals of agents
 	NewRuns   NewRuns   // nil if the server starts no runs
+	Schedules Schedules // nil if the server has no schedules
 	Work      Work      // nil if the server does not serve gaffer's own workers
 	Page      Page      // nil if the server has no dashboard
 	Tokens    *credential.TokenStore

@@ -79,6 +79,32 @@ func (noNewRuns) Start(context.Context, credential.Identity, fleet.RunDraft) (r 
 	return r, "", errNoProject
 }
 
+// noSchedules has one schedule, whose runs cannot be started.
+type noSchedules struct{}
+
+func (noSchedules) List(context.Context, bool) ([]fleet.Schedule, error) {
+	return []fleet.Schedule{{Name: "nightly"}}, nil
+}
+
+func (noSchedules) Get(_ context.Context, name string) (s fleet.Schedule, err error) {
+	if name != "nightly" {
+		return s, protocol.NothingFound("not_found", "there is no such schedule")
+	}
+	return fleet.Schedule{Name: name}, nil
+}
+
+func (s noSchedules) Pause(ctx context.Context, name string) (fleet.Schedule, error) {
+	return s.Get(ctx, name)
+}
+
+func (s noSchedules) Resume(ctx context.Context, name string) (fleet.Schedule, error) {
+	return s.Get(ctx, name)
+}
+
+func (noSchedules) Run(context.Context, credential.Identity, string) (f fleet.Fire, warning string, err error) {
+	return f, "", protocol.Conflict("not_started", "there is no plan")
+}
+
 // another is the key of a second worker's token in whole.tokens.
 const another credential.Role = "another worker"
 
@@ -148,7 +174,7 @@ func startWhole(t *testing.T) *whole {
 	w.tokens[another] = w.newToken(book, credential.Worker, "another")
 	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
 	s := must[*server.Server](t)(server.New(server.Options{
-		Landing: noLanding{}, NewRuns: noNewRuns{}, Protocol: w.service, Viewer: v, Runs: runsAPI, Work: work, Tokens: book, Log: server.NewLog(w.log, slog.LevelDebug),
+		Landing: noLanding{}, NewRuns: noNewRuns{}, Schedules: noSchedules{}, Protocol: w.service, Viewer: v, Runs: runsAPI, Work: work, Tokens: book, Log: server.NewLog(w.log, slog.LevelDebug),
 		Now: time.Now, Random: rand.Reader, Hosts: []string{"127.0.0.1"}, Rate: -1, UnauthenticatedRate: -1,
 	}))
 	ctx, stop := context.WithCancel(context.Background())

@@ -22,6 +22,7 @@ type Backend struct {
 	Landing   server.Landing     // handles requests that merge changes; nil if there are none
 	Terminals server.Terminals   // shows the terminals of agents; nil if there are none
 	NewRuns   server.NewRuns     // handles requests that start runs; nil if there are none
+	Schedules server.Schedules   // handles requests about schedules; nil if there are none
 	Work      server.Work        // handles requests of gaffer's own workers; nil if there are none
 	Viewer    server.Viewer      // handles requests of a workflow's viewer; nil if there are none
 	Tokens    credential.Storage // stores access tokens
@@ -36,7 +37,7 @@ type Backend struct {
 // stored by the coordinator.
 func BackendOf(c *app.Coordinator) Backend {
 	b := Backend{
-		Protocol: c.Protocol, Runs: c.Runs, Changes: c.Changes, Landing: c.Landing, NewRuns: c.NewRuns, Terminals: c.Terminals, Viewer: c.Viewer, Tokens: c.Protocol.Tokens(), State: c.State,
+		Protocol: c.Protocol, Runs: c.Runs, Changes: c.Changes, Landing: c.Landing, NewRuns: c.NewRuns, Schedules: c.Schedules, Terminals: c.Terminals, Viewer: c.Viewer, Tokens: c.Protocol.Tokens(), State: c.State,
 		Close: func() error { c.Close(); return nil },
 	}
 	if c.Workers != nil {
@@ -57,7 +58,7 @@ func (b Backend) Options(e *env.Env, l net.Listener, hosts []string, log *slog.L
 		return server.Options{}, fmt.Errorf("dashboard: %w", err)
 	}
 	return server.Options{
-		Protocol: b.Protocol, Runs: b.Runs, Changes: b.Changes, Landing: b.Landing, NewRuns: b.NewRuns, Terminals: b.Terminals, Work: b.Work, Viewer: b.Viewer, Page: shown, Tokens: credential.NewTokenStore(b.Tokens, e.Now, rand.Reader),
+		Protocol: b.Protocol, Runs: b.Runs, Changes: b.Changes, Landing: b.Landing, NewRuns: b.NewRuns, Schedules: b.Schedules, Terminals: b.Terminals, Work: b.Work, Viewer: b.Viewer, Page: shown, Tokens: credential.NewTokenStore(b.Tokens, e.Now, rand.Reader),
 		Log: log, Now: e.Now, Random: rand.Reader, Version: e.Version, Hosts: names,
 	}, nil
 }
