@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -83,7 +84,7 @@ func (r *reader) account(position int, pair *ast.MappingValueNode) error {
 // check reports the first mistake in an account that can be seen without knowing the agents.
 func (a Account) check() error {
 	switch {
-	case a.Name == "" || strings.ContainsAny(a.Name, "/,: \t\n\x00") || checkLine(a.Name) != nil:
+	case a.Name == "" || len(a.Name) > 100 || a.Name == "." || a.Name == ".." || strings.ContainsAny(a.Name, `/\,: `) || strings.ContainsFunc(a.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Errorf("found the name %s, want one without spaces, slashes, commas and colons", quote(a.Name))
 	case a.Agent == "":
 		return fmt.Errorf("found no agent, want the agent that uses the account, such as %s", agent.Names()[0])

@@ -162,9 +162,9 @@ const maxAccounts = 256
 func checkAccounts(list []coordinator.WorkAccount) error {
 	err := protocol.CheckNumber("accounts", len(list), 0, maxAccounts)
 	for _, a := range list {
-		err = firstError(err, protocol.CheckLine("accounts.agent", a.Agent, maxShort), protocol.CheckLine("accounts.name", a.Name, maxShort))
-		if err == nil && (a.Agent == "" || a.Name == "" || strings.Contains(a.Name, "/")) {
-			err = protocol.Invalid("accounts: found agent %.60q and name %.60q, want both, and no slash in the name", a.Agent, a.Name)
+		err = firstError(err, protocol.CheckID("accounts.agent", a.Agent), protocol.CheckID("accounts.name", a.Name))
+		if err == nil && !printable(a.Agent+a.Name) {
+			err = protocol.Invalid("accounts: %.40q or %.40q has what cannot be printed", a.Agent, a.Name)
 		}
 	}
 	return err
