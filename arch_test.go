@@ -97,6 +97,7 @@ var rules = []rule{
 	{"internal/flow/schedule", []string{"fleet"}, []string{"github.com/robfig/cron/v3"}},
 
 	// Dispatch, build and team: state machines, prompts and merges on top of the engine.
+	{"internal/flow/fork", []string{"internal/attempt/agent", "internal/engine", "internal/plan", "internal/text/truncate", "fleet"}, nil},
 	{"internal/flow/...", []string{
 		"internal/flow/...", "internal/attempt/runlock", "internal/attempt/supervisor", "internal/attempt/tmux", "internal/attempt/verify",
 		"internal/attempt/merge", "internal/attempt/worktree", "internal/config", "internal/engine", "internal/engine/failure", "internal/engine/runquery", "internal/engine/store",

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"net/url"
 	"time"
@@ -203,6 +204,25 @@ func (c *RunClient) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostRepo
 		query.Set("tz", q.Zone.String())
 	}
 	return ask[fleet.CostReport](ctx, c.conn, get(query, "v1", "cost"), "cost")
+}
+
+// Fork starts a run with one task, which continues a copy of another task's conversation and files.
+// The warning is not empty if the run was stored, but no process works on it.
+func (c *RunClient) Fork(ctx context.Context, r fleet.ForkRequest) (made fleet.ForkResult, warning string, err error) {
+	if r.Key == "" {
+		r.Key = rand.Text()
+	}
+	body := map[string]any{"at": r.At, "prompt": r.Prompt, "agent": r.Agent, "model": r.Model, "key": r.Key}
+	answer, err := askAll[struct {
+		Fork    fleet.ForkResult `json:"fork"`
+		Warning string           `json:"warning"`
+	}](ctx, c.conn, post(body, true, "v1", "runs", r.Run, "tasks", r.Task, "fork"), "fork")
+	return answer.Fork, answer.Warning, err
+}
+
+// Turns returns the turns of a task's conversation, from which it can be forked.
+func (c *RunClient) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
+	return ask[[]fleet.Turn](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "turns"), "turns")
 }
 
 // Morning returns what has become of the tasks since a time.

@@ -129,9 +129,10 @@ type Task struct {
 	// its candidates.
 	Candidate  string    `json:"candidate_of,omitempty"`
 	Candidates []string  `json:"candidates,omitempty"`
-	Session    string    `json:"session,omitempty"` // name of the tmux session that shows the task's agent; empty if none
-	Prompt     string    `json:"prompt,omitempty"`  // set only in the answer to a request for a single task
-	Attempt    *Attempt  `json:"attempt,omitempty"` // the running attempt; if none is running, the last one
+	Fork       *Fork     `json:"forked_from,omitempty"` // the task that this task was forked from; nil if it was not forked
+	Session    string    `json:"session,omitempty"`     // name of the tmux session that shows the task's agent; empty if none
+	Prompt     string    `json:"prompt,omitempty"`      // set only in the answer to a request for a single task
+	Attempt    *Attempt  `json:"attempt,omitempty"`     // the running attempt; if none is running, the last one
 	Question   *Question `json:"question,omitempty"`
 }
 

@@ -26,7 +26,7 @@ var hostileLines = map[string]string{
 	"schedule show": "schedule show a", "schedule run": "schedule run a; schedule run b; schedule run c", "schedule fire": "schedule fire a", "schedule pause": "schedule pause a", "schedule resume": "schedule resume a",
 	"schedule export": "schedule export a --systemd; schedule export a --cron; schedule export a --serve", "schedule remove": "schedule remove b", "schedule restore": "schedule restore b",
 	"resume": "resume; resume --detach", "watch": "watch", "runs": "runs --all", "status": "status; status --json", "ps": "ps --all",
-	"logs": "logs held", "diff": "diff tree; diff tree --stat; diff tree --attempt 1", "answer": "answer; answer held 1", "send": "send held hello", "interrupt": "interrupt held", "cancel": "cancel nothing", "retry": "retry held --resume", "review": "review; review tree --json; review tree --comment . x", "compare": "compare held", "pick": "pick held x",
+	"logs": "logs held", "diff": "diff tree; diff tree --stat; diff tree --attempt 1", "answer": "answer; answer held 1", "send": "send held hello", "interrupt": "interrupt held", "fork": "fork held; fork tree --turns", "cancel": "cancel nothing", "retry": "retry held --resume", "review": "review; review tree --json; review tree --comment . x", "compare": "compare held", "pick": "pick held x",
 	"rebase": "rebase tree", "merge": "merge tree --yes; merge tree --yes --squash; merge tree --undo --yes", "discard": "discard tree; discard tree --undo", "pr": "pr tree; pr tree --feedback",
 	"build": "build build.md", "build resume": "build resume", "build status": "build status", "build done": "build done 1",
 	"team": "team hello --detach", "team status": "team status", "team resume": "team resume", "team init": "team init hello",

@@ -24,6 +24,7 @@ import (
 	"gaffer/internal/cli/doctor"
 	"gaffer/internal/cli/emit"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/fork"
 	"gaffer/internal/cli/hook"
 	"gaffer/internal/cli/inbox"
 	setup "gaffer/internal/cli/init"
@@ -94,7 +95,7 @@ func groups() []group {
 		{"See and steer what runs", []func(*env.Env) *cobra.Command{
 			watch.New, runs.New, status.New, ps.New, logs.New, answer.New, cancel.New, retry.New,
 		}},
-		{changes, []func(*env.Env) *cobra.Command{send.New, interrupt.New, diff.New, review.New, merge.New, rebase.New, discard.New, pr.New, compare.New, pick.New}},
+		{changes, []func(*env.Env) *cobra.Command{send.New, interrupt.New, fork.New, diff.New, review.New, merge.New, rebase.New, discard.New, pr.New, compare.New, pick.New}},
 		{beads, []func(*env.Env) *cobra.Command{
 			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New, sources.New,
 		}},

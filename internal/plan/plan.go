@@ -78,6 +78,7 @@ type Task struct {
 	Sandbox     Sandbox     `json:"Sandbox,omitzero"`
 	Fallback    []string    `json:"Fallback,omitzero"` // agents that continue the task while the task's own agent is rate limited, in this order: AGENT or AGENT:MODEL
 	Item        SourceItem  `json:"Item,omitzero"`
+	Fork        *Fork       `json:"Fork,omitzero"` // set for a task that continues a copy of another task's conversation and files
 
 	CandidateKeys
 	Candidate string `json:"Candidate,omitzero"` // for a candidate or a judge: id of the task that picks one of the candidates
@@ -196,6 +197,28 @@ type ItemReport struct {
 
 // IsZero reports whether the source is told nothing.
 func (r ItemReport) IsZero() bool { return r == ItemReport{} }
+
+// Fork says from which task a task was forked, and at which moment.
+type Fork struct {
+	Run     string `json:"Run"`
+	Task    string `json:"Task"`
+	Attempt int    `json:"Attempt,omitzero"` // the files are those at the end of this attempt; 0 means the commit that the task started from
+	Turn    int    `json:"Turn,omitzero"`    // the conversation is kept up to the end of this turn, counted from 1
+
+	// Thread is the id of the conversation that is copied. It is empty if the agent program cannot
+	// do that: then the task starts a new conversation. Point is the agent program's id of the last
+	// turn or line that is kept; empty means all. Prompt is the next message of the user in the
+	// copied conversation. The prompt of the task says the same to an agent that does not know the
+	// conversation.
+	Thread string `json:"Thread,omitzero"`
+	Point  string `json:"Point,omitzero"`
+	Prompt string `json:"Prompt,omitzero"`
+	// Input, Output and Cached are the tokens that the copied conversation has used. Some programs
+	// include them in the usage of the copy.
+	Input  int64 `json:"Input,omitzero"`
+	Output int64 `json:"Output,omitzero"`
+	Cached int64 `json:"Cached,omitzero"`
+}
 
 // FileEntry says where a task is in the plan's file, and whether it is done.
 type FileEntry struct {

@@ -87,6 +87,7 @@ func (p *page) views() []view {
 		{"attempts", asks + "?tab=attempts"},
 		{"new", "#/new"},
 		{"cost", "#/cost"},
+		{"report", "#/report"},
 		{"records", "#/records"},
 		{"statistics", "#/records?view=statistics"},
 		{"search", "#/search?q=check"},

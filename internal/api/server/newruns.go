@@ -25,6 +25,10 @@ type NewRuns interface {
 	// Start starts a run. The warning is not empty if the run was stored, but no process works on
 	// it.
 	Start(ctx context.Context, by credential.Identity, d fleet.RunDraft) (run fleet.Run, warning string, err error)
+	// Fork starts a run with one task, which continues a copy of another task's conversation and
+	// files. The warning is as for Start. Turns returns the turns from which Fork may start.
+	Fork(ctx context.Context, by credential.Identity, r fleet.ForkRequest) (result fleet.ForkResult, warning string, err error)
+	Turns(ctx context.Context, run, task string) ([]fleet.Turn, error)
 }
 
 // Bodies of answers about new runs.
@@ -43,6 +47,20 @@ type (
 	}
 	oneCheck struct {
 		Check fleet.PlanCheck `json:"check"`
+	}
+	forking struct {
+		At     int    `json:"at,omitempty"`
+		Prompt string `json:"prompt,omitempty"`
+		Agent  string `json:"agent,omitempty"`
+		Model  string `json:"model,omitempty"`
+		Key    string `json:"key,omitempty"`
+	}
+	oneFork struct {
+		Fork    fleet.ForkResult `json:"fork"`
+		Warning string           `json:"warning,omitempty"`
+	}
+	allTurns struct {
+		Turns []fleet.Turn `json:"turns"`
 	}
 	startedRun struct {
 		Run     fleet.Run `json:"run"`
@@ -74,6 +92,8 @@ func (h *newRunHandlers) routes() []route {
 		{method: post, path: "/v1/plans/check", access: operate, about: "check a form or the text of a plan, as 'gaffer plan check' does", takes: fleet.RunDraft{}, gives: oneCheck{}, status: found, others: []int{missing, conflict}, do: h.check},
 		{method: post, path: "/v1/plans/start", access: operate, about: "start a run from a form or the text of a plan, as 'gaffer run --detach' does; the same key returns the same run", takes: fleet.RunDraft{}, gives: startedRun{}, status: made, others: []int{missing, conflict}, do: h.start},
 		{method: get, path: "/v1/runs/{id}/plan/text", access: operate, about: "the plan of a run as a text from which another run can be started; the values of its variables are left out", gives: onePlanText{}, status: found, others: []int{missing, conflict}, do: h.planOfRun},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/turns", access: look, about: "the turns of a task's conversation, from which it can be forked", gives: allTurns{}, status: found, others: []int{missing, conflict}, do: h.turns},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/fork", access: operate, about: "start a run with one task, which continues a copy of this task's conversation and files; the same key returns the same run", takes: forking{}, gives: oneFork{}, status: made, others: []int{missing, conflict}, do: h.fork},
 	}
 }
 

@@ -21,6 +21,7 @@ type Request struct {
 	Argv   []string // the program and its arguments; for agent "command" only
 	Thread string   // id of the conversation to resume; with Begin, the id for a new conversation if the program accepts one
 	Begin  bool
+	Fork   *Fork // set if the new conversation is a copy of another one
 	Used   Usage // usage of the conversation before this attempt; some programs include it in their counts
 	// LimitUSD is what the attempt may spend, in US dollars, for programs that enforce such a limit
 	// themselves. 0 means no limit.
@@ -29,6 +30,22 @@ type Request struct {
 	// Permissions are rules for requests for permission. gaffer's engine decides by them; an adapter
 	// passes them to a program that can enforce them itself.
 	Permissions Permissions
+}
+
+// Fork says which conversation is copied, and how much of it.
+type Fork struct {
+	Thread string // id of the conversation
+	Point  string // the program's id of the last line or turn that is copied; empty means all
+	File   string // path of the file with the conversation, for programs that find conversations of other folders only by their path; empty if unknown
+	Dir    string // folder in which the agent works. Some programs otherwise work in the folder of the copied conversation
+}
+
+// ConversationFinder is an [Agent] of a program that finds the conversations of another folder only by
+// the path of their file.
+type ConversationFinder interface {
+	// ConversationFiles returns a pattern for the paths of the files that may contain a conversation,
+	// as in [path/filepath.Glob]. getenv returns the value of a variable of the program.
+	ConversationFiles(thread string, getenv func(string) string) string
 }
 
 // Policy says how an agent's questions and requests for permission are handled.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,11 @@ func (c claude) Launch(r Request) (Launch, error) {
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--permission-prompt-tool", "stdio", "--replay-user-messages")
 	switch {
+	case r.Fork != nil:
+		argv = append(argv, "--resume", cmp.Or(r.Fork.File, r.Fork.Thread), "--fork-session", "--session-id", r.Thread)
+		if r.Fork.Point != "" {
+			argv = append(argv, "--resume-session-at", r.Fork.Point)
+		}
 	case r.Thread != "" && r.Begin:
 		argv = append(argv, "--session-id", r.Thread)
 	case r.Thread != "":
@@ -50,6 +56,15 @@ func (c claude) Launch(r Request) (Launch, error) {
 		Open:   true,
 		Linger: linger,
 	}, nil
+}
+
+// ConversationFiles implements [ConversationFinder].
+func (c claude) ConversationFiles(thread string, getenv func(string) string) string {
+	dir := getenv("CLAUDE_CONFIG_DIR")
+	if dir == "" {
+		dir = filepath.Join(getenv("HOME"), ".claude")
+	}
+	return filepath.Join(dir, "projects", "*", thread+".jsonl")
 }
 
 func (c claude) Reader(r Request) Reader {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -23,7 +24,12 @@ func (c codex) Launch(r Request) (Launch, error) {
 	if r.Model != "" {
 		argv = append(argv, "-m", r.Model)
 	}
-	if r.Thread != "" && !r.Begin {
+	switch {
+	case r.Fork != nil && r.Fork.Point != "":
+		return Launch{}, errors.New("codex exec copies only whole conversations")
+	case r.Fork != nil:
+		argv = append(argv, "fork", r.Fork.Thread)
+	case r.Thread != "" && !r.Begin:
 		argv = append(argv, "resume", r.Thread)
 	}
 	l := Launch{Argv: append(argv, "-"), Env: c.env, Input: []byte(r.Prompt), Linger: linger}

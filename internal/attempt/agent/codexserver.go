@@ -23,7 +23,15 @@ const turnReply = "turn/start"
 // reported the thread's id.
 func (c codex) server(r Request) Launch {
 	thread := object{"id": threadID, "method": "thread/start", "params": object{}}
-	if r.Thread != "" && !r.Begin {
+	switch {
+	case r.Fork != nil:
+		// Name the folder: without it, the server works in the folder of the copied conversation.
+		params := object{"threadId": r.Fork.Thread, "cwd": r.Fork.Dir, "excludeTurns": true}
+		if r.Fork.Point != "" {
+			params["lastTurnId"] = r.Fork.Point
+		}
+		thread = object{"id": threadID, "method": "thread/fork", "params": params}
+	case r.Thread != "" && !r.Begin:
 		thread = object{"id": threadID, "method": "thread/resume", "params": object{"threadId": r.Thread, "excludeTurns": true}}
 	}
 	if r.Model != "" {

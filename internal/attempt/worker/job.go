@@ -59,13 +59,24 @@ func sameAgent(a engine.Assignment, spec plan.Task) bool {
 func requestOf(a engine.Assignment, spec plan.Task, c conversation) agent.Request {
 	_, model := engine.AgentOfAttempt(spec, a.Attempt.Fallback)
 	r := agent.Request{
-		Prompt: engine.Prompt(spec, a.Before) + c.handover, Model: model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions), Permissions: permissionsOf(a, spec),
+		Model: model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions), Permissions: permissionsOf(a, spec),
 		Thread: newThread(a.Attempt.ID), Begin: true,
 	}
-	if c.thread != "" {
+	before, fork := a.Before, spec.Fork
+	continues := c.thread != ""
+	if continues {
 		r.Thread, r.Begin = c.thread, false
 		r.Used = usedEarlier(a.Attempt.SpentEarlier)
 	}
+	if fork != nil && fork.Thread != "" && a.Attempt.Fallback == "" &&
+		(continues || (before == nil || before.Thread == "") && !a.Task.NewConversation) {
+		spec.Prompt = fork.Prompt // the agent knows what was said before
+		r.Used.Input, r.Used.Output, r.Used.Cached = r.Used.Input+fork.Input, r.Used.Output+fork.Output, r.Used.Cached+fork.Cached
+		if !continues {
+			r.Fork = &agent.Fork{Thread: fork.Thread, Point: fork.Point}
+		}
+	}
+	r.Prompt = engine.Prompt(spec, before) + c.handover
 	r.Prompt = withMessages(r, a)
 	return r
 }

@@ -100,6 +100,9 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	job.Account = own
 	job.Work, job.Log, job.Grace = work, w.opts.Workspace.Log(h.Task), w.opts.Grace
 	job.Env, job.Secrets = environ(h.Assignment, spec), secretsOf(spec)
+	if job.Request.Fork != nil {
+		completeFork(with, &job)
+	}
 	if w.opts.Terminal != nil {
 		opts.Terminal = func(from int64) *supervisor.Terminal { return w.opts.Terminal(h.Task, spec, job.Log, from) }
 	}

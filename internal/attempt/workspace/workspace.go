@@ -111,6 +111,8 @@ func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 	switch {
 	case own >= 0:
 		spec.Base = trees[own].Base // keep the start commit, even if its branch has moved since
+	case task.Fork != nil:
+		spec.Base, spec.Start, err = forkStart(ctx, repo, *task.Fork)
 	case task.SharedWorktree == "" || w.Workflow != nil:
 		spec.Base, err = resolveBase(ctx, repo, trees, spec.Base.Commit)
 	default: // do not commit anything: a team commits the work of its groups itself

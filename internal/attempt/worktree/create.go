@@ -19,6 +19,10 @@ type Spec struct {
 	Branch    string   // name of the branch; empty means gaffer/<run>/<task>
 	Root      string   // parent folder: the path of the worktree is <Root>/<run>/<task>
 
+	// Start is the id of the commit at which the branch is created. Empty means Base. It differs from
+	// Base if the branch starts with work that belongs to the change.
+	Start string
+
 	// Shared marks a branch that does not belong to this task alone. The branch may already exist
 	// and have work on it. [Repo.Remove] keeps it.
 	Shared bool
@@ -39,7 +43,7 @@ func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 	}
 	var rec record
 	err = r.Locked(ctx, func(g git.Client) error {
-		if rec, err = r.beginCreation(ctx, g, want); err != nil {
+		if rec, err = r.beginCreation(ctx, g, want, s.Start); err != nil {
 			return err
 		}
 		if err := r.finishCreation(ctx, g, &rec); err != nil {
@@ -128,7 +132,7 @@ func (r *Repo) PrepareFolder(root string) (string, error) {
 
 // beginCreation returns the record of a tree. If the tree has no record, it checks that the folder
 // and the branch are free, and writes a record.
-func (r *Repo) beginCreation(ctx context.Context, g git.Client, want Tree) (record, error) {
+func (r *Repo) beginCreation(ctx context.Context, g git.Client, want Tree, start string) (record, error) {
 	rec, err := r.records.read(want.Run, want.Task)
 	if err == nil {
 		return rec, sameSpec(rec.Tree, want)
@@ -139,7 +143,7 @@ func (r *Repo) beginCreation(ctx context.Context, g git.Client, want Tree) (reco
 	if err := checkFree(ctx, g, want); err != nil {
 		return record{}, err
 	}
-	rec = record{Tree: want}
+	rec = record{Tree: want, Start: start}
 	return rec, r.records.save(rec)
 }
 
@@ -215,11 +219,11 @@ func checkOut(ctx context.Context, g git.Client, rec record, list []git.Worktree
 			}
 		}
 	}
-	tip, err := g.StartBranch(ctx, rec.Branch, rec.Base.Commit)
+	tip, err := g.StartBranch(ctx, rec.Branch, rec.start())
 	if err != nil {
 		return err
 	}
-	if !rec.Made && !rec.Shared && tip != rec.Base.Commit {
+	if !rec.Made && !rec.Shared && tip != rec.start() {
 		return branchTaken(rec.Branch)
 	}
 	_, err = g.Run(ctx, "worktree", "add", "--quiet", "--", rec.Path, rec.Branch)
@@ -240,7 +244,7 @@ func (r *Repo) undoCreation(ctx context.Context, g git.Client, rec record) error
 	}
 	if !rec.Shared && len(git.CheckedOut(list, rec.Branch)) == 0 {
 		// Ignore an error: the branch does not exist or has moved. Then gaffer did not create it.
-		_, _ = g.Run(ctx, "update-ref", "-d", git.Heads+rec.Branch, rec.Base.Commit)
+		_, _ = g.Run(ctx, "update-ref", "-d", git.Heads+rec.Branch, rec.start())
 	}
 	return r.records.delete(rec)
 }

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,9 +29,13 @@ type Tree struct {
 // record is a Tree as it is stored on disk, with the progress of its creation and removal.
 type record struct {
 	Tree
+	Start    string `json:"start,omitempty"`    // commit at which the branch was created; empty means Base
 	Made     bool   `json:"made"`               // the creation is complete, so the tree may have work in it
 	Removing string `json:"removing,omitempty"` // name of the rescue ref; set when the removal begins. If it is set and the folder is missing, the removal continues
 }
+
+// start returns the commit at which the branch is created.
+func (r record) start() string { return cmp.Or(r.Start, r.Base.Commit) }
 
 // records reads and writes the records of trees, which are files in the repository's git folder.
 type records struct{ repo *git.Repo }

@@ -101,6 +101,11 @@ type Fleet interface {
 	Discard(ctx context.Context, run, task string) (fleet.Review, error)
 	Restore(ctx context.Context, run, task string) (fleet.Review, error)
 
+	// Fork makes a new run with one task, which continues a copy of another task's conversation and
+	// files. Turns returns the turns of a task's conversation, from which Fork may start.
+	Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error)
+	Turns(ctx context.Context, run, task string) ([]fleet.Turn, error)
+
 	// Log writes the output of a task's agents to w, attempt by attempt. If w has a method
 	// Begin(attempt int) error, Log calls it before the output of each attempt. If w has a method
 	// CaughtUp() error, Log calls it once all existing output is written.
@@ -194,6 +199,17 @@ func (m machine) Discard(ctx context.Context, run, task string) (fleet.Review, e
 
 func (m machine) Restore(ctx context.Context, run, task string) (fleet.Review, error) {
 	return m.app.Landing.Restore(ctx, run, task)
+}
+
+func (m machine) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error) {
+	if err := m.MayChange(ctx, r.Run, "gaffer fork"); err != nil {
+		return fleet.ForkResult{}, err
+	}
+	return m.app.Fork(ctx, r)
+}
+
+func (m machine) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
+	return m.app.Turns(ctx, run, task)
 }
 
 func (m machine) Close() error { return m.app.Close() }

@@ -232,6 +232,25 @@ func (f *Fleet) Morning(ctx context.Context, everywhere bool, q fleet.MorningQue
 	return report, f.problem(err)
 }
 
+// Fork makes a new run with one task, which continues a copy of another task's conversation and
+// files.
+func (f *Fleet) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error) {
+	if err := f.refuse("gaffer fork"); err != nil {
+		return fleet.ForkResult{}, err
+	}
+	made, warning, err := f.client.Runs.Fork(ctx, r)
+	if warning != "" {
+		f.opts.Notice(warning)
+	}
+	return made, f.problem(err)
+}
+
+// Turns returns the turns of a task's conversation, from which it can be forked.
+func (f *Fleet) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
+	all, err := f.client.Runs.Turns(ctx, run, task)
+	return all, f.problem(err)
+}
+
 // Latest returns runs of all projects, without their tasks, latest first: all unfinished runs, and
 // the latest n runs.
 func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {

@@ -35,6 +35,9 @@ func TaskOf(t store.Task, spec plan.Task) fleet.Task {
 	if v.Candidate = spec.Candidate; spec.Pick != nil && !spec.Pick.IsJudge {
 		v.Candidates = spec.Pick.Candidates
 	}
+	if f := spec.Fork; f != nil {
+		v.Fork = &fleet.Fork{Run: f.Run, Task: f.Task, Attempt: f.Attempt, Turn: f.Turn, Copied: f.Thread != ""}
+	}
 	if spec.Dispatch != nil {
 		v.Session = spec.Dispatch.Session
 	}

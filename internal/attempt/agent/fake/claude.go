@@ -150,7 +150,7 @@ func (c *claude) state(state string) {
 }
 
 func (c *claude) message(kind string, content object) {
-	c.writeJSON(object{"type": kind, "message": object{"role": kind, "content": []object{content}}, "parent_tool_use_id": nil, "session_id": c.thread})
+	c.writeJSON(object{"type": kind, "message": object{"role": kind, "content": []object{content}}, "parent_tool_use_id": nil, "session_id": c.thread, "uuid": uuid()})
 }
 
 // spend prints a message of the model with the tokens that were used since the last one. The cost is

@@ -27,7 +27,7 @@ type options struct {
 func flagsWithValue() []string {
 	return []string{
 		"--input-format", "--output-format", "--permission-prompt-tool", "--model", "-m", "--disable", "-c", "--sandbox", "-s",
-		"--permission-mode", "--settings",
+		"--permission-mode", "--settings", "--resume-session-at",
 	}
 }
 
@@ -51,6 +51,9 @@ func parseOptions(args []string) (options, error) {
 			o.thread = value()
 		case a == "--resume" || a == "resume" && o.protocol == "codex":
 			o.thread, o.resume = value(), true
+		case a == "fork" && o.protocol == "codex":
+			o.resume, o.thread = true, "" // the copy gets a new id
+			value()
 		case a == "--replay-user-messages":
 			o.replay = true
 		case a == "app-server":

@@ -55,6 +55,9 @@ func (s *server) handleLine(line []byte) {
 		s.change(func() { s.answers = append(s.answers, line) })
 	case "initialize":
 		s.writeJSON(object{"id": r.ID, "result": object{"userAgent": "fake"}})
+	case "thread/fork":
+		s.thread = uuid()
+		s.writeJSON(object{"id": r.ID, "result": object{"thread": object{"id": s.thread}}})
 	case "thread/start", "thread/resume":
 		if s.thread = r.Params.ThreadID; s.thread == "" {
 			s.thread = uuid()

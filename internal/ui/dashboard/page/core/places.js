@@ -10,6 +10,7 @@ const all = [
   { name: 'runs', title: 'Runs', href: '#/runs', at: 'runs', key: 'r' },
   { name: 'projects', title: 'Projects', href: '#/projects', at: 'projects', key: 'p' },
   { name: 'cost', title: 'Cost', href: '#/cost', at: 'cost', key: 'c' },
+  { name: 'report', title: 'Report', href: '#/report', at: 'report', key: 'm' },
   { name: 'records', title: 'Records', href: '#/records', at: 'records', key: 'e' },
   { name: 'workers', title: 'Workers', href: '#/workers', at: 'workers', key: 'w' },
 ];

@@ -1,0 +1,208 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/runs"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/logstore"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/fork"
+	"gaffer/internal/plan"
+)
+
+// Fork makes a new run with one task, which continues a copy of another task's conversation and
+// files. No task starts before a process works on the new run.
+func (a *App) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error) {
+	run, source, err := a.forkSource(ctx, r)
+	if err != nil {
+		return fleet.ForkResult{}, err
+	}
+	if !a.locks.WorkedOn(run) {
+		return fleet.ForkResult{}, &fork.Error{Text: fmt.Sprintf("run %s was not worked on by this machine", run.ID), Next: "ask its server: 'gaffer fork --server URL'"}
+	}
+	return a.forkHere(ctx, run, source, r, engine.Submission{Key: "fork " + cmp.Or(r.Key, newID())})
+}
+
+// forkHere makes the new run for this machine, in the project of the original.
+func (a *App) forkHere(ctx context.Context, run store.Run, source fork.Source, r fleet.ForkRequest, s engine.Submission) (fleet.ForkResult, error) {
+	p, result, err := fork.Plan(source, r)
+	if err != nil {
+		return result, err
+	}
+	s.Project = run.Project
+	result.Run, err = a.submit(ctx, p, s)
+	return result, err
+}
+
+// Fork implements [server.NewRuns]. The machine that has the conversation and the files executes the
+// new run: this one, or the worker of the task's last attempt.
+func (s *NewRunService) Fork(ctx context.Context, by credential.Identity, r fleet.ForkRequest) (result fleet.ForkResult, warning string, err error) {
+	if _, err := s.runs.Run(ctx, r.Run); err != nil {
+		return result, "", err
+	}
+	run, source, err := s.app.forkSource(ctx, r)
+	if err != nil {
+		return result, "", err
+	}
+	key := by.ID + " " + cmp.Or(r.Key, newID())
+	if s.app.locks.WorkedOn(run) {
+		result, err = s.app.forkHere(ctx, run, source, r, engine.Submission{Who: cmp.Or(by.Name, by.ID), Key: "fork " + key})
+		if err != nil {
+			return result, "", startError(err)
+		}
+		if err := s.app.Background.EnsureProcess(context.WithoutCancel(ctx), result.Run); err != nil {
+			warning = err.Error()
+		}
+		return result, warning, nil
+	}
+	p, result, err := fork.Plan(source, r)
+	if err != nil {
+		return result, "", err
+	}
+	for i, t := range p.Tasks { // the server adds the label of the project again
+		p.Tasks[i].Labels = slices.DeleteFunc(slices.Clone(t.Labels), func(label string) bool { return label == runs.ProjectLabel(run.Project) })
+	}
+	text, err := plan.Encode(p)
+	if err != nil {
+		return result, "", err
+	}
+	made, err := s.runs.Submit(ctx, by, coordinator.NewRun{Project: run.Project, On: source.Worker, Key: r.Key, Plan: text})
+	result.Run = made.ID
+	return result, "", err
+}
+
+// Turns implements [server.NewRuns].
+func (s *NewRunService) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
+	if _, err := s.runs.Run(ctx, run); err != nil {
+		return nil, err
+	}
+	return s.app.Turns(ctx, run, task)
+}
+
+// Turns returns the turns of a task's conversation, oldest first.
+func (a *App) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
+	_, source, err := a.forkSource(ctx, fleet.ForkRequest{Run: run, Task: task})
+	if err != nil {
+		return nil, err
+	}
+	return fork.Turns(source)
+}
+
+// forkSource reads what is needed to fork a task. It returns an error if the task is not at rest: its
+// conversation and its files would change while they are copied.
+func (a *App) forkSource(ctx context.Context, r fleet.ForkRequest) (run store.Run, s fork.Source, err error) {
+	var t store.Task
+	var attempts []store.Attempt
+	if err := a.store.Read(ctx, func(rd store.Reader) (err error) {
+		if run, err = rd.Run(r.Run); err != nil {
+			return runquery.Missing(err, "run", r.Run)
+		}
+		key := store.TaskKey{Run: r.Run, Task: r.Task}
+		if t, err = rd.Task(key); err != nil {
+			return runquery.Missing(err, "task", r.Run+"/"+r.Task)
+		}
+		attempts, err = rd.Attempts(key)
+		return err
+	}); err != nil {
+		return run, s, err
+	}
+	if t.Status == store.Running {
+		return run, s, &fork.Error{Text: fmt.Sprintf("task %s is running: its conversation and its files change", t.Task), Next: fmt.Sprintf("fork it when it has ended; 'gaffer interrupt %s' ends its turn", t.Task)}
+	}
+	spec, err := plan.DecodeTask(t.Spec)
+	if err != nil {
+		return run, s, err
+	}
+	s = fork.Source{Run: run.ID, Task: spec}
+	for _, one := range attempts {
+		if one.Status.Final() {
+			s.Worker = one.Worker
+			s.Attempts = append(s.Attempts, fork.Attempt{Number: one.Number, Thread: one.Thread, Used: one.SpentEarlier.Add(one.Spent)})
+		}
+	}
+	s.Log = func(number int) ([]byte, error) { return readLog(run, attempts, number) }
+	if !a.locks.WorkedOn(run) {
+		s.Log = func(number int) ([]byte, error) { return a.storedLog(ctx, attempts, number) }
+	}
+	return run, s, nil
+}
+
+// maxForkLog is how much of the log of an attempt is read, in bytes. The turns of a longer log are
+// not all found.
+const maxForkLog = 256 << 20
+
+// storedLog returns the log that a worker has sent of an attempt.
+func (a *App) storedLog(ctx context.Context, attempts []store.Attempt, number int) (log []byte, err error) {
+	for _, one := range attempts {
+		if one.Number != number {
+			continue
+		}
+		err = a.store.Read(ctx, func(r store.Reader) error {
+			from, end, err := logstore.Span(r, one.ID)
+			log = nil
+			for err == nil && from < end && len(log) < maxForkLog {
+				var piece []byte
+				if piece, err = logstore.Read(r, one.ID, from, 1<<20); len(piece) == 0 {
+					break
+				}
+				log, from = append(log, piece...), from+int64(len(piece))
+			}
+			return err
+		})
+	}
+	return log, err
+}
+
+// readLog returns the part of a task's log that an attempt has written. A log that was deleted is
+// empty.
+func readLog(run store.Run, attempts []store.Attempt, number int) ([]byte, error) {
+	var from, to int64 = 0, -1
+	path := ""
+	for i, one := range attempts {
+		if one.Number != number {
+			continue
+		}
+		if path, from = one.Log, one.LogFrom; i+1 < len(attempts) && attempts[i+1].Log == path {
+			to = attempts[i+1].LogFrom
+		}
+	}
+	if path == "" {
+		return nil, nil
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(run.Project, path)
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("the log %s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // ignore the error: the file was only read
+	if to < from {
+		to = max(info.Size(), from)
+	}
+	var log bytes.Buffer
+	_, err = io.Copy(&log, io.NewSectionReader(f, from, min(to-from, maxForkLog)))
+	return log.Bytes(), err
+}
