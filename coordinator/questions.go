@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -46,6 +47,34 @@ func (c *QuestionClient) Answer(ctx context.Context, question, text string, deny
 	body := map[string]any{"text": text, "deny": deny}
 	_, err := c.conn.do(ctx, post(body, false, "v1", "questions", question, "answer"))
 	return err
+}
+
+// AnswerFor is like Answer, but the answer may hold for longer than this request. A coordinator that
+// is too old to know scopes ignores the scope; [QuestionClient.Grants] fails there.
+func (c *QuestionClient) AnswerFor(ctx context.Context, question string, a fleet.Reply) error {
+	_, err := c.conn.do(ctx, post(a, false, "v1", "questions", question, "answer"))
+	return err
+}
+
+// Grants returns the rules that users have made by answering questions, and that still hold, the
+// oldest first.
+func (c *QuestionClient) Grants(ctx context.Context) ([]fleet.Grant, error) {
+	return ask[[]fleet.Grant](ctx, c.conn, get(nil, "v1", "grants"), "grants")
+}
+
+// RemoveGrant removes a rule that a user has made by answering a question.
+func (c *QuestionClient) RemoveGrant(ctx context.Context, id string) error {
+	_, err := c.conn.do(ctx, call{method: http.MethodDelete, route: []string{"v1", "grants", id}})
+	return err
+}
+
+// Permissions sums up the requests of agents for permission.
+func (c *QuestionClient) Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error) {
+	query := addNonEmpty(url.Values{}, "project", q.Project)
+	if !q.Since.IsZero() {
+		query.Set("since", q.Since.Format(time.RFC3339Nano))
+	}
+	return ask[[]fleet.PermissionRequest](ctx, c.conn, get(query, "v1", "permissions"), "permissions")
 }
 
 // Ask asks the user a question that belongs to no task, and returns its id. The request

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"gaffer/internal/api/credential"
 	"gaffer/internal/api/protocol"
 	"gaffer/internal/engine"
+	"gaffer/internal/engine/permission"
 	"gaffer/internal/engine/runquery"
 	"gaffer/internal/engine/store"
 )
@@ -42,14 +44,14 @@ func (d *questionService) Questions(ctx context.Context, run string) ([]fleet.Qu
 }
 
 // Answer implements [server.Runs].
-func (d *questionService) Answer(ctx context.Context, by credential.Identity, question, text string, deny bool) error {
-	if err := cmp.Or(mayChange(by), checkText("text", text, maxAnswer)); err != nil {
+func (d *questionService) Answer(ctx context.Context, by credential.Identity, question string, a fleet.Reply) error {
+	if err := cmp.Or(mayChange(by), checkText("text", a.Text, maxAnswer), checkReply(a)); err != nil {
 		return err
 	}
-	if text == "" && !deny {
+	if a.Text == "" && !a.Deny {
 		return protocol.Invalid("text: is missing")
 	}
-	err := d.engine.Answer(ctx, engine.Answer{Question: question, Text: text, Deny: deny, Who: clientName(by)})
+	err := d.engine.Answer(ctx, engine.Answer{Question: question, Text: a.Text, Deny: a.Deny, Who: clientName(by), Scope: a.Scope, Rule: a.Rule})
 	_, late := errors.AsType[*engine.ConflictError](err)
 	if err != nil && !late {
 		return err
@@ -70,6 +72,40 @@ func (d *questionService) Answer(ctx context.Context, by credential.Identity, qu
 		return nil
 	}
 	return d.ensureProcess.after(ctx, q.Run, "it is answered, but ")
+}
+
+// checkReply returns an error if the scope of an answer is unknown, or if a rule is not one.
+func checkReply(a fleet.Reply) error {
+	switch {
+	case a.Scope != "" && !slices.Contains(fleet.GrantScopes(), a.Scope):
+		return protocol.Invalid("scope: found %.40q, want one of %v", a.Scope, fleet.GrantScopes())
+	case a.Rule == "":
+		return nil
+	case !a.Lasting():
+		return protocol.Invalid("rule: needs a scope, one of %v", fleet.GrantScopes()[1:])
+	}
+	if _, err := permission.Parse(a.Rule); err != nil {
+		return protocol.Invalid("rule: %v", err)
+	}
+	return nil
+}
+
+// Grants implements [server.Runs].
+func (d *questionService) Grants(ctx context.Context) ([]fleet.Grant, error) {
+	return d.engine.Grants(ctx, "")
+}
+
+// RemoveGrant implements [server.Runs].
+func (d *questionService) RemoveGrant(ctx context.Context, by credential.Identity, id string) error {
+	if err := mayChange(by); err != nil {
+		return err
+	}
+	return d.engine.RemoveGrant(ctx, id, clientName(by))
+}
+
+// Permissions implements [server.Runs].
+func (d *questionService) Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error) {
+	return d.query.Permissions(ctx, q)
 }
 
 // Ask implements [server.Runs].

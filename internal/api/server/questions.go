@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
@@ -19,9 +20,11 @@ type (
 	withdrawal struct {
 		Why string `json:"why,omitempty"`
 	}
-	questionAnswer struct {
-		Text string `json:"text"`
-		Deny bool   `json:"deny,omitempty"`
+	allGrants struct {
+		Grants []fleet.Grant `json:"grants"`
+	}
+	allPermissions struct {
+		Permissions []fleet.PermissionRequest `json:"permissions"`
 	}
 )
 
@@ -33,10 +36,13 @@ func (h *questionHandlers) routes() []route {
 	get, post := http.MethodGet, http.MethodPost
 	return []route{
 		{method: get, path: "/v1/questions", access: look, about: "questions of agents that wait for the user", query: []string{"run"}, gives: allQuestions{}, status: found, do: h.list},
-		{method: post, path: "/v1/questions/{id}/answer", access: operate, about: "answer a question, once", takes: questionAnswer{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.answer},
+		{method: post, path: "/v1/questions/{id}/answer", access: operate, about: "answer a question; a scope makes the answer hold for longer than this request", takes: fleet.Reply{}, gives: done{}, status: found, others: []int{http.StatusBadRequest, missing, conflict}, do: h.answer},
 		{method: post, path: "/v1/questions", access: work, about: "ask the user a question that belongs to no task; the same ref returns the same question", takes: coordinator.NewQuestion{}, gives: oneQuestion{}, status: made, do: h.ask},
 		{method: get, path: "/v1/questions/{id}", access: look, about: "one question, open or closed", gives: oneQuestion{}, status: found, others: []int{missing}, do: h.get},
 		{method: post, path: "/v1/questions/{id}/withdraw", access: work, about: "close a question that belongs to no task", takes: withdrawal{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.withdraw},
+		{method: get, path: "/v1/grants", access: look, about: "the rules that users have made by answering questions, and that still hold, the oldest first", gives: allGrants{}, status: found, do: h.grants},
+		{method: http.MethodDelete, path: "/v1/grants/{id}", access: operate, about: "remove such a rule", gives: done{}, status: found, others: []int{missing}, do: h.removeGrant},
+		{method: get, path: "/v1/permissions", access: look, about: "the permissions that agents asked for in recent runs, and how they were answered", query: []string{"project", "since"}, gives: allPermissions{}, status: found, others: []int{http.StatusBadRequest}, do: h.permissions},
 	}
 }
 
@@ -52,14 +58,14 @@ func (h *questionHandlers) list(c *request) error {
 }
 
 func (h *questionHandlers) answer(c *request) error {
-	var ask questionAnswer
+	var ask fleet.Reply
 	id, err := c.idAndBody(&ask)
 	if err != nil {
 		return err
 	}
 	c.about = "question " + id
 	return respond(c, func(ctx context.Context) (done, error) {
-		return done{true}, h.runs.Answer(ctx, c.by, id, ask.Text, ask.Deny)
+		return done{true}, h.runs.Answer(ctx, c.by, id, ask)
 	})
 }
 
@@ -94,5 +100,33 @@ func (h *questionHandlers) withdraw(c *request) error {
 	c.about = "question " + id
 	return respond(c, func(ctx context.Context) (done, error) {
 		return done{true}, h.runs.Withdraw(ctx, c.by, id, ask.Why)
+	})
+}
+
+func (h *questionHandlers) grants(c *request) error {
+	return respond(c, func(ctx context.Context) (allGrants, error) {
+		all, err := h.runs.Grants(ctx)
+		return allGrants{list(all)}, err
+	})
+}
+
+func (h *questionHandlers) removeGrant(c *request) error {
+	return respondByID(c, func(ctx context.Context, id string) (done, error) {
+		c.about = "grant " + id
+		return done{true}, h.runs.RemoveGrant(ctx, c.by, id)
+	})
+}
+
+func (h *questionHandlers) permissions(c *request) (err error) {
+	var q fleet.PermissionQuery
+	if q.Project, err = c.project(); err != nil {
+		return err
+	}
+	if q.Since, _, err = moment("since", c.r.URL.Query().Get("since"), time.UTC); err != nil {
+		return err
+	}
+	return respond(c, func(ctx context.Context) (allPermissions, error) {
+		all, err := h.runs.Permissions(ctx, q)
+		return allPermissions{list(all)}, err
 	})
 }

@@ -25,6 +25,8 @@ type options struct {
 	given  bool // the user gave a text, which may be empty
 	option int
 	deny   bool
+	scope  string
+	rule   string
 	json   bool
 }
 
@@ -32,7 +34,7 @@ type options struct {
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:                   "answer [NAME [TEXT]] [--option N | --deny]",
+		Use:                   "answer [NAME [TEXT]] [--option N | --deny] [--for SCOPE [--rule RULE]]",
 		DisableFlagsInUseLine: true,
 		Short:                 "List open questions, or answer one",
 		Long: `Without a name, list every open question: of runs and of agents that you started
@@ -41,6 +43,12 @@ by hand, in all projects, on this machine and on the configured server.
 With a name alone, show the question and its options. Answer it with a text, with
 one of its options, or by refusing what it asks for, with TEXT as the reason. If
 there are options, a TEXT that is a number chooses one, as --option does.
+
+If an agent asks for a permission, an answer holds for this request only. With
+--for task, run or always, it also holds for later requests that a rule matches:
+of this task, of all tasks of the run, or of all runs. The rule is the first one
+that is suggested, or the one of --rule, such as 'Bash(go test:*)'. 'gaffer
+permissions' lists and revokes what you have allowed.
 
 Every view shows the same NAME: RUN/TASK with the last part of the run's id, or
 the name of an agent that you started by hand. The id of a task is enough if no
@@ -51,6 +59,8 @@ The gaffer process that works on the run passes the answer on. If there is none,
 		Example: `  gaffer answer
   gaffer answer 4cebc8bf/api
   gaffer answer api 1
+  gaffer answer api allow --for run
+  gaffer answer api allow --for always --rule 'Bash(go test:*)'
   gaffer answer api "use port 8080"
   gaffer answer claude-4711 --deny "not in production"`,
 		Args:              cobra.RangeArgs(0, 2),
@@ -58,15 +68,21 @@ The gaffer process that works on the run passes the answer on. If there is none,
 	}
 	cmd.Flags().IntVar(&o.option, "option", 0, "choose option `N`, from 1")
 	cmd.Flags().BoolVar(&o.deny, "deny", false, "refuse what is asked for")
+	cmd.Flags().StringVar(&o.scope, "for", "", "how long allow or deny holds: `SCOPE` is "+strings.Join(scopes(), ", "))
+	cmd.Flags().StringVar(&o.rule, "rule", "", "what --for allows or denies, such as 'Bash(go test:*)'")
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(scopes(), cobra.ShellCompDirectiveNoFileComp)) // an error is returned only for an undeclared flag
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.json = *asJSON
 		if len(args) == 2 {
 			o.text, o.given = args[1], true
 		}
 		chosen := cmd.Flags().Changed("option")
-		if len(args) == 0 && (chosen || o.deny) {
+		if err := o.checkScope(); err != nil {
+			return exit.Usage(err)
+		}
+		if len(args) == 0 && (chosen || o.deny || o.scope != "") {
 			return exit.WithHint(exit.Usage(errors.New("missing NAME: which question is answered?")), "'gaffer answer' lists them")
 		}
 		if chosen && (o.deny || o.given) {
@@ -135,6 +151,9 @@ func answer(ctx context.Context, e *env.Env, all connect.Everything, name string
 		return err
 	}
 	if !o.given && !o.deny && o.option == 0 {
+		if o.scope != "" {
+			return exit.Usage(fmt.Errorf("--for %s: also say whether it is allowed: 'gaffer answer %s allow --for %s'", o.scope, a.Name, o.scope))
+		}
 		return show(e, a, o.json)
 	}
 	if err := e.RefuseAgents("gaffer answer"); err != nil {
@@ -145,28 +164,32 @@ func answer(ctx context.Context, e *env.Env, all connect.Everything, name string
 			"with the setting hooks.answer_within, such as 2m, its next question can be answered from here")
 	}
 	hint := fmt.Sprintf("'gaffer answer %s' shows the question and its options", a.Name)
+	reply, choices := fleet.Reply{Text: o.text, Deny: o.deny}, a.Choices()
 	switch {
-	case o.option > len(a.Options):
-		err = &fleet.NoOptionError{Number: o.option, Options: len(a.Options)}
+	case o.option > len(choices):
+		err = &fleet.NoOptionError{Number: o.option, Options: len(choices)}
 	case o.option > 0:
-		o.text = a.Options[o.option-1]
+		reply = choices[o.option-1].Reply
 	case !o.deny:
 		hint += fmt.Sprintf(`; '"%s"' answers with the number itself`, o.text)
-		o.text, err = a.Choose(o.text)
+		reply, err = a.Reply(o.text)
+	}
+	if err == nil && o.scope != "" {
+		reply, err = o.lasting(a.Question, reply)
 	}
 	if err != nil {
 		return exit.WithHint(exit.Usage(err), hint)
 	}
-	if err := a.Answer(ctx, o.text, o.deny); err != nil {
+	if err := a.Answer(ctx, reply); err != nil {
 		return err
 	}
 	switch {
 	case o.json:
-		err = e.PrintJSON(map[string]any{"run": a.Run, "task": a.Task, "name": a.Name, "question": a.ID, "answer": o.text, "denied": o.deny})
-	case o.deny:
-		e.Talk("refused what %s asked for", display.Printable(a.Name))
+		err = e.PrintJSON(answered{a.Run, a.Task, a.Name, a.ID, reply.Text, reply.Deny, reply.Scope, reply.Rule})
+	case reply.Deny:
+		e.Talk("refused what %s asked for%s", display.Printable(a.Name), lastingText(reply))
 	default:
-		e.Talk("answered %s: %s", display.Printable(a.Name), phrase.Line(o.text))
+		e.Talk("answered %s: %s%s", display.Printable(a.Name), phrase.Line(reply.Text), lastingText(reply))
 	}
 	if err != nil {
 		return err
@@ -196,10 +219,13 @@ func show(e *env.Env, a connect.Asked, asJSON bool) error {
 	if err := e.Printf("%s\n", display.PrintableLines(a.Text)); err != nil {
 		return err
 	}
-	for i, option := range a.Options {
-		if err := e.Printf("  %d  %s\n", i+1, phrase.Line(option)); err != nil {
+	for i, choice := range a.Choices() {
+		if err := e.Printf("  %d  %s\n", i+1, phrase.Line(choice.Text)); err != nil {
 			return err
 		}
+	}
+	if len(a.Suggestions) > 1 {
+		e.Talk("other rules for --rule: %s", phrase.Line(strings.Join(a.Suggestions[1:], "  ")))
 	}
 	now := e.Now()
 	e.Talk("asked by %s %s ago", display.Printable(a.Name), phrase.Age(max(now.Sub(a.Asked), 0)))

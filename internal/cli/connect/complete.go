@@ -57,8 +57,8 @@ func Answers(e *env.Env) Completer {
 				case len(args) == 0:
 					words = append(words, display.Printable(a.Name)+"\t"+display.Line(a.Text, 60))
 				case len(args) == 1 && (a.Name == args[0] || a.Task == args[0]):
-					for i, option := range a.Options {
-						words = append(words, fmt.Sprintf("%d\t%s", i+1, display.Line(option, 60)))
+					for i, choice := range a.Choices() {
+						words = append(words, fmt.Sprintf("%d\t%s", i+1, display.Line(choice.Text, 60)))
 					}
 				}
 			}
@@ -86,6 +86,17 @@ func Schedules(e *env.Env, removed bool) Completer {
 			}
 			return err
 		})
+		return words
+	})
+}
+
+// Grants completes the first argument with the ids of answers that hold for longer than one request.
+func Grants(e *env.Env) Completer {
+	return first(e, func(ctx context.Context, f Fleet, _ string) (words []string) {
+		list, _ := f.Grants(ctx) // without a list there is nothing to suggest
+		for _, g := range list {
+			words = append(words, g.ID+"\t"+display.Line(g.Rule, 60))
+		}
 		return words
 	})
 }

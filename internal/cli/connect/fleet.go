@@ -66,7 +66,14 @@ type Fleet interface {
 	Changes(ctx context.Context, interval time.Duration, notify func() error) error
 
 	Submit(ctx context.Context, p plan.Plan) (id string, err error)
-	Answer(ctx context.Context, question, text string, deny bool) error
+	Answer(ctx context.Context, question string, a fleet.Reply) error
+	// Grants returns the rules that users have made by answering questions, and that still hold, the
+	// oldest first. RemoveGrant removes one of them.
+	Grants(ctx context.Context) ([]fleet.Grant, error)
+	RemoveGrant(ctx context.Context, id string) error
+	// Permissions sums up the requests for permission since a time. If everywhere is false, it
+	// counts only requests of the command's project.
+	Permissions(ctx context.Context, everywhere bool, since time.Time) ([]fleet.PermissionRequest, error)
 	// Ask asks the user a question that belongs to no task, and returns its id.
 	// Question returns the question's state. A caller that stops waiting calls
 	// Withdraw.

@@ -27,8 +27,8 @@ type Asked struct {
 }
 
 // Answer sends the user's answer to the fleet that has the question.
-func (a Asked) Answer(ctx context.Context, text string, deny bool) error {
-	return a.fleet.Answer(ctx, a.ID, text, deny)
+func (a Asked) Answer(ctx context.Context, reply fleet.Reply) error {
+	return a.fleet.Answer(ctx, a.ID, reply)
 }
 
 // Unattended returns the id of the question's run. ok is true if the run is on this machine and the

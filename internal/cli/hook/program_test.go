@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/byhand/agentproc"
 	"gaffer/internal/byhand/caller"
@@ -263,7 +264,7 @@ func TestTheUserAnswersForTheAgentElsewhere(t *testing.T) {
 		if list, err := f.Questions(ctx); err != nil || len(list) != 1 || list[0].Task != "claude-s" || list[0].Text != "Bash: make" {
 			t.Errorf("%+v, %v", list, err)
 		}
-		if err := f.Answer(ctx, id, "Allow", false); err != nil {
+		if err := f.Answer(ctx, id, fleet.Reply{Text: "Allow"}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -271,7 +272,7 @@ func TestTheUserAnswersForTheAgentElsewhere(t *testing.T) {
 		t.Errorf("%s, said %q", out, talk)
 	}
 	out, _ = d.answered("codex", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f connect.Fleet, id string) {
-		if err := f.Answer(ctx, id, "not before lunch", true); err != nil {
+		if err := f.Answer(ctx, id, fleet.Reply{Text: "not before lunch", Deny: true}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -291,7 +292,7 @@ func TestAQuestionWithOptionsIsAnsweredInTheWordsOfItsTool(t *testing.T) {
 		if list, err := f.Questions(ctx); err != nil || strings.Join(list[0].Options, " ") != "Red Blue" || list[0].Text != "Which colour?" {
 			t.Errorf("%+v, %v", list, err)
 		}
-		if err := f.Answer(ctx, id, "Blue", false); err != nil {
+		if err := f.Answer(ctx, id, fleet.Reply{Text: "Blue"}); err != nil {
 			t.Error(err)
 		}
 	})

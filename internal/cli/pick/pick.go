@@ -55,7 +55,7 @@ Only a complete candidate can be taken. 'gaffer compare TASK' shows them.`,
 			if c.Question == nil {
 				return notAsked(c)
 			}
-			if err := f.Answer(ctx, c.Question.ID, id, false); err != nil {
+			if err := f.Answer(ctx, c.Question.ID, fleet.Reply{Text: id}); err != nil {
 				return err
 			}
 			if err := f.EnsureProcess(ctx, c.Run); err != nil {

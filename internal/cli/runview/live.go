@@ -149,7 +149,7 @@ func (l *liveView) act(ctx context.Context, a live.Action) string {
 		l.cancelled = true
 		err = l.job.work.cancel(ctx, "interrupted")
 	case live.Answer:
-		if err = l.fleet.Answer(ctx, a.Question, a.Text, a.Deny); err == nil {
+		if err = l.fleet.Answer(ctx, a.Question, a.Reply()); err == nil {
 			return "answered"
 		}
 	}

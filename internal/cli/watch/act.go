@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gaffer/fleet"
 	screen "gaffer/internal/ui/tui/watch"
 )
 
@@ -17,15 +18,15 @@ func (f *feed) Focus(at screen.Focus) {
 }
 
 // Answer implements [screen.Backend].
-func (f *feed) Answer(ctx context.Context, question, text string, deny bool) error {
+func (f *feed) Answer(ctx context.Context, question string, a fleet.Reply) error {
 	if f.fleet.Where() != "" {
-		return f.fleet.Answer(ctx, question, text, deny)
+		return f.fleet.Answer(ctx, question, a)
 	}
 	open, err := f.fleet.Questions(ctx)
 	if err != nil {
 		return err
 	}
-	if err := f.fleet.Answer(ctx, question, text, deny); err != nil {
+	if err := f.fleet.Answer(ctx, question, a); err != nil {
 		return err
 	}
 	for _, q := range open {

@@ -164,13 +164,41 @@ func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
 	return f.opts.Engine.Withdraw(ctx, question, why)
 }
 
-// Answer answers a question. If deny is true, it refuses the agent's request, with text as the
-// reason.
-func (f *Fleet) Answer(ctx context.Context, question, text string, deny bool) error {
-	if f.opts.Agent != "" { // only users may answer; an agent may not, even if it has submitted the run
-		return &caller.RefusedError{What: "gaffer answer", Agent: f.opts.Agent}
+// Answer answers a question.
+func (f *Fleet) Answer(ctx context.Context, question string, a fleet.Reply) error {
+	if err := f.refuse("gaffer answer"); err != nil {
+		return err
 	}
-	return f.opts.Engine.Answer(ctx, engine.Answer{Question: question, Text: text, Deny: deny})
+	return f.opts.Engine.Answer(ctx, engine.Answer{Question: question, Text: a.Text, Deny: a.Deny, Scope: a.Scope, Rule: a.Rule})
+}
+
+// refuse returns an error if an agent started this process. command is the command that only users
+// may use. An agent may not use it even for a run that it has submitted.
+func (f *Fleet) refuse(command string) error {
+	if f.opts.Agent == "" {
+		return nil
+	}
+	return &caller.RefusedError{What: command, Agent: f.opts.Agent}
+}
+
+// Grants returns the rules that users have made by answering questions, and that still hold, the
+// oldest first.
+func (f *Fleet) Grants(ctx context.Context) ([]fleet.Grant, error) {
+	return f.opts.Engine.Grants(ctx, "")
+}
+
+// RemoveGrant removes such a rule.
+func (f *Fleet) RemoveGrant(ctx context.Context, id string) error {
+	if err := f.refuse("gaffer permissions revoke"); err != nil {
+		return err
+	}
+	return f.opts.Engine.RemoveGrant(ctx, id, "")
+}
+
+// Permissions sums up the requests for permission in the runs of this project, or of all projects
+// if everywhere is set, since a time.
+func (f *Fleet) Permissions(ctx context.Context, everywhere bool, since time.Time) ([]fleet.PermissionRequest, error) {
+	return f.opts.Query.Permissions(ctx, fleet.PermissionQuery{Project: f.projectFilter(everywhere), Since: since})
 }
 
 // Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.

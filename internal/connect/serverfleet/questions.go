@@ -3,6 +3,10 @@ package serverfleet
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
@@ -35,4 +39,42 @@ func (f *Fleet) Questions(ctx context.Context) ([]fleet.Question, error) {
 		list[i].Name = cmp.Or(q.Name, fleet.QuestionName(q.Run, q.Task)) // older servers send no name, so compute it
 	}
 	return list, f.problem(err)
+}
+
+// Grants returns the rules that users have made by answering questions, and that still hold, the
+// oldest first.
+func (f *Fleet) Grants(ctx context.Context) ([]fleet.Grant, error) {
+	list, err := f.client.Questions.Grants(ctx)
+	return list, f.grantProblem(err)
+}
+
+// RemoveGrant removes such a rule.
+func (f *Fleet) RemoveGrant(ctx context.Context, id string) error {
+	if err := f.refuse("gaffer permissions revoke"); err != nil {
+		return err
+	}
+	return f.grantProblem(f.client.Questions.RemoveGrant(ctx, id))
+}
+
+// Permissions sums up the requests for permission in the runs of the project, or of all projects if
+// everywhere is set, since a time.
+func (f *Fleet) Permissions(ctx context.Context, everywhere bool, since time.Time) ([]fleet.PermissionRequest, error) {
+	q := fleet.PermissionQuery{Project: f.opts.Project, Since: since}
+	if everywhere {
+		q.Project = ""
+	}
+	list, err := f.client.Questions.Permissions(ctx, q)
+	return list, f.grantProblem(err)
+}
+
+// grantProblem is like [Fleet.problem], but says clearly that an older server has no lasting
+// answers.
+func (f *Fleet) grantProblem(err error) error {
+	if refusal, ok := errors.AsType[*coordinator.Error](err); ok && refusal.NotFound() && strings.HasPrefix(refusal.Message, "there is no such path") {
+		return &Error{
+			fmt.Sprintf("server %s: it is older than this gaffer, and an answer holds for one request only", f.opts.Address),
+			"answer without a scope (--for), or update the server", err,
+		}
+	}
+	return f.problem(err)
 }

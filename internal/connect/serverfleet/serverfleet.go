@@ -140,13 +140,18 @@ func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (strin
 	return r.ID, f.problem(err)
 }
 
-// Answer answers a question. If deny is true, it refuses the agent's request, with text as the
-// reason.
-func (f *Fleet) Answer(ctx context.Context, question, text string, deny bool) error {
+// Answer answers a question. If the answer is to hold for longer than this request, Answer first
+// asks whether the server knows such answers: an older server would ignore the scope.
+func (f *Fleet) Answer(ctx context.Context, question string, a fleet.Reply) error {
 	if err := f.refuse("gaffer answer"); err != nil {
 		return err
 	}
-	return f.problem(f.client.Questions.Answer(ctx, question, text, deny))
+	if a.Lasting() {
+		if _, err := f.Grants(ctx); err != nil {
+			return err
+		}
+	}
+	return f.problem(f.client.Questions.AnswerFor(ctx, question, a))
 }
 
 // Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.

@@ -418,3 +418,23 @@ func TestTasksThatNoWorkerCanTakeAreMarked(t *testing.T) {
 		}
 	}
 }
+
+func TestAnOlderServerIsNotSentAnAnswerThatIsToLast(t *testing.T) {
+	s := newServer(t)
+	s.on("GET /v1/grants", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"error":{"code":"not_found","message":"there is no such path; see /v1/openapi.json"}}`)
+	})
+	answered := 0
+	s.on("POST /v1/questions/q/answer", func(w http.ResponseWriter, _ *http.Request) {
+		answered++
+		fmt.Fprint(w, `{"ok":true}`)
+	})
+	err := s.fleet.Answer(t.Context(), "q", fleet.Reply{Text: "allow", Scope: fleet.GrantRun})
+	if e, ok := errors.AsType[*Error](err); !ok || answered != 0 || !strings.Contains(e.Error(), "is older than this gaffer") || !strings.Contains(e.Hint(), "without a scope") {
+		t.Errorf("%v, and %d answers were sent", err, answered)
+	}
+	if err := s.fleet.Answer(t.Context(), "q", fleet.Reply{Text: "allow"}); err != nil || answered != 1 {
+		t.Errorf("for once: %v, %d", err, answered)
+	}
+}

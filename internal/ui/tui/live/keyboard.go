@@ -29,6 +29,13 @@ type Action struct {
 	Question string // id of the question that is answered
 	Text     string
 	Deny     bool
+	Scope    fleet.GrantScope // for how long the answer holds; empty means for this request only
+	Rule     string           // the rule that holds within Scope
+}
+
+// Reply returns the answer of an action whose kind is Answer.
+func (a Action) Reply() fleet.Reply {
+	return fleet.Reply{Text: a.Text, Deny: a.Deny, Scope: a.Scope, Rule: a.Rule}
 }
 
 // mode says how far the user has gone in leaving the view.
@@ -183,12 +190,12 @@ func (k Keyboard) editAnswer(key terminal.Key, open []fleet.Question) (Keyboard,
 			break
 		}
 		q := open[k.indexIn(open)]
-		text, deny, err := parts.ParseAnswer(q, k.input)
+		reply, err := parts.ParseAnswer(q, k.input)
 		if err != nil {
 			return k, Action{Kind: ShowNote, Text: err.Error()}
 		}
 		k.input, k.sent = "", append(slices.Clone(k.sent), q.ID)
-		return k, Action{Kind: Answer, Question: q.ID, Text: text, Deny: deny}
+		return k, Action{Kind: Answer, Question: q.ID, Text: reply.Text, Deny: reply.Deny, Scope: reply.Scope, Rule: reply.Rule}
 	}
 	return k, Action{}
 }

@@ -15,6 +15,10 @@ var questions = []fleet.Question{
 	{ID: "q2"},
 }
 
+var permission = []fleet.Question{{
+	ID: "q3", Run: "r", Task: "api", Options: []string{"allow", "deny"}, Tool: "Bash", Suggestions: []string{"Bash(go test:*)"},
+}}
+
 func TestWhatKeysDo(t *testing.T) {
 	for name, c := range map[string]struct {
 		onlooker bool
@@ -55,6 +59,12 @@ func TestWhatKeysDo(t *testing.T) {
 		"what comes after an answer is for the next": {asked: questions, keys: "1\r8080\r", want: []Action{
 			{Kind: Answer, Question: "q1", Text: "Yes"}, {Kind: Answer, Question: "q2", Text: "8080"},
 		}},
+		"a number after the options allows for longer": {asked: permission, keys: "4\r", want: []Action{
+			{Kind: Answer, Question: "q3", Text: "allow", Scope: fleet.GrantRun, Rule: "Bash(go test:*)"},
+		}},
+		"the first options stay for once":         {asked: permission, keys: "1\r", want: []Action{{Kind: Answer, Question: "q3", Text: "allow"}}},
+		"d denies a permission for once":          {asked: permission, keys: "d\r", want: []Action{{Kind: Answer, Question: "q3", Deny: true}}},
+		"a number that no answer has is said":     {asked: permission, keys: "6\r", want: []Action{{Kind: ShowNote, Text: "option 6: the question has 5 options; a number in double quotes is a text"}}},
 		"and after the last for nobody":           {asked: questions[1:], keys: "1\r2\r", want: []Action{{Kind: Answer, Question: "q2", Text: "1"}}},
 		"an onlooker's q while an answer is sent": {onlooker: true, asked: questions[1:], keys: "1\rq", want: []Action{{Kind: Answer, Question: "q2", Text: "1"}}},
 		"what is offered goes before a question": {asked: questions, keys: "\x031\rd\r", want: []Action{

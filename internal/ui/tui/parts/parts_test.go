@@ -29,11 +29,12 @@ func TestALineIsEditedByCharactersAndWords(t *testing.T) {
 func TestWhatIsTypedIsAnOptionATextOrADenial(t *testing.T) {
 	q := fleet.Question{Options: []string{"Yes", "No"}}
 	for typed, want := range map[Input]string{" 2 ": "No", "yes, do": "yes, do", "d": "denied", "3": "error"} {
-		text, deny, err := ParseAnswer(q, typed)
+		reply, err := ParseAnswer(q, typed)
+		text := reply.Text
 		switch {
 		case err != nil:
 			text = "error"
-		case deny:
+		case reply.Deny:
 			text += "denied"
 		}
 		if text != want {

@@ -37,15 +37,15 @@ func QuestionText(q fleet.Question, width, maxRows int) (rows []paint.Line) {
 	return rows
 }
 
-// Options returns a row for each numbered option of a question. If typed is the number of an
-// option, that option is marked.
+// Options returns a row for each numbered answer to a question. If typed is the number of an answer,
+// that answer is marked.
 func Options(q fleet.Question, typed string) (rows []paint.Line) {
-	for i, option := range q.Options {
+	for i, choice := range q.Choices() {
 		mark, style := "  ", display.Style("")
 		if typed == strconv.Itoa(i+1) {
 			mark, style = "▸ ", Chosen
 		}
-		rows = append(rows, paint.Line{{Text: fmt.Sprintf("%s%d ", mark, i+1), Style: display.Bold}, {Text: phrase.Line(option), Style: style}})
+		rows = append(rows, paint.Line{{Text: fmt.Sprintf("%s%d ", mark, i+1), Style: display.Bold}, {Text: phrase.Line(choice.Text), Style: style}})
 	}
 	return rows
 }
@@ -62,12 +62,11 @@ func AnswerRow(q fleet.Question, typed Input, width int) paint.Line {
 	return append(row, paint.Span{Text: "text and Enter; d denies", Style: display.Faint})
 }
 
-// ParseAnswer interprets the typed answer: a number chooses an option, a single d denies the
-// request, and anything else is the text of the answer.
-func ParseAnswer(q fleet.Question, typed Input) (text string, deny bool, err error) {
+// ParseAnswer interprets the typed answer: a number chooses one of the [Options], a single d denies
+// the request, and anything else is the text of the answer.
+func ParseAnswer(q fleet.Question, typed Input) (fleet.Reply, error) {
 	if typed.Trimmed() == "d" {
-		return "", true, nil
+		return fleet.Reply{Deny: true}, nil
 	}
-	text, err = q.Choose(typed.Trimmed())
-	return text, false, err
+	return q.Reply(typed.Trimmed())
 }

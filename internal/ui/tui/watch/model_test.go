@@ -132,19 +132,46 @@ func TestTabMovesThroughTheSectionsInBothDirections(t *testing.T) {
 func TestAQuestionIsAnswered(t *testing.T) {
 	t.Parallel()
 	for keys, want := range map[string]Answer{
-		"2 enter":             {"q2", "0c0ffee0/page", "No", false},
-		"down down enter":     {"q2", "0c0ffee0/page", "No", false},
-		"up enter":            {"q2", "0c0ffee0/page", "Always in this folder", false},
-		"o k enter":           {"q2", "0c0ffee0/page", "ok", false},
-		"d o enter":           {"q2", "0c0ffee0/page", "do", false},
-		"x backspace 1 enter": {"q2", "0c0ffee0/page", "Yes", false},
-		"x ctrl+u 1 enter":    {"q2", "0c0ffee0/page", "Yes", false},
-		"d enter y":           {"q2", "0c0ffee0/page", "", true},
-		"n o ctrl+d y":        {"q2", "0c0ffee0/page", "no", true},
+		"2 enter":             {"q2", "0c0ffee0/page", fleet.Reply{Text: "No"}},
+		"down down enter":     {"q2", "0c0ffee0/page", fleet.Reply{Text: "No"}},
+		"up enter":            {"q2", "0c0ffee0/page", fleet.Reply{Text: "Always in this folder"}},
+		"o k enter":           {"q2", "0c0ffee0/page", fleet.Reply{Text: "ok"}},
+		"d o enter":           {"q2", "0c0ffee0/page", fleet.Reply{Text: "do"}},
+		"x backspace 1 enter": {"q2", "0c0ffee0/page", fleet.Reply{Text: "Yes"}},
+		"x ctrl+u 1 enter":    {"q2", "0c0ffee0/page", fleet.Reply{Text: "Yes"}},
+		"d enter y":           {"q2", "0c0ffee0/page", fleet.Reply{Text: "", Deny: true}},
+		"n o ctrl+d y":        {"q2", "0c0ffee0/page", fleet.Reply{Text: "no", Deny: true}},
 	} {
 		m := screenOf(80, 24, "j enter")
 		_, do := does(m, keys)
 		if !reflect.DeepEqual(do, []any{want}) {
+			t.Errorf("%s: %v, want %v", keys, do, want)
+		}
+	}
+}
+
+func TestAPermissionIsAllowedForTheTaskForTheRunOrAlways(t *testing.T) {
+	t.Parallel()
+	f := everything()
+	for i := range f.Questions {
+		if q := &f.Questions[i]; q.ID == "q2" {
+			q.Options, q.Tool, q.Suggestions = []string{"allow", "deny"}, "Bash", []string{"Bash(npm run build:*)"}
+		}
+	}
+	m := take(New("", "", now), Size{Width: 80, Height: 24}, f, "j enter")
+	p := picture(m)
+	for _, want := range []string{"1 allow", "2 deny", "3 allow for this task: Bash(npm run build:*)", "4 allow for this run", "5 always allow"} {
+		if !strings.Contains(p, want) {
+			t.Errorf("%s is missing\n%s", want, p)
+		}
+	}
+	lasting := func(s fleet.GrantScope) []any {
+		return []any{Answer{"q2", "0c0ffee0/page", fleet.Reply{Text: "allow", Scope: s, Rule: "Bash(npm run build:*)"}}}
+	}
+	for keys, want := range map[string][]any{
+		"3 enter": lasting(fleet.GrantTask), "4 enter": lasting(fleet.GrantRun), "5 enter": nil, "5 enter n": nil, "up enter y": lasting(fleet.GrantAlways),
+	} {
+		if _, do := does(m, keys); !reflect.DeepEqual(do, want) {
 			t.Errorf("%s: %v, want %v", keys, do, want)
 		}
 	}
@@ -163,7 +190,7 @@ func TestAQuestionOfTheRunIsAnsweredBeforeTheFleetIsReadAgain(t *testing.T) {
 	f := everything()
 	f.Questions = nil
 	m := take(New("", "", now), Size{Width: 80, Height: 24}, f, "enter", release(), "j j a")
-	if _, do := does(m, "1 enter"); !reflect.DeepEqual(do, []any{Answer{"q2", "0c0ffee0/page", "Yes", false}}) {
+	if _, do := does(m, "1 enter"); !reflect.DeepEqual(do, []any{Answer{"q2", "0c0ffee0/page", fleet.Reply{Text: "Yes"}}}) {
 		t.Errorf("%v\n%s", do, picture(m))
 	}
 }

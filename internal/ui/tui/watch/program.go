@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 
+	"gaffer/fleet"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/tui/program"
 )
@@ -11,7 +12,7 @@ import (
 type Backend interface {
 	// Focus sets which run and task are read in addition to the fleet. It does not block.
 	Focus(Focus)
-	Answer(ctx context.Context, question, text string, deny bool) error
+	Answer(ctx context.Context, question string, a fleet.Reply) error
 	Cancel(ctx context.Context, run, task string) error
 	Retry(ctx context.Context, run, task string) error
 }
@@ -29,10 +30,13 @@ func perform(ctx context.Context, b Backend, action any) program.Task {
 		b.Focus(action)
 	case Answer:
 		return program.Task{Name: "answer " + action.Name, Do: func() (any, error) {
-			err := b.Answer(ctx, action.Question, action.Text, action.Deny)
-			done := "answered " + action.Name + ": " + action.Text
-			if action.Deny {
+			err := b.Answer(ctx, action.Question, action.Reply)
+			done := "answered " + action.Name + ": " + action.Reply.Text
+			switch {
+			case action.Reply.Deny:
 				done = "denied what " + action.Name + " asked for"
+			case action.Reply.Lasting():
+				done += " " + action.Reply.Scope.Phrase() + ": " + action.Reply.Rule
 			}
 			result := resultOf(done, err)
 			result.Question = action.Question

@@ -60,14 +60,17 @@ func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, keyResult) {
 		if v.input.Trimmed() == "" {
 			break
 		}
-		text, denied, err := parts.ParseAnswer(q, v.input)
+		reply, err := parts.ParseAnswer(q, v.input)
+		answer := Answer{Question: q.ID, Name: q.Name, Reply: reply}
 		switch {
 		case err != nil:
 			return v, keyResult{note: err.Error()}
-		case denied:
+		case reply.Deny:
 			return v, deny(s, q, "")
+		case reply.Scope == fleet.GrantAlways:
+			return v, keyResult{confirm: confirmation{"Allow " + display.Line(reply.Rule, 60) + " in every run, until you revoke it?", "y allows", answer}}
 		}
-		return v, keyResult{action: Answer{Question: q.ID, Name: q.Name, Text: text}}
+		return v, keyResult{action: answer}
 	case "ctrl+d":
 		return v, deny(s, q, v.input.Trimmed())
 	case "down":
@@ -87,13 +90,13 @@ func deny(s snapshot, q fleet.Question, reason string) keyResult {
 		because = fmt.Sprintf(", because %q", phrase.Line(reason))
 	}
 	text := "Deny what " + display.Line(q.Name, 50) + ofRun(s, q.Run) + " asks for" + because + "?"
-	return keyResult{confirm: confirmation{text, "y denies", Answer{Question: q.ID, Name: q.Name, Text: reason, Deny: true}}}
+	return keyResult{confirm: confirmation{text, "y denies", Answer{Question: q.ID, Name: q.Name, Reply: fleet.Reply{Text: reason, Deny: true}}}}
 }
 
 // nextOption returns the number of the next option or, if step is -1, of the previous option. The
 // first option follows after the last.
 func nextOption(q fleet.Question, typed parts.Input, step int) parts.Input {
-	last := len(q.Options)
+	last := len(q.Choices())
 	if last == 0 {
 		return typed
 	}

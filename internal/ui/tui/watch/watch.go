@@ -72,8 +72,7 @@ type (
 	// Answer answers a question, or denies what it asks for.
 	Answer struct {
 		Question, Name string
-		Text           string
-		Deny           bool
+		Reply          fleet.Reply
 	}
 
 	// Cancel cancels a run or, if Task is not empty, that task and the tasks that depend on it.

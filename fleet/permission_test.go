@@ -1,0 +1,48 @@
+package fleet
+
+import "testing"
+
+func permission() Question {
+	return Question{
+		ID: "q", Run: "20260301-115800-4cebc8bf", Task: "api", Options: []string{"allow", "deny"},
+		Tool: "Bash", Suggestions: []string{"Bash(go test ./...)", "Bash(go test:*)"},
+	}
+}
+
+func TestTheChoicesOfAPermissionAreItsOptionsAndThenTheAnswersThatLast(t *testing.T) {
+	q := permission()
+	for typed, want := range map[string]Reply{
+		"1":     {Text: "allow"},
+		"2":     {Text: "deny"},
+		"3":     {Text: "allow", Scope: GrantTask, Rule: "Bash(go test ./...)"},
+		"4":     {Text: "allow", Scope: GrantRun, Rule: "Bash(go test ./...)"},
+		"5":     {Text: "allow", Scope: GrantAlways, Rule: "Bash(go test ./...)"},
+		"8":     {Text: "allow", Scope: GrantAlways, Rule: "Bash(go test:*)"},
+		"maybe": {Text: "maybe"},
+		`"5"`:   {Text: "5"},
+	} {
+		if got, err := q.Reply(typed); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", typed, got, err, want)
+		}
+	}
+	if _, err := q.Reply("9"); err == nil || err.(*NoOptionError).Options != 8 {
+		t.Errorf("9: %v", err)
+	}
+	if texts := q.Choices(); len(texts) != 8 || texts[6].Text != "allow for this run: Bash(go test:*)" {
+		t.Errorf("%v", texts)
+	}
+}
+
+func TestOnlyARequestForPermissionWithAKnownRuleHasLastingAnswers(t *testing.T) {
+	plain, unknown, byHand := permission(), permission(), permission()
+	plain.Tool, unknown.Suggestions, byHand.Run = "", nil, ""
+	if len(plain.Choices()) != 2 || len(unknown.Choices()) != 2 || len(byHand.Choices()) != 2 {
+		t.Errorf("%v, %v, %v", plain.Choices(), unknown.Choices(), byHand.Choices())
+	}
+	if _, err := plain.Reply("3"); err == nil {
+		t.Error("a third option of two was chosen")
+	}
+	if (Reply{Scope: GrantOnce}).Lasting() || (Reply{}).Lasting() || !(Reply{Scope: GrantRun}).Lasting() {
+		t.Error("an answer for once must not be a lasting one")
+	}
+}
