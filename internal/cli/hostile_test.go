@@ -46,7 +46,8 @@ var hostileLines = map[string]string{
 	"command begin": "command begin x", "command end": "command end", "inbox add": "inbox add --type feature hello", "inbox list": "inbox list",
 	"inbox take": "inbox take", "inbox done": "inbox done 1", "inbox fail": "inbox fail 1 --reason r", "inbox dismiss": "inbox dismiss 1",
 	"inbox process": "inbox process", "emit": "emit note", "mcp": "mcp", "validate": "validate", "report": "report", "report morning": "report morning; report morning --json", "cost": "cost; cost --by run --csv", "schema": "schema",
-	"config": "config; config --json", "trust": "trust; trust --list; trust --remove", "notify test": "notify test", "notify list": "notify list",
+	"permissions": "permissions; permissions --all --plan", "permissions grants": "permissions grants", "permissions revoke": "permissions revoke x", "permissions allow": "permissions allow Bash(x)",
+	"permissions deny": "permissions deny WebFetch", "permissions ask": "permissions ask Bash(y)", "permissions remove": "permissions remove Bash(x)", "config": "config; config --json", "trust": "trust; trust --list; trust --remove", "notify test": "notify test", "notify list": "notify list",
 	"prune": "prune --dry-run; prune --yes --older 1h", "backup": "backup saved.db", "restore": "restore nothing.db", "completion": "completion bash",
 	"version": "version",
 }

@@ -33,6 +33,7 @@ import (
 	"gaffer/internal/cli/mcp"
 	"gaffer/internal/cli/merge"
 	"gaffer/internal/cli/notify"
+	"gaffer/internal/cli/permissions"
 	"gaffer/internal/cli/pick"
 	"gaffer/internal/cli/plan"
 	"gaffer/internal/cli/poll"
@@ -105,7 +106,7 @@ func groups() []group {
 			validate.New, report.New, cost.New, schema.New,
 		}},
 		{settings, []func(*env.Env) *cobra.Command{
-			config.New, trust.New, notify.New, prune.New, backup.New, restore.New, completion.New, version.New,
+			config.New, permissions.New, trust.New, notify.New, prune.New, backup.New, restore.New, completion.New, version.New,
 		}},
 	}
 }
