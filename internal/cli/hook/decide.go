@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/byhand/agentproc"
 	"gaffer/internal/byhand/hookevents"
 	"gaffer/internal/cli/connect"
+	"gaffer/internal/engine/permission"
 	"gaffer/statefile/host"
 )
 
@@ -22,9 +23,10 @@ const (
 	deny  = "Deny"
 )
 
-// decide asks the user the question that the agent would ask, and waits for the answer, at most for
-// the time in the setting hooks.answer_within. If gaffer cannot ask, decide prints nothing, and the
-// agent asks at its own prompt.
+// decide answers the question that the agent would ask. If the user's rules decide it, they give the
+// answer. If not, decide asks the user and waits for the answer, at most for the time in the setting
+// hooks.answer_within. If gaffer cannot ask, decide prints nothing, and the agent asks at its own
+// prompt.
 func (c *call) decide(ctx context.Context) error {
 	if !c.asks() || c.Session.Attempt != "" {
 		return nil
@@ -94,6 +96,9 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // ignore the error: no data can be lost, because the question is already stored or withdrawn
+	if d := c.byRules(quick, f); d.Outcome != permission.Asked {
+		return c.print(fleet.Answered{Closed: true, Denied: d.Outcome == permission.Denied, Answer: ruleAnswer(d), By: d.By(permission.AskUser)})
+	}
 	id, err := f.Ask(quick, q)
 	if err != nil {
 		return err

@@ -281,6 +281,31 @@ func TestTheUserAnswersForTheAgentElsewhere(t *testing.T) {
 	}
 }
 
+func TestTheUsersRulesAnswerForTheAgentAtOnce(t *testing.T) {
+	d := newFixture(t)
+	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "60s"
+	d.vars["GAFFER_PERMISSIONS_ALLOW"], d.vars["GAFFER_PERMISSIONS_DENY"] = `["Bash(make)"]`, `["Bash(make deploy)"]`
+	for _, program := range []string{"claude", "codex"} {
+		out, talk := d.hook(program, d.event("s", "PermissionRequest", bash))
+		if behavior, _, _ := d.decision(out); behavior != "allow" || talk != "" {
+			t.Errorf("%s: %s, said %q", program, out, talk)
+		}
+		out, _ = d.hook(program, d.event("s", "PermissionRequest", strings.ReplaceAll(bash, `"make"`, `"make deploy"`)))
+		if behavior, message, _ := d.decision(out); behavior != "deny" || !strings.Contains(message, "Bash(make deploy)") {
+			t.Errorf("%s: %s", program, out)
+		}
+	}
+	d.vars["GAFFER_PERMISSIONS_ASK"] = `["Bash(make:*)"]`
+	out, _ := d.answered("claude", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f connect.Fleet, id string) {
+		if err := f.Answer(ctx, id, fleet.Reply{Text: "Deny"}); err != nil {
+			t.Error(err)
+		}
+	})
+	if behavior, _, _ := d.decision(out); behavior != "deny" {
+		t.Errorf("a rule says ask: %s", out)
+	}
+}
+
 func TestAQuestionWithOptionsIsAnsweredInTheWordsOfItsTool(t *testing.T) {
 	d := newFixture(t)
 	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "60s"

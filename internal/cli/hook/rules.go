@@ -1,0 +1,56 @@
+package hook
+
+import (
+	"context"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/connect"
+	"gaffer/internal/engine/permission"
+)
+
+// byRules decides a request for permission by the rules in the user's settings, and by answers that
+// hold always. The outcome is [permission.Asked] if no rule decides, or if the rules cannot be read:
+// a rule that cannot be read might deny the request.
+func (c *call) byRules(ctx context.Context, f connect.Fleet) permission.Decision {
+	ask := permission.Decision{Outcome: permission.Asked}
+	if c.Event.Tool == "" || c.Event.Tool == questionTool {
+		return ask
+	}
+	config, err := c.Config()
+	if err != nil {
+		return ask
+	}
+	var rules permission.Rules
+	for key, list := range map[string]*[]permission.Rule{"permissions.allow": &rules.Allow, "permissions.deny": &rules.Deny, "permissions.ask": &rules.Ask} {
+		if *list, err = permission.ParseAll(config.List(key)); err != nil {
+			return ask
+		}
+	}
+	grants, err := f.Grants(ctx)
+	if err != nil {
+		return ask
+	}
+	for _, g := range grants {
+		if g.Scope != fleet.GrantAlways {
+			continue
+		}
+		r, err := permission.Parse(g.Rule)
+		if err != nil {
+			return ask
+		}
+		if r.Grant = true; g.Deny {
+			rules.Deny = append(rules.Deny, r)
+		} else {
+			rules.Allow = append(rules.Allow, r)
+		}
+	}
+	return permission.Decide(permission.AskUser, rules, permission.Call{Tool: c.Event.Tool, Input: c.Raw.Get("tool_input").Raw(), Dir: c.Raw.Get("cwd").Text()})
+}
+
+// ruleAnswer returns the text of the answer that a rule gives.
+func ruleAnswer(d permission.Decision) string {
+	if d.Outcome == permission.Allowed {
+		return allow
+	}
+	return d.Reason()
+}
