@@ -19,6 +19,7 @@ type RunForm struct {
 	Retries    int      `json:"retries,omitempty"`
 	Timeout    string   `json:"timeout,omitempty"` // such as 45m
 	OnFailure  string   `json:"on_failure,omitempty"`
+	Questions  string   `json:"questions,omitempty"` // what becomes of the agents' questions; empty means that the user is asked
 }
 
 // RunDraft is a run that a user is about to start: a form, or the text of a plan.

@@ -21,6 +21,7 @@ import (
 	"gaffer/internal/flow/build"
 	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/flow/dispatch"
+	"gaffer/internal/flow/newrun"
 	"gaffer/internal/plan"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
@@ -53,6 +54,7 @@ const example = `  gaffer build chunks.yaml
 // options holds the values of the command's flags.
 type options struct {
 	agent, model string
+	questions    string
 	parallel     int
 	fresh, skip  bool
 	yes, detach  bool
@@ -75,12 +77,14 @@ func New(e *env.Env) *cobra.Command {
 	flags.StringVar(&o.agent, "agent", "", "agent for chunks that name none: `NAME`, such as claude")
 	flags.StringVar(&o.model, "model", "", "model for chunks that name none: `NAME`")
 	flags.IntVar(&o.parallel, "parallel", 0, "build `N` chunks at once; without it, as many as the plan says, or 1")
+	flags.StringVar(&o.questions, "questions", "", "what becomes of requests and questions that no rule answers: `ask`, rules\n(they are denied), allow or deny")
 	flags.BoolVar(&o.fresh, "fresh", false, "replace an incomplete build, and keep it in .fctry/builds")
 	flags.BoolVar(&o.skip, "skip", false, "build although earlier steps of the workflow are not complete")
 	flags.BoolVar(&o.yes, "yes", false, "approve the plan without being asked")
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
 	o.open = runview.ShowFlag(cmd)
 	o.json = env.JSONFlag(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("questions", cobra.FixedCompletions(newrun.Questions(), cobra.ShellCompDirectiveNoFileComp)) // an error is returned only for an undeclared flag
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := runview.CheckFlags(e, *o.open, o.detach, false); err != nil {
 			return err
@@ -102,8 +106,11 @@ func New(e *env.Env) *cobra.Command {
 }
 
 // check returns an error if the value of a flag is not valid: a negative number of parallel chunks,
-// or an unknown agent.
+// an unknown policy for questions, or an unknown agent.
 func (o options) check(custom []string) error {
+	if err := newrun.CheckQuestions(o.questions); err != nil {
+		return err
+	}
 	if o.parallel < 0 {
 		return fmt.Errorf("--parallel %d: want 0 or more", o.parallel)
 	}
@@ -146,6 +153,9 @@ func (o options) read(e *env.Env, name string) (build.Plan, error) {
 	}
 	if o.parallel > 0 {
 		p.Parallel = o.parallel
+	}
+	if o.questions != "" {
+		p.Questions = o.questions
 	}
 	return p, err
 }

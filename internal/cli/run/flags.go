@@ -29,6 +29,7 @@ func (o *options) planFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.over.OnFailure, "on-failure", "", "after a failed task, what to do with tasks that do not depend on it:\n`continue`, stop or stop-now")
 	flags.StringArrayVar(&o.over.Verify, "verify", nil, "shell `CMD` that must succeed before a task counts as done; may be repeated")
 	flags.Float64Var(&o.over.Budget, "budget", 0, "what the run may cost, in `USD`")
+	flags.StringVar(&o.over.Questions, "questions", "", "what becomes of requests and questions that no rule answers: `ask`, rules\n(they are denied), allow or deny; see docs/permissions.md")
 	flags.BoolVar(&o.load.PendingOnly, "pending-only", false, "skip tasks that are ticked or have a summary")
 	flags.BoolVar(&o.load.SeparateFiles, "separate-files", false, "let tasks that change the same files wait for each other")
 	flags.StringVar(&o.load.Workflow, "workflow", "", "run the workflow `ID` of a file with several")
@@ -57,6 +58,7 @@ func completePlanFlags(cmd *cobra.Command) {
 	complete(cmd, "on-failure", newrun.Failures())
 	complete(cmd, "pick", newrun.Picks())
 	complete(cmd, "land", newrun.Lands())
+	complete(cmd, "questions", newrun.Questions())
 	complete(cmd, "format", formats())
 }
 

@@ -91,6 +91,7 @@ func New(e *env.Env) *cobra.Command {
   gaffer run "Add GET /health and cover it with a test" --agent codex --worktree
   gaffer run "Add GET /health" --agent claude,codex,claude:opus --best-of 3 --verify 'go test ./...'
   id=$(gaffer run plan.yaml --detach) && gaffer status --watch $id
+  gaffer run plan.yaml --questions rules --detach
   gaffer run plan.yaml --open
   gaffer run plan.yaml --json | jq .counts
   gaffer run --from 'gh:ada/shop label:agent' night.yaml --limit 5 --report comment

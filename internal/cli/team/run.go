@@ -13,7 +13,9 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/exit"
+	"gaffer/internal/flow/newrun"
 	"gaffer/internal/flow/teamsession"
+	"gaffer/internal/plan"
 	"gaffer/internal/text/display"
 	"gaffer/team"
 )
@@ -28,6 +30,7 @@ type options struct {
 	roles      string
 	tests      []string
 	into       string
+	questions  string
 	budget     float64
 	fresh      bool
 	detach     bool
@@ -44,10 +47,12 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.tests, "test", nil, "shell `COMMAND` that each merge must pass; repeatable")
 	flags.StringVar(&o.into, "merge-into", "", "merge it all into `BRANCH` when it is complete")
 	flags.IntVar(&o.iterations, "iterations", 0, "stop when a group has had `N` starts of agents")
+	flags.StringVar(&o.questions, "questions", "", "what becomes of requests and questions that no rule answers: `ask`, rules\n(they are denied), allow or deny; for all roles")
 	flags.Float64Var(&o.budget, "budget", 0, "stop when `USD` is spent")
 	flags.BoolVar(&o.detach, "detach", false, "run in the background, and print the run's id")
 	o.open = runview.ShowFlag(cmd)
 	o.json = env.JSONFlag(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("questions", cobra.FixedCompletions(newrun.Questions(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -63,7 +68,7 @@ func (o options) request(e *env.Env) (n teamsession.Request, err error) {
 	mode := cmp.Or(o.mode, c.Choice("team.mode"))
 	n = teamsession.Request{
 		Developers: c.Number("team.developers"), Iterations: c.Number("team.iterations"),
-		Tests: o.tests, TestsTimeout: c.Duration("team.tests_timeout"), Into: o.into, Fresh: o.fresh,
+		Tests: o.tests, TestsTimeout: c.Duration("team.tests_timeout"), Into: o.into, Fresh: o.fresh, Questions: plan.QuestionPolicy(o.questions),
 	}
 	if o.given("developers") {
 		n.Developers = o.developers
@@ -82,6 +87,9 @@ func (o options) request(e *env.Env) (n teamsession.Request, err error) {
 	}
 	if err := runview.CheckFlags(e, *o.open, o.detach, false); err != nil {
 		return n, err
+	}
+	if err := newrun.CheckQuestions(o.questions); err != nil {
+		return n, exit.Usage(err)
 	}
 	switch {
 	case !slices.Contains(modes, mode):

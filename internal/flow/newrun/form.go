@@ -22,7 +22,7 @@ type Form fleet.RunForm
 func (f Form) overrides() (Overrides, error) {
 	o := Overrides{
 		Agent: f.Agent, Model: f.Model, OnFailure: f.OnFailure, Parallel: f.Parallel, Retries: f.Retries, Budget: f.Budget, Worktree: f.Worktree,
-		Land: f.Land, Into: f.Into, Verify: f.Verify, BestOf: f.BestOf, Pick: f.Pick,
+		Land: f.Land, Into: f.Into, Verify: f.Verify, BestOf: f.BestOf, Pick: f.Pick, Questions: f.Questions,
 	}
 	if f.BestOf != 0 && len(f.Candidates) > 0 {
 		o.Agent = strings.Join(f.Candidates, ",")
@@ -131,6 +131,7 @@ func (f Form) Command() string {
 	flag("land", f.Land)
 	flag("into", f.Into)
 	flag("on-failure", f.OnFailure)
+	flag("questions", f.Questions)
 	for _, command := range f.Verify {
 		flag("verify", command)
 	}
@@ -170,6 +171,9 @@ func FormOf(p plan.Plan, agents []string) (Form, error) {
 	}
 	if whole.OnFailure != plan.Continue {
 		f.OnFailure = string(whole.OnFailure)
+	}
+	if first.Questions != plan.Ask {
+		f.Questions = string(first.Questions)
 	}
 	if first.Timeout != 0 {
 		f.Timeout = shortDuration(first.Timeout)

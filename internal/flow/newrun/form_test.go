@@ -11,14 +11,16 @@ import (
 
 // forms are complete forms with all kinds of fields.
 var forms = map[string]Form{
-	"one":       {Prompts: []string{"Add GET /health and cover it with a test"}},
-	"several":   {Prompts: []string{"Fix the login.\nIt fails.", "Write it's docs", "Fix the login.\nIt fails."}, Agent: "codex", Model: "o9"},
-	"checks":    {Prompts: []string{"Do this now", "Do that then"}, Verify: []string{"go vet ./...", "go test ./... -run '^X$'"}, Retries: 2, Timeout: "1h30m", OnFailure: "stop"},
-	"worktree":  {Prompts: []string{"Do this now"}, Agent: "claude", Worktree: true, Land: "merge", Into: "develop", Budget: 2.5, Parallel: 3},
-	"best of":   {Prompts: []string{"Do this now", "Do that then"}, BestOf: 3, Candidates: []string{"claude", "codex:o9", "claude:opus"}, Pick: "checks", Verify: []string{"make"}, Land: "pr"},
-	"judged":    {Prompts: []string{"Do this now"}, BestOf: 2, Agent: "fake", Pick: "judge"},
-	"one word":  {Prompts: []string{"README.md"}},
-	"odd words": {Prompts: []string{"- a: \"b\" #c $HOME `d` \\ !e\ttab", "  spaces  "}},
+	"one":        {Prompts: []string{"Add GET /health and cover it with a test"}},
+	"several":    {Prompts: []string{"Fix the login.\nIt fails.", "Write it's docs", "Fix the login.\nIt fails."}, Agent: "codex", Model: "o9"},
+	"checks":     {Prompts: []string{"Do this now", "Do that then"}, Verify: []string{"go vet ./...", "go test ./... -run '^X$'"}, Retries: 2, Timeout: "1h30m", OnFailure: "stop"},
+	"worktree":   {Prompts: []string{"Do this now"}, Agent: "claude", Worktree: true, Land: "merge", Into: "develop", Budget: 2.5, Parallel: 3},
+	"best of":    {Prompts: []string{"Do this now", "Do that then"}, BestOf: 3, Candidates: []string{"claude", "codex:o9", "claude:opus"}, Pick: "checks", Verify: []string{"make"}, Land: "pr"},
+	"judged":     {Prompts: []string{"Do this now"}, BestOf: 2, Agent: "fake", Pick: "judge"},
+	"unattended": {Prompts: []string{"Do this now", "Do that then"}, Agent: "claude", Questions: "rules"},
+	"denied":     {Prompts: []string{"Do this now"}, BestOf: 2, Agent: "fake", Pick: "judge", Questions: "deny"},
+	"one word":   {Prompts: []string{"README.md"}},
+	"odd words":  {Prompts: []string{"- a: \"b\" #c $HOME `d` \\ !e\ttab", "  spaces  "}},
 }
 
 // sameAs fails unless two plans are equal, apart from the fields that say where they were read

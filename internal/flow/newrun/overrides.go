@@ -32,6 +32,7 @@ type Overrides struct {
 	BestOf       int
 	Pick         string
 	Fallback     []string
+	Questions    string
 }
 
 // UsageError reports a setting that is not valid, or that cannot be used together with the plan or
@@ -66,6 +67,8 @@ func (o Overrides) Check() error {
 		return wrongWord("--on-failure", o.OnFailure, Failures())
 	case o.Land != "" && !slices.Contains(Lands(), o.Land):
 		return wrongWord("--land", o.Land, Lands())
+	case CheckQuestions(o.Questions) != nil:
+		return CheckQuestions(o.Questions)
 	case o.Into != "" && !plan.IsBranch(o.Into):
 		return fmt.Errorf("--into %q: want the name of a git branch such as develop", o.Into)
 	case o.Given("best-of") && (o.BestOf < 2 || o.BestOf > maxBestOf):
@@ -232,6 +235,9 @@ func (o Overrides) applyTask(t *plan.Task) {
 	if o.Given("timeout") {
 		t.Timeout = o.Timeout
 	}
+	if o.Questions != "" && len(t.Argv) == 0 && (t.Pick == nil || t.Pick.IsJudge) { // commands ask nothing, and the user's pick is always asked
+		t.Questions = plan.QuestionPolicy(o.Questions)
+	}
 	if o.Given("worktree") && t.Branch == "" && t.Candidate == "" && t.Pick == nil {
 		t.Worktree = o.Worktree
 	}
@@ -290,4 +296,17 @@ func Failures() []string {
 // Lands returns the values of --land.
 func Lands() []string {
 	return []string{string(plan.LandReview), string(plan.LandMerge), string(plan.LandPR), string(plan.LandKeep)}
+}
+
+// Questions returns the values of --questions.
+func Questions() []string {
+	return []string{string(plan.Ask), string(plan.Rules), string(plan.Allow), string(plan.Deny)}
+}
+
+// CheckQuestions returns an error if word is not a value of --questions. An empty word is valid.
+func CheckQuestions(word string) error {
+	if word == "" || slices.Contains(Questions(), word) {
+		return nil
+	}
+	return wrongWord("--questions", word, Questions())
 }

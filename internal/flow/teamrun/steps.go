@@ -68,6 +68,7 @@ func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Chang
 		return t, err
 	}
 	t.SharedWorktree, t.Branch, t.Base = step.ID, s.Branch(step.ID), start.Branch
+	t.Questions = cmp.Or(plan.QuestionPolicy(start.Questions), t.Questions)
 	if step.Group != "" {
 		t.SharedWorktree, t.Branch = step.Group, s.Branch(step.Group)
 	}

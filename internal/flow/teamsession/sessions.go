@@ -67,8 +67,9 @@ type Request struct {
 	TestsTimeout time.Duration // time limit of a merge with its tests; 0 means [teamstate.DefaultTestsTimeout]
 	Into         string        // the user's branch that gets the result at the end; empty means none
 	Budget       plan.Budget
-	Roles        string // path of a file that assigns agents to roles; empty means none
-	Fresh        bool   // archive an existing session and start a new one
+	Roles        string              // path of a file that assigns agents to roles; empty means none
+	Questions    plan.QuestionPolicy // for the agents of all roles; empty means what the roles say
+	Fresh        bool                // archive an existing session and start a new one
 
 	found *teamstate.Found // state of another program's session to continue; nil for a new session
 }
@@ -124,7 +125,7 @@ func (s *Sessions) submit(ctx context.Context, n Request, session string) (strin
 	}
 	p, err := teamrun.Plan(teamstate.Start{
 		Session: session, Requirements: n.Requirements, Mode: n.Mode, Developers: n.Developers, Iterations: n.Iterations,
-		Branch: fmt.Sprintf("gaffer/%s/team", session), Into: n.Into, Tests: n.Tests, TestsTimeout: n.TestsTimeout, Roles: n.Roles, Found: n.found,
+		Branch: fmt.Sprintf("gaffer/%s/team", session), Into: n.Into, Tests: n.Tests, TestsTimeout: n.TestsTimeout, Roles: n.Roles, Questions: string(n.Questions), Found: n.found,
 	}, set, s.project.Now())
 	if err != nil {
 		return "", err

@@ -25,6 +25,8 @@ type Start struct {
 	Tests        []string  `json:"tests,omitempty"`
 	Roles        string    `json:"roles,omitempty"` // path of a file that configures the roles; empty means none
 
+	Questions string `json:"questions,omitempty"` // for the agents of all roles; empty means what the roles say
+
 	Found *Found `json:"found,omitempty"` // state of another program's session to continue; nil for a new session
 
 	TestsTimeout time.Duration `json:"tests_timeout,omitempty"` // time limit of a merge with its tests; 0 means [DefaultTestsTimeout]

@@ -24,6 +24,7 @@ import { computed, effect, signal } from '../core/view.js';
  * @property {string} retries
  * @property {string} timeout
  * @property {string} onFailure
+ * @property {string} questions
  *
  * @typedef {object} Draft
  * @property {{project: string, workers: boolean, on: string}} place
@@ -39,7 +40,7 @@ import { computed, effect, signal } from '../core/view.js';
 /** @returns {FormFields} */
 const emptyForm = () => ({
   prompts: [''], agent: '', model: '', bestOf: '', candidates: [], pick: '', verify: [], worktree: false, land: '', into: '',
-  budget: '', parallel: '', retries: '', timeout: '', onFailure: '',
+  budget: '', parallel: '', retries: '', timeout: '', onFailure: '', questions: '',
 });
 
 /** @returns {Draft} */
@@ -91,7 +92,7 @@ export function formBody(f) {
   return {
     prompts: f.prompts.filter((p) => p.trim()), agent: f.agent, model: f.model.trim(), best_of: n > 1 ? n : 0, candidates: n > 1 ? candidates : [], pick: n > 1 ? f.pick : '',
     verify: f.verify.map((v) => v.trim()).filter(Boolean), worktree: f.worktree && n < 2, land: trees ? f.land : '', into: trees ? f.into.trim() : '',
-    budget: number(f.budget), parallel: number(f.parallel), retries: number(f.retries), timeout: f.timeout.trim(), on_failure: f.onFailure,
+    budget: number(f.budget), parallel: number(f.parallel), retries: number(f.retries), timeout: f.timeout.trim(), on_failure: f.onFailure, questions: f.questions,
   };
 }
 
@@ -102,7 +103,7 @@ export function fieldsOf(body) {
   return {
     ...emptyForm(), prompts: body.prompts?.length ? body.prompts : [''], agent: body.agent ?? '', model: body.model ?? '', bestOf: shown(body.best_of), candidates: (body.candidates ?? []).map(split), pick: body.pick ?? '',
     verify: body.verify ?? [], worktree: Boolean(body.worktree), land: body.land ?? '', into: body.into ?? '',
-    budget: shown(body.budget), parallel: shown(body.parallel), retries: shown(body.retries), timeout: body.timeout ?? '', onFailure: body.on_failure ?? '',
+    budget: shown(body.budget), parallel: shown(body.parallel), retries: shown(body.retries), timeout: body.timeout ?? '', onFailure: body.on_failure ?? '', questions: body.questions ?? '',
   };
 }
 

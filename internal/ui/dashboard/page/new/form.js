@@ -42,8 +42,23 @@ export function Form({ programs, models }) {
           <option value="">the others go on</option><option value="stop">start no more</option><option value="stop-now">end the others</option></select></label>
       </div>
     </fieldset>
+    <fieldset><legend>Questions and permissions</legend>
+      <div class="new-fields">
+        <label class="new-field">If an agent asks<select value=${f.questions} onChange=${(e) => editForm({ questions: e.currentTarget.value })}>
+          <option value="">ask me</option><option value="rules">rules decide, the rest is denied</option><option value="allow">allow, except what rules deny</option><option value="deny">deny everything</option></select></label>
+      </div>
+      <p class="faint">${policies[f.questions]}</p>
+    </fieldset>
   </form>`;
 }
+
+// What happens to questions and requests for permission, by the value of the field.
+const policies = {
+  '': 'Your rules answer what they can. You are asked about the rest, and the task waits.',
+  rules: 'Your rules answer. What no rule names is denied at once, so that the task never waits, unless a rule says to ask you.',
+  allow: 'Everything is allowed at once that no rule denies or asks about.',
+  deny: 'Everything that an agent asks for is denied at once.',
+};
 
 const Text = ({ label, value, change, ...more }) => html`<label class="new-field">${label}<input type="text" maxlength="200" spellcheck="false" autocomplete="off" value=${value} onInput=${(e) => change(e.currentTarget.value)} ...${more} /></label>`;
 
