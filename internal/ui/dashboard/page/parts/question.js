@@ -30,9 +30,9 @@ function fromPrompt(event, agent) {
   };
 }
 
-/** Answers a question of a run or of a protocol agent. @param {any} q @param {{text?: string, option?: number, deny?: boolean}} a */
-async function answer(q, { text = '', option, deny = false }) {
-  if (!q.prompt) return send(path`/v1/questions/${q.id}/answer`, { text: option === undefined ? text : q.options[option], deny });
+/** Answers a question of a run or of a protocol agent. @param {any} q @param {{text?: string, option?: number, deny?: boolean, scope?: string, rule?: string}} a */
+async function answer(q, { text = '', option, deny = false, scope, rule }) {
+  if (!q.prompt) return send(path`/v1/questions/${q.id}/answer`, { text: option === undefined ? text : q.options[option], deny, scope, rule });
   return send('/v1/tasks/inputs', {
     task_id: q.prompt.task_id, agent_id: q.agent.id, idempotency_key: `answer-${q.id}`, ...typed(q, text, option),
   });
@@ -75,6 +75,7 @@ export const Question = memo(({ q, near }) => {
       ${(q.options ?? []).map((o, i) => html`<button key=${i} disabled=${busy} class=${o === q.default ? 'preset' : ''} onClick=${() => give({ option: i }, `Answered “${o}”: ${q.where}`)}>${o}${o === q.default && html`<span class="faint"> default</span>`}</button>`)}
       ${q.kind === 'press_enter' && html`<button disabled=${busy} onClick=${() => give({}, `Enter pressed: ${q.where}`)}>Press Enter</button>`}
     </div>
+    ${q.run && q.tool && q.suggestions?.length > 0 && html`<${Lasting} q=${q} busy=${busy} give=${give} />`}
     <form onSubmit=${free}>
       <input type="text" aria-label=${`Answer to ${q.where}`} placeholder="Answer in your own words" value=${text} onInput=${(e) => setText(e.currentTarget.value)} />
       <button type="submit" disabled=${busy || !text.trim()}>Answer</button>
@@ -82,6 +83,26 @@ export const Question = memo(({ q, near }) => {
     </form>` : q.options?.length > 0 && html`<p class="faint">${q.options.join(' · ')}</p>`}
   </article>`;
 });
+
+// The answers to a request for permission that hold for longer than this request.
+const scopes = [['task', 'Allow for this task', 'for this task'], ['run', 'Allow for this run', 'for this run'], ['always', 'Always allow…', 'always']];
+
+function Lasting({ q, busy, give }) {
+  const [rule, setRule] = useState(text(q.suggestions[0]));
+  const allow = async (scope, said) => {
+    if (scope === 'always' && await confirm({
+      title: 'Always allow this?', action: 'Always allow',
+      text: html`<p><code>${rule}</code></p><p class="faint">In all runs and projects, until it is revoked: <code>gaffer permissions grants</code> lists it.</p>`,
+    }) === null) return;
+    give({ text: 'allow', scope, rule: rule.trim() }, `Allowed ${said}: ${rule.trim()}`);
+  };
+  const id = `rule-${q.id}`;
+  return html`<div class="lasting" role="group" aria-label="Allow for longer">
+    <label for=${id}>Rule</label><input id=${id} type="text" class="mono" spellcheck="false" autocomplete="off" maxlength="16000" value=${rule} onInput=${(e) => setRule(e.currentTarget.value)} />
+    ${q.suggestions.length > 1 && html`<div class="rules">${q.suggestions.map((s) => html`<button key=${s} type="button" class="small" aria-pressed=${s === rule} onClick=${() => setRule(text(s))}><code>${s}</code></button>`)}</div>`}
+    <div class="answers">${scopes.map(([scope, label, said]) => html`<button key=${scope} type="button" disabled=${busy || !rule.trim()} onClick=${() => allow(scope, said)}>${label}</button>`)}</div>
+  </div>`;
+}
 
 /** Shows the open questions, the oldest first. @param {{of?: (q: any) => boolean, most?: number}} props most: how many are shown until the user asks for all */
 export function Questions({ of = () => true, most = Infinity }) {

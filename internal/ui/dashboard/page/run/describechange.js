@@ -3,6 +3,8 @@ import { own, text } from '../core/words.js';
 import { line, whyCancelled } from './task.js';
 
 const ends = { complete: 'is complete', failed: 'failed', cancelled: 'was cancelled' };
+// Whether a rule, a grant or the policy of the task has answered, and not a user.
+const byRule = (by) => /^(rule|grant|policy) /.test(text(by));
 const because = (why) => (line(why) ? `: ${line(why)}` : '');
 
 /**
@@ -36,6 +38,7 @@ const tellers = {
   questions(c) {
     const said = { state: 'waiting', task: text(c.task) };
     if (!c.closed) return { ...said, what: `asks: ${line(c.text)}` };
+    if (c.tool && byRule(c.by)) return { ...said, state: 'running', what: `asks: ${line(c.text)}: ${c.denied ? 'denied' : 'allowed'}`, who: text(c.by) };
     if (c.denied) return { ...said, state: 'running', what: `was denied${because(c.answer)}`, who: text(c.by) };
     return { ...said, state: 'running', what: c.answered ? `was answered: ${line(c.answer)}` : 'no longer waits for an answer', who: text(c.by) };
   },
