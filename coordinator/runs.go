@@ -135,7 +135,23 @@ func (c *RunClient) Cancel(ctx context.Context, run, task, why string) error {
 // Retry queues a failed or cancelled task again. The request is never repeated, because the task
 // may have failed again in the meantime.
 func (c *RunClient) Retry(ctx context.Context, run, task string) error {
-	_, err := c.conn.do(ctx, post(map[string]string{"task": task}, false, "v1", "runs", run, "retry"))
+	return c.RetryWithBudget(ctx, run, task, fleet.Cost{})
+}
+
+// RetryWithBudget is like [RunClient.Retry]. A budget that is not zero replaces the task's: it is what
+// all attempts of the task may cost together.
+func (c *RunClient) RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error {
+	body := map[string]any{"task": task}
+	if budget != (fleet.Cost{}) {
+		body["budget"] = budget
+	}
+	_, err := c.conn.do(ctx, post(body, false, "v1", "runs", run, "retry"))
+	return err
+}
+
+// RaiseBudget replaces the budget of a run, and queues the tasks again that have failed because of it.
+func (c *RunClient) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
+	_, err := c.conn.do(ctx, post(map[string]any{"budget": budget}, false, "v1", "runs", run, "resume"))
 	return err
 }
 

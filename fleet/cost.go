@@ -54,6 +54,9 @@ type CostReport struct {
 	// Budgets has the runs with a budget that are running or have an attempt in this report. The
 	// run that has used the largest share of its budget comes first.
 	Budgets []RunBudget `json:"budgets"`
+	// Limits has the user's limits for the current day and month, of all projects. They hold whatever
+	// the report's time span is.
+	Limits []CostLimit `json:"limits,omitempty"`
 }
 
 // CostRow is the cost of a group of attempts.
@@ -87,15 +90,21 @@ type RunBudget struct {
 
 // Share returns how much of the budget is spent: 1 is all of it. If money and tokens are limited,
 // the greater share counts.
-func (b RunBudget) Share() (share float64) {
-	if b.Budget.USD > 0 {
-		share = b.Spent.USD / b.Budget.USD
-	}
-	if b.Budget.Tokens > 0 {
-		share = max(share, float64(b.Spent.Tokens)/float64(b.Budget.Tokens))
-	}
-	return share
+func (b RunBudget) Share() (share float64) { return b.Spent.Share(b.Budget) }
+
+// CostLimit is a limit of the user for all runs, and what was spent of it so far.
+type CostLimit struct {
+	Period  string    `json:"period"`            // day or month
+	Key     string    `json:"key"`               // the current day, such as 2026-11-18, or month, such as 2026-11
+	Account string    `json:"account,omitempty"` // the account that is limited; empty if the limit is for all
+	Spent   Cost      `json:"spent"`
+	Limit   Cost      `json:"limit"`
+	Left    Cost      `json:"left"`
+	Until   time.Time `json:"until"` // when the next day or month begins
 }
+
+// Share returns how much of the limit is spent: 1 is all of it.
+func (l CostLimit) Share() float64 { return l.Spent.Share(l.Limit) }
 
 // WriteCSV writes the rows of the report as CSV (RFC 4180), with a heading. An unknown cost is the
 // word unknown. Names come from plans and projects, so a text that a spreadsheet would take for a

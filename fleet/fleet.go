@@ -79,6 +79,30 @@ func (r Run) Paused(now time.Time) (list []Lane) {
 	return list
 }
 
+// SpentNow returns what the run has cost, with what its running attempts have reported so far. It is
+// the same as Spent if the run has no list of tasks.
+func (r Run) SpentNow() Cost {
+	spent := r.Spent
+	for _, t := range r.Tasks {
+		if a := t.Attempt; a != nil && a.Status == Running {
+			spent.USD, spent.Tokens = spent.USD+a.Spent.USD, spent.Tokens+a.Spent.Tokens
+		}
+	}
+	return spent
+}
+
+// Share returns how much of a limit an amount is: 1 is all of it. If money and tokens are limited, the
+// greater share counts.
+func (c Cost) Share(limit Cost) (share float64) {
+	if limit.USD > 0 {
+		share = c.USD / limit.USD
+	}
+	if limit.Tokens > 0 {
+		share = max(share, float64(c.Tokens)/float64(limit.Tokens))
+	}
+	return share
+}
+
 // Owner is the gaffer process that works on a run.
 type Owner struct {
 	PID   int  `json:"pid,omitempty"`
@@ -120,6 +144,7 @@ type Task struct {
 	Outcome  string    `json:"outcome,omitempty"`   // failure class of the last attempt, or why the task was cancelled
 	RetryAt  time.Time `json:"retry_at,omitzero"`   // when the next attempt may start; zero if at once
 	Spent    Cost      `json:"spent,omitzero"`      // cost of all ended attempts
+	Budget   Cost      `json:"budget,omitzero"`     // what all attempts may cost together; zero means no limit
 	WorkedMS int64     `json:"worked_ms,omitempty"` // working time of all ended attempts
 	NoWorker string    `json:"no_worker,omitempty"` // why no online worker takes this task although it is ready; empty if one does
 	Worktree string    `json:"worktree,omitempty"`

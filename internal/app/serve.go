@@ -101,9 +101,9 @@ func (a *App) ServeRun() (*Coordinator, error) {
 
 // services creates the services that answer users and their programs, and their engine.
 func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
-	now := a.clock()
+	now, limits := a.clock(), a.opts.limits()
 	e := engine.New(a.store, engine.Options{
-		Now: now, NewID: newID, Rand: mathrand.Float64, Lease: o.Lease, Who: a.opts.author(),
+		Now: now, NewID: newID, Rand: mathrand.Float64, Lease: o.Lease, Who: a.opts.author(), Limits: limits,
 	})
 	home, err := filepath.EvalSymlinks(a.opts.Project.Root)
 	if err != nil {
@@ -120,7 +120,7 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 			Logs:          runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
 			Hide:          func(run store.Run) bool { return protocol.OwnsRun(run.ID) },
 			AddMergeTasks: workspace.AddMergeTasks, File: a.logFile, Annotate: a.annotate, EnsureProcess: a.Background.EnsureProcess,
-			DefaultBranch: worktree.BranchOf,
+			DefaultBranch: worktree.BranchOf, Limits: limits,
 		}),
 		Viewer: viewers.New(viewers.Options{
 			Home: home, Locate: a.opts.foldersOf, Now: a.opts.Now, Notice: a.opts.Notice,

@@ -231,6 +231,15 @@ func (c *Config) Hours(name string) (from, to int) {
 	return from, to
 }
 
+// Money returns the value of a Money setting in US dollars, or 0 if it is "none".
+func (c *Config) Money(name string) float64 {
+	usd, err := parseMoney(c.mustGet(name, Money))
+	if err != nil {
+		panic("config: " + name + ": " + err.Error())
+	}
+	return usd
+}
+
 // ProjectName returns the name under which a server knows the project.
 func (c *Config) ProjectName() string {
 	if name := c.mustGet("project_name", Text); name != "auto" && name != "" {

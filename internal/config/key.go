@@ -102,6 +102,14 @@ var keys = []Key{
 		Doc: "how long a merge of a team may take with its tests", Example: "2h",
 	},
 	{
+		Name: "budget.day", Kind: Money, Default: none, Own: true,
+		Doc: "what all agents may cost in a day, in USD: at this limit no agent starts until midnight", Example: "20",
+	},
+	{
+		Name: "budget.month", Kind: Money, Default: none, Own: true,
+		Doc: "what all agents may cost in a month, in USD", Example: "300",
+	},
+	{
 		Name: "notify.events", Kind: List, Default: joinList(notices()),
 		Doc: "the events that cause a notification: one of them, or a JSON list", Example: `["waiting", "failed"]`,
 		Choices: notices(),

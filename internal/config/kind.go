@@ -32,6 +32,7 @@ const (
 	File                 // path of a file, which starts from the project's root if it is relative; or "none"
 	URL                  // an HTTP or HTTPS URL, or "none"
 	Hours                // a daily time range, for example 22:00-07:00, or "none"
+	Money                // an amount of US dollars above 0, for example 20 or 0.50, or "none"
 )
 
 // none is the value that switches a setting off.
@@ -64,6 +65,9 @@ func (k Key) check(text string) error {
 		return err
 	case Server:
 		return checkServer(text)
+	case Money:
+		_, err := parseMoney(text)
+		return err
 	}
 	return nil
 }
@@ -186,6 +190,19 @@ func parseHours(text string) (from, to int, err error) {
 		return 0, 0, fmt.Errorf("found %s, want two times of the day, such as 22:00-07:00, or none", quote(text))
 	}
 	return a.Hour()*60 + a.Minute(), b.Hour()*60 + b.Minute(), nil
+}
+
+// parseMoney parses an amount of US dollars. It returns 0 for "none".
+func parseMoney(text string) (float64, error) {
+	if text == none {
+		return 0, nil
+	}
+	const most = 1e9
+	usd, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(usd >= 0.000001 && usd <= most) {
+		return 0, fmt.Errorf("found %s, want US dollars above 0, such as 20 or 0.50, or none", quote(text))
+	}
+	return usd, nil
 }
 
 func (k Key) checkDuration(text string) error {

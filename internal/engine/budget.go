@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -21,6 +22,9 @@ func AmountOf(b plan.Budget) store.Amount {
 	return store.Amount{MicroUSD: int64(math.Round(b.USD * 1e6)), Tokens: b.Tokens}
 }
 
+// Dollars returns an amount of money.
+func Dollars(usd float64) store.Amount { return AmountOf(plan.Budget{USD: usd}) }
+
 // Limits are the user's limits of what attempts of all runs may spend. A zero amount means no limit.
 type Limits struct {
 	PeriodLimits
@@ -28,6 +32,10 @@ type Limits struct {
 	// as "claude/work".
 	Accounts map[string]PeriodLimits
 }
+
+// Removed is a limit that no attempt reaches. It stands for a limit that the user has removed: the
+// engine lets the tasks start that wait because of the old one.
+const Removed = math.MaxInt64 / 4
 
 // PeriodLimits limit what may be spent in a day and in a month. An attempt belongs to the day on
 // which it started.
@@ -151,8 +159,10 @@ func (b *budgets) periodScopes(account, day string, own store.Amount) (list []sc
 }
 
 // spending returns a sum of what attempts have spent. A sum that does not exist is zero.
-func (b *budgets) spending(id string) (store.Amount, error) {
-	item, err := b.Item(store.ItemKey{Kind: SpendingKind, ID: id})
+func (b *budgets) spending(id string) (store.Amount, error) { return spendingOf(b.Tx, id) }
+
+func spendingOf(r ItemReader, id string) (store.Amount, error) {
+	item, err := r.Item(store.ItemKey{Kind: SpendingKind, ID: id})
 	if errors.Is(err, store.ErrNotFound) {
 		return store.Amount{}, nil
 	}
@@ -186,6 +196,40 @@ func (b *budgets) addSpending(id string, more store.Amount) error {
 	}
 	return b.setSpending(id, spent.Add(more))
 }
+
+// ItemReader returns store items, in a transaction or in a read-only snapshot.
+type ItemReader interface {
+	Item(key store.ItemKey) (store.Item, error)
+}
+
+// CostLimits returns the user's limits for the day and the month of a time, and what was spent of
+// them.
+func CostLimits(r ItemReader, limits Limits, now time.Time, zone *time.Location) (list []fleet.CostLimit, err error) {
+	day := DayOf(now, zone)
+	start := now.In(zone)
+	nextDay := time.Date(start.Year(), start.Month(), start.Day()+1, 0, 0, 0, 0, zone)
+	nextMonth := time.Date(start.Year(), start.Month()+1, 1, 0, 0, 0, 0, zone)
+	add := func(account, period, key string, limit store.Amount, until time.Time) error {
+		if !limit.Limits() || limit.MicroUSD == Removed {
+			return nil
+		}
+		spent, err := spendingOf(r, SpendingID(account, key))
+		left := subtractAmounts(limit, spent)
+		list = append(list, fleet.CostLimit{
+			Period: period, Key: key, Account: account, Spent: costOf(spent), Limit: costOf(limit), Until: until,
+			Left: costOf(store.Amount{MicroUSD: max(left.MicroUSD, 0), Tokens: max(left.Tokens, 0)}),
+		})
+		return err
+	}
+	err = errors.Join(add("", "day", day, limits.Day, nextDay), add("", "month", day[:7], limits.Month, nextMonth))
+	for _, account := range slices.Sorted(maps.Keys(limits.Accounts)) {
+		of := limits.Accounts[account]
+		err = errors.Join(err, add(account, "day", day, of.Day, nextDay), add(account, "month", day[:7], of.Month, nextMonth))
+	}
+	return list, err
+}
+
+func costOf(a store.Amount) fleet.Cost { return fleet.Cost{USD: a.USD(), Tokens: a.Tokens} }
 
 // dayOf returns the day to which the cost of an attempt belongs. An older version has not stored it.
 func (b *budgets) dayOf(a store.Attempt) string { return cmp.Or(a.Day, DayOf(a.Started, b.zone())) }
@@ -247,6 +291,7 @@ func (b *budgets) scopes(a store.Attempt, t store.Task, run store.Run) ([]scope,
 		return nil, err
 	}
 	periods, err := b.periodScopes(accountOf(a, t), b.dayOf(a), a.Counted)
+	periods = slices.DeleteFunc(periods, func(s scope) bool { return s.limit.MicroUSD == Removed })
 	return append([]scope{taskScope(t), ofRun}, periods...), err
 }
 
@@ -494,6 +539,13 @@ func (b *budgets) holdForUserLimits() (held bool, err error) {
 	return held, nil
 }
 
+// checkLanes opens the lane of a limit that the user has raised. The event wakes the workers. It
+// returns 0, because nothing is left to do.
+func (b *budgets) checkLanes() (int, error) {
+	_, err := b.holdForUserLimits()
+	return 0, err
+}
+
 // setLane pauses the lane with a name until the scope's period ends, or opens it.
 func (b *budgets) setLane(name string, s scope, paused bool) error {
 	was, err := b.Account(name)
@@ -510,7 +562,10 @@ func (b *budgets) setLane(name string, s scope, paused bool) error {
 		return nil
 	}
 	b.PutAccount(lane)
-	return b.event(store.Event{Kind: kind, Why: why}, lane)
+	if err := b.event(store.Event{Kind: kind, Why: why}, lane); err != nil || !paused {
+		return err
+	}
+	return b.event(store.Event{Kind: "budget.spent", Why: why}, lane)
 }
 
 // waitsForPeriod reports whether a task that was stopped at a limit can go on by itself: nothing is

@@ -10,7 +10,7 @@ const sweepAtOnce = 100
 
 // Sweep makes all changes that become due by the passing of time. It ends attempts whose worker has
 // stopped sending heartbeats, asks workers to end attempts past their deadline, closes expired
-// questions, ends the pauses of accounts, and makes delayed tasks ready. An expired question gets
+// questions, ends the pauses of accounts and of the user's limits, and makes delayed tasks ready. An expired question gets
 // its default answer, or is denied if it has none. Sweep handles a limited number of rows. If
 // unfinished is true, there may be more, and the caller should call Sweep again at once.
 //
@@ -26,7 +26,7 @@ func (e *Engine) Sweep(ctx context.Context, reachableSince time.Time) (unfinishe
 		}
 		unfinished = false
 		attempts := func() (int, error) { return tx.finishes.expireAttempts(reachableSince) }
-		for _, sweep := range []func() (int, error){attempts, tx.questions.expireQuestions, tx.rateLimits.reopenAccounts, tx.schedule.startDelayed} {
+		for _, sweep := range []func() (int, error){attempts, tx.questions.expireQuestions, tx.rateLimits.reopenAccounts, tx.budgets.checkLanes, tx.schedule.startDelayed} {
 			n, err := sweep()
 			if err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gaffer/fleet"
 	"gaffer/internal/api/credential"
 	"gaffer/internal/api/protocol"
 	"gaffer/internal/engine"
@@ -71,23 +72,34 @@ func (d *runChanger) Cancel(ctx context.Context, by credential.Identity, run, ta
 }
 
 // Retry implements [server.Runs].
-func (d *runChanger) Retry(ctx context.Context, by credential.Identity, run, task string) error {
-	if err := d.mayChange(ctx, by, run); err != nil {
+func (d *runChanger) Retry(ctx context.Context, by credential.Identity, run, task string, budget fleet.Cost) error {
+	if err := cmp.Or(d.mayChange(ctx, by, run), checkBudget(budget)); err != nil {
 		return err
 	}
 	if task == "" {
 		return protocol.Invalid("task: is missing")
 	}
-	if err := d.engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, clientName(by), "a person asked for it"); err != nil {
+	if err := d.engine.RetryWith(ctx, engine.Retrying{
+		TaskKey: store.TaskKey{Run: run, Task: task}, Who: clientName(by), Why: "a person asked for it", Budget: amountOf(budget),
+	}); err != nil {
 		return err
 	}
 	return d.ensureProcess.after(ctx, run, "it is queued again, but ")
 }
 
 // Resume implements [server.Runs].
-func (d *runChanger) Resume(ctx context.Context, by credential.Identity, run string) error {
-	if err := mayChange(by); err != nil {
+func (d *runChanger) Resume(ctx context.Context, by credential.Identity, run string, budget fleet.Cost) error {
+	if err := cmp.Or(mayChange(by), checkBudget(budget)); err != nil {
 		return err
+	}
+	if budget != (fleet.Cost{}) {
+		if err := d.mayChange(ctx, by, run); err != nil {
+			return err
+		}
+		if err := d.engine.RaiseBudget(ctx, engine.Raise{Run: run, Who: clientName(by), Why: "a person raised the budget", Budget: amountOf(budget)}); err != nil {
+			return err
+		}
+		return d.ensureProcess.after(ctx, run, "its budget is raised, but ")
 	}
 	row, err := d.runs.get(ctx, run)
 	if err != nil {
@@ -97,4 +109,16 @@ func (d *runChanger) Resume(ctx context.Context, by credential.Identity, run str
 		return protocol.Conflict("conflict", "run %s: is %s; retry a task of it", run, row.Status)
 	}
 	return d.ensureProcess.after(ctx, run, "")
+}
+
+// checkBudget returns an error if a budget is negative.
+func checkBudget(b fleet.Cost) error {
+	if !(b.USD >= 0 && b.USD <= 1e9) || b.Tokens < 0 || b.Tokens > 1e15 {
+		return protocol.Invalid("budget: want an amount that is not negative")
+	}
+	return nil
+}
+
+func amountOf(b fleet.Cost) store.Amount {
+	return engine.AmountOf(plan.Budget{USD: b.USD, Tokens: b.Tokens})
 }

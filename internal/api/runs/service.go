@@ -53,6 +53,8 @@ type Options struct {
 	// AddMergeTasks adds merge tasks to a plan that is limited to one machine, for example between
 	// its stages. If it is nil, no tasks are added.
 	AddMergeTasks func(p plan.Plan, run string) (plan.Plan, error)
+	// Limits returns the user's limits of what agents may cost. If it is nil, there are none.
+	Limits func() engine.Limits
 }
 
 // Service implements [server.Runs]. It is safe for concurrent use. Each embedded type answers the
@@ -78,7 +80,7 @@ func New(opts Options) *Service {
 		opts.Hide = func(store.Run) bool { return false }
 	}
 	runs := &visibleRuns{opts.Store, opts.Hide}
-	query := runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Annotate})
+	query := runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Annotate, Limits: opts.Limits, Now: opts.Now})
 	process := ensureProcess(opts.EnsureProcess)
 	return &Service{
 		runReader:       &runReader{store: opts.Store, runs: runs, query: query, now: opts.Now},

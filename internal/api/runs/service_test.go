@@ -257,7 +257,7 @@ func TestAClientWithoutPermissionChangesNothing(t *testing.T) {
 		f.refused("answer", c.Questions.Answer(f.ctx, question, "yes", false), 403, "")
 		by := credential.Identity{ID: "x", Role: role} // called directly, in case a route lets the role through
 		for _, err := range []error{
-			f.runs.Cancel(f.ctx, by, run.ID, "", ""), f.runs.Retry(f.ctx, by, run.ID, "api"), f.runs.Answer(f.ctx, by, question, fleet.Reply{Text: "yes"}),
+			f.runs.Cancel(f.ctx, by, run.ID, "", ""), f.runs.Retry(f.ctx, by, run.ID, "api", fleet.Cost{}), f.runs.Answer(f.ctx, by, question, fleet.Reply{Text: "yes"}),
 		} {
 			if d, ok := err.(interface{ Denied() bool }); !ok || !d.Denied() {
 				t.Errorf("%s: %v", role, err)

@@ -36,10 +36,12 @@ type Runs interface {
 	Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error)
 	// Cancel ends a run, or one task of it if task is not empty.
 	Cancel(ctx context.Context, by credential.Identity, run, task, why string) error
-	Retry(ctx context.Context, by credential.Identity, run, task string) error
+	// Retry queues a failed or cancelled task again. A budget that is not zero replaces the task's.
+	Retry(ctx context.Context, by credential.Identity, run, task string, budget fleet.Cost) error
 	// Resume starts a process for a run that is limited to the server's machine, unless a process
-	// already works on the run.
-	Resume(ctx context.Context, by credential.Identity, run string) error
+	// already works on the run. A budget that is not zero replaces the run's, and tasks that have
+	// failed because of it are queued again.
+	Resume(ctx context.Context, by credential.Identity, run string, budget fleet.Cost) error
 
 	ReviewsAndMessages
 
@@ -119,10 +121,13 @@ type (
 		Why  string `json:"why,omitempty"`
 	}
 	again struct {
-		Task string `json:"task"`
+		Task   string     `json:"task"`
+		Budget fleet.Cost `json:"budget,omitzero"` // the new budget of the task; zero keeps the old one
 	}
-	resumption struct{}
-	allLanes   struct {
+	resumption struct {
+		Budget fleet.Cost `json:"budget,omitzero"` // the new budget of the run; zero keeps the old one
+	}
+	allLanes struct {
 		Lanes []fleet.Lane `json:"lanes"`
 	}
 	runAttempts struct {

@@ -66,18 +66,19 @@ func (h *runHandlers) retryTask(c *request) error {
 	}
 	c.about = taskName(run, ask.Task)
 	return respond(c, func(ctx context.Context) (done, error) {
-		return done{true}, h.runs.Retry(ctx, c.by, run, ask.Task)
+		return done{true}, h.runs.Retry(ctx, c.by, run, ask.Task, ask.Budget)
 	})
 }
 
 func (h *runHandlers) resumeRun(c *request) error {
-	run, err := c.idAndBody(&resumption{})
+	var ask resumption
+	run, err := c.idAndBody(&ask)
 	if err != nil {
 		return err
 	}
 	c.about = taskName(run, "")
 	return respond(c, func(ctx context.Context) (done, error) {
-		return done{true}, h.runs.Resume(ctx, c.by, run)
+		return done{true}, h.runs.Resume(ctx, c.by, run, ask.Budget)
 	})
 }
 

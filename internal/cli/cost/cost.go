@@ -129,6 +129,7 @@ func localZone(variable string) string {
 func show(e *env.Env, r fleet.CostReport) error {
 	if len(r.Rows) == 0 {
 		e.Talk("no attempt of an agent in this time")
+		printLimits(e, r.Limits)
 		return nil
 	}
 	head := []table.Cell{{Text: title(r.By), Keep: true}}
@@ -155,7 +156,22 @@ func show(e *env.Env, r fleet.CostReport) error {
 	for _, b := range r.Budgets {
 		fmt.Fprintf(e.Out, "budget of %s: %s\n", fleet.ShortRun(b.Run), budgetText(b))
 	}
+	printLimits(e, r.Limits)
 	return nil
+}
+
+// printLimits prints what is left of the user's limits for the current day and month.
+func printLimits(e *env.Env, limits []fleet.CostLimit) {
+	for _, l := range limits {
+		name := "today"
+		if l.Period == "month" {
+			name = "this month"
+		}
+		if l.Account != "" {
+			name += " with " + display.Line(l.Account, 60)
+		}
+		fmt.Fprintf(e.Out, "%s: %s, %s left\n", name, phrase.SpentOf(fleet.Cost{USD: l.Spent.USD}, fleet.Cost{USD: l.Limit.USD}), fleet.Money(l.Left.USD))
+	}
 }
 
 func title(by fleet.CostGrouping) string { return strings.ToUpper(string(by[:1])) + string(by[1:]) }
@@ -198,7 +214,7 @@ func cells(by fleet.CostGrouping, row fleet.CostRow, name string) []table.Cell {
 func budgetText(b fleet.RunBudget) string {
 	var parts []string
 	if b.Budget.USD > 0 {
-		parts = append(parts, fmt.Sprintf("$%.2f of $%.2f", b.Spent.USD, b.Budget.USD))
+		parts = append(parts, fleet.MoneyOf(b.Spent.USD, b.Budget.USD))
 	}
 	if b.Budget.Tokens > 0 {
 		parts = append(parts, fmt.Sprintf("%s of %s tokens", tokens(b.Spent.Tokens), phrase.Tokens(b.Budget.Tokens)))

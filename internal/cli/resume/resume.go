@@ -4,6 +4,7 @@ package resume
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ import (
 // New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var detach bool
+	var budget float64
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Continue a run that was left, detached or interrupted",
@@ -30,24 +32,32 @@ that its plan merges.
 It shows the run and ends as 'gaffer run' does, with the same exit codes. A run
 that another gaffer works on is refused with exit code 4.
 
+--budget sets what the run may cost. Tasks that were stopped because the run's
+budget was spent go on in the same conversation, also if the run has ended.
+
 A server continues its runs without this command; they are only shown.`,
-		Example:           "  gaffer resume\n  gaffer resume 20260201-143022-abc12345\n  gaffer resume abc1 --detach",
+		Example:           "  gaffer resume\n  gaffer resume 20260201-143022-abc12345\n  gaffer resume abc1 --detach\n  gaffer resume abc1 --budget 20",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: connect.Runs(e, false),
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "let it run in the background")
+	cmd.Flags().Float64Var(&budget, "budget", 0, "what the run may cost, in `USD`, with what it has cost already")
 	show := runview.ShowFlag(cmd)
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
+		raise := cmd.Flags().Changed("budget")
+		if raise && !(budget > 0) {
+			return exit.Usage(fmt.Errorf("--budget %g: want an amount above 0", budget))
+		}
 		return runview.WithFleet(ctx, e, func(t *runview.View) error {
 			t.Show = *show
 			if err := runview.CheckFlags(e, t.Show, detach, t.App == nil); err != nil {
 				return err
 			}
 			name := append(args, "")[0]
-			id, err := connect.FindRun(ctx, t.Fleet, name, true)
+			id, err := connect.FindRun(ctx, t.Fleet, name, !raise || name == "")
 			if exit.Of(err) == exit.CodeNotFound && t.App != nil {
 				if forgotten := t.App.FindRunNotInDatabase(ctx, name); forgotten != nil {
 					return forgotten
@@ -63,6 +73,11 @@ A server continues its runs without this command; they are only shown.`,
 			}
 			if t.App != nil {
 				if err := t.App.Fleet.MayChange(ctx, id, "gaffer resume"); err != nil {
+					return err
+				}
+			}
+			if raise {
+				if err := t.Fleet.RaiseBudget(ctx, id, budget); err != nil {
 					return err
 				}
 			}

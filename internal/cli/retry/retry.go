@@ -3,42 +3,54 @@
 package retry
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/runview"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 )
 
 // New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var resume bool
+	var budget float64
 	cmd := &cobra.Command{
 		Use:   "retry TASK",
 		Short: "Queue a task again that failed or was cancelled",
 		Long: `Queue a task again that failed or was cancelled, with as many attempts as at
 first, and the tasks that were cancelled because of it. The gaffer process that
 works on the run starts it. If there is none, use 'gaffer resume', or --resume
-here.`,
-		Example: "  gaffer retry api\n  gaffer retry abc1/api --resume",
+here.
+
+A task that was stopped because its budget was spent goes on in the same
+conversation with --budget: what all its attempts may cost together.`,
+		Example: "  gaffer retry api\n  gaffer retry abc1/api --resume\n  gaffer retry abc1/api --budget 5",
 		Args:    cobra.ExactArgs(1),
 		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool {
 			return t.Status == fleet.Failed || t.Status == fleet.Cancelled
 		}),
 	}
 	cmd.Flags().BoolVar(&resume, "resume", false, "work on the run until it ends, as 'gaffer resume' does")
+	cmd.Flags().Float64Var(&budget, "budget", 0, "what the task may cost, in `USD`, with what it has cost already")
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
+		if cmd.Flags().Changed("budget") && !(budget > 0) {
+			return exit.Usage(fmt.Errorf("--budget %g: want an amount above 0", budget))
+		}
 		return runview.WithFleet(ctx, e, func(a *runview.View) error {
 			t, err := a.Fleet.FindTask(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			if err := a.Fleet.Retry(ctx, t.Run, t.ID); err != nil {
+			if err := retryTask(ctx, a.Fleet, t, budget); err != nil {
 				return err
 			}
 			r, err := a.Fleet.Run(ctx, t.Run)
@@ -56,6 +68,14 @@ here.`,
 		})
 	}
 	return cmd
+}
+
+// retryTask queues a task again, with a new budget unless that is 0.
+func retryTask(ctx context.Context, f connect.Fleet, t fleet.Task, budget float64) error {
+	if budget == 0 {
+		return f.Retry(ctx, t.Run, t.ID)
+	}
+	return f.RetryWithBudget(ctx, t.Run, t.ID, budget)
 }
 
 func printNext(e *env.Env, t fleet.Task, r fleet.Run, far bool) {

@@ -65,10 +65,7 @@ func summaryLines(r fleet.Run, now time.Time, at summaryPlace) []string {
 		worked := time.Duration(r.WorkedMS) * time.Millisecond
 		lines = append(lines, fmt.Sprintf("  time      agents worked %s and waited %s for answers", phrase.Elapsed(worked), phrase.Elapsed(waited)))
 	}
-	if text := phrase.Spent(r.Spent); text != "" {
-		if r.Budget.USD > 0 {
-			text += fmt.Sprintf(" of $%.2f", r.Budget.USD)
-		}
+	if text := phrase.SpentOf(r.Spent, r.Budget); text != "" && r.Spent != (fleet.Cost{}) {
 		lines = append(lines, "  cost      "+text)
 	}
 	if at.remote {
@@ -164,7 +161,11 @@ func failureLines(r fleet.Run) (lines []string) {
 		if advice := phrase.Advice(t); advice != "" {
 			lines = append(lines, "    "+advice)
 		}
-		lines = append(lines, fmt.Sprintf("    gaffer logs %s, then gaffer retry %s --resume", id, id))
+		next := fmt.Sprintf("    gaffer logs %s, then gaffer retry %s --resume", id, id)
+		if t.Outcome == "budget" { // the advice has the command that continues it
+			next = "    gaffer logs " + id
+		}
+		lines = append(lines, next)
 	}
 	if more > 0 {
 		lines = append(lines, fmt.Sprintf("✗ … %d more failed, 'gaffer status %s' has them all", more, r.ID))

@@ -212,6 +212,11 @@ func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
 // Retry queues a failed or cancelled task again. If the run has ended, it becomes active again, and
 // the next process that works on it runs the task.
 func (f *Fleet) Retry(ctx context.Context, run, task string) error {
+	return f.RetryWithBudget(ctx, run, task, 0)
+}
+
+// RetryWithBudget is like Retry, with a new budget for the task, in USD. 0 keeps the old budget.
+func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, usd float64) error {
 	if err := f.MayChange(ctx, run, "gaffer retry"); err != nil {
 		return err
 	}
@@ -219,7 +224,16 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	if f.opts.Agent != "" {
 		why = "the agent that started the run asked for it"
 	}
-	return f.opts.Engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, "", why)
+	return f.opts.Engine.RetryWith(ctx, engine.Retrying{TaskKey: store.TaskKey{Run: run, Task: task}, Why: why, Budget: engine.Dollars(usd)})
+}
+
+// RaiseBudget replaces the budget of a run, in USD. Tasks that have failed because of the run's budget
+// are queued again.
+func (f *Fleet) RaiseBudget(ctx context.Context, run string, usd float64) error {
+	if err := f.MayChange(ctx, run, "gaffer resume"); err != nil {
+		return err
+	}
+	return f.opts.Engine.RaiseBudget(ctx, engine.Raise{Run: run, Why: "the user raised the budget", Budget: engine.Dollars(usd)})
 }
 
 // MayChange returns an error if an agent started this process and that agent did not submit the

@@ -170,6 +170,22 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.problem(f.client.Runs.Retry(ctx, run, task))
 }
 
+// RetryWithBudget is like Retry, with a new budget for the task, in USD.
+func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, usd float64) error {
+	if err := f.refuse("gaffer retry"); err != nil {
+		return err
+	}
+	return f.problem(f.client.Runs.RetryWithBudget(ctx, run, task, fleet.Cost{USD: usd}))
+}
+
+// RaiseBudget replaces the budget of a run, in USD.
+func (f *Fleet) RaiseBudget(ctx context.Context, run string, usd float64) error {
+	if err := f.refuse("gaffer resume"); err != nil {
+		return err
+	}
+	return f.problem(f.client.Runs.RaiseBudget(ctx, run, fleet.Cost{USD: usd}))
+}
+
 // Merge merges changes of tasks in a repository on the server's machine.
 func (f *Fleet) Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	if err := f.refuse("gaffer merge"); err != nil {

@@ -26,7 +26,7 @@ func TaskOf(t store.Task, spec plan.Task) fleet.Task {
 	v := fleet.Task{
 		Run: t.Run, ID: t.Task, Name: t.Name, Status: fleet.Status(t.Status), Wave: t.Wave, After: t.Needs,
 		Agent: spec.Agent, Model: spec.Model, Tries: t.Tries, Retries: t.Retries, Outcome: t.Outcome, RetryAt: t.NotBefore,
-		Spent: costOf(t.Spent), WorkedMS: t.Worked.Milliseconds(),
+		Spent: costOf(t.Spent), Budget: costOf(t.Reserve), WorkedMS: t.Worked.Milliseconds(),
 		Branch: spec.Branch, Prompt: spec.Prompt,
 	}
 	if len(t.Agents) > 0 {

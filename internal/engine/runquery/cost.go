@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
 )
 
@@ -35,7 +36,19 @@ func (l *Querier) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport
 		}
 		c.addRun(run, attempts)
 	}
-	return c.report(), nil
+	report := c.report()
+	if l.opts.Limits == nil {
+		return report, nil
+	}
+	now := time.Now()
+	if l.opts.Now != nil {
+		now = l.opts.Now()
+	}
+	err := l.store.Read(ctx, func(r store.Reader) (err error) {
+		report.Limits, err = engine.CostLimits(r, l.opts.Limits(), now, time.Local)
+		return err
+	})
+	return report, err
 }
 
 // costCount counts the attempts of a cost report.

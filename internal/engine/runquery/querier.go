@@ -6,8 +6,10 @@ package runquery
 import (
 	"context"
 	"slices"
+	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 )
@@ -18,6 +20,10 @@ type Options struct {
 	AnnotateTask func(v *fleet.Task, spec plan.Task)
 	// Hide reports whether lists leave out a run. A hidden run can be found only by its whole id.
 	Hide func(run store.Run) bool
+	// Limits returns the user's limits of what agents may cost, for cost reports. If it is nil, there
+	// are none. Now returns the time; nil means the machine's clock.
+	Limits func() engine.Limits
+	Now    func() time.Time
 }
 
 // Querier reads a store. It is safe for concurrent use.

@@ -82,7 +82,7 @@ func Describe(c fleet.Candidate) string {
 	}
 	facts = append(facts, fmt.Sprintf("+%d -%d in %d %s", c.Added, c.Removed, c.Files, files))
 	if c.Spent.USD > 0 {
-		facts = append(facts, fmt.Sprintf("$%.2f", c.Spent.USD))
+		facts = append(facts, fleet.Money(c.Spent.USD))
 	}
 	return strings.Join(append(facts, (time.Duration(c.WorkedMS)*time.Millisecond).Round(time.Second).String()), ", ")
 }

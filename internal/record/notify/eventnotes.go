@@ -17,6 +17,8 @@ const (
 	taskFailed     = "task.failed"
 	workerChanged  = "worker.changed"
 	scheduleFailed = "schedule.failed"
+	budgetWarning  = "budget.warning" // most of a limit is spent
+	budgetSpent    = "budget.spent"   // a limit of the user for a day or a month is reached
 )
 
 // eventWithRows is an event with the rows of the store that its notification needs.
@@ -43,10 +45,21 @@ func mayNotify(e store.Event) bool {
 	switch e.Kind {
 	case asked, taskFailed, scheduleFailed:
 		return true
+	case budgetWarning, budgetSpent:
+		return !aboutRunBudget(e)
 	case workerChanged:
 		return e.To == string(Waiting) && e.From != e.To
 	}
 	return runEnded(e)
+}
+
+// aboutRunBudget reports whether an event is a warning about the budget of a run. [budgetNote] makes
+// these notifications.
+func aboutRunBudget(e store.Event) bool { return strings.Contains(e.Why, "the run's budget") }
+
+// aboutUserLimit reports whether an event is about a limit of the user for all runs.
+func aboutUserLimit(e store.Event) bool {
+	return e.Run == "" && (e.Kind == budgetWarning || e.Kind == budgetSpent)
 }
 
 func runEnded(e store.Event) bool {
@@ -64,10 +77,26 @@ func noteOf(f eventWithRows) (Notification, bool) {
 		return notStartedNote(f), true
 	case f.Kind == workerChanged:
 		return agentWaitsNote(f), f.worker.Slots == 0 // gaffer's own workers have slots; their agents ask questions, which have their own notifications
+	case f.Kind == budgetWarning || f.Kind == budgetSpent:
+		return limitNote(f), true
 	case runEnded(f.Event):
 		return finishedNote(f), true
 	}
 	return Notification{}, false
+}
+
+// limitNote returns the notification that most of a limit is spent, or all of it.
+func limitNote(f eventWithRows) Notification {
+	n := runNote(f, Budget, idOf(string(Budget), fmt.Sprint(f.Seq)))
+	what, text, _ := strings.Cut(f.Why, ": ")
+	n.Title, n.Text, n.Next = line(what, maxTitle), line(text, maxText), "gaffer cost"
+	switch {
+	case f.Task != "":
+		n.Task, n.Title = f.Task, line(f.Task+": "+what, maxTitle)
+	case f.Kind == budgetSpent:
+		n.Text = "tasks wait until there is more"
+	}
+	return n
 }
 
 func waitingNote(f eventWithRows) Notification {

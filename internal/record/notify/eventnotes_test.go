@@ -121,7 +121,7 @@ func TestBudgetNote(t *testing.T) {
 		"no budget":             {store.Amount{}, store.Amount{MicroUSD: 9e6, Tokens: 9e6}, false, ""},
 		"little":                {store.Amount{MicroUSD: 10e6}, store.Amount{MicroUSD: 7_900_000}, false, ""},
 		"most":                  {store.Amount{MicroUSD: 10e6}, store.Amount{MicroUSD: 8e6}, false, "run r has spent 80 % of its budget: $8.00 of $10.00"},
-		"most of the tokens":    {store.Amount{MicroUSD: 10e6, Tokens: 100}, store.Amount{MicroUSD: 1, Tokens: 85}, false, "run r has spent 85 % of its budget: $0.00 of $10.00, 85 of 100 tokens"},
+		"most of the tokens":    {store.Amount{MicroUSD: 10e6, Tokens: 100}, store.Amount{MicroUSD: 1, Tokens: 85}, false, "run r has spent 85 % of its budget: $0.000001 of $10.00, 85 of 100 tokens"},
 		"all":                   {store.Amount{Tokens: 100}, store.Amount{Tokens: 130}, false, "run r has used its budget: 130 of 100 tokens"},
 		"too little for a task": {store.Amount{MicroUSD: 10e6}, store.Amount{MicroUSD: 5e6}, true, "run r has used its budget: $5.00 of $10.00\nwhat is left does not allow another task"},
 	} {

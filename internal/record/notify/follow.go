@@ -103,7 +103,7 @@ func (f *follower) readEvents(r store.Reader, found *findings, now time.Time) er
 	}
 	for _, e := range page {
 		found.cursor.Seq = e.Seq
-		if f.run != "" && e.Run != f.run || now.Sub(e.At) > maxEventAge {
+		if f.run != "" && e.Run != f.run && !aboutUserLimit(e) || now.Sub(e.At) > maxEventAge {
 			continue
 		}
 		if err := f.handleEvent(r, e, found, now); err != nil {
@@ -169,6 +169,7 @@ func readRows(r store.Reader, e store.Event) (known eventWithRows, err error) {
 		}
 	case e.Kind == taskFailed && e.Attempt != "":
 		known.attempt, err = r.Attempt(e.Attempt)
+	case e.Kind == budgetWarning || e.Kind == budgetSpent:
 	case e.Kind == taskFailed:
 		known.task, err = r.Task(store.TaskKey{Run: e.Run, Task: e.Task})
 	default:

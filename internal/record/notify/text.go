@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gaffer/fleet"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/text/truncate"
 )
@@ -64,7 +65,7 @@ func count(n int, word string) string {
 func spentOf(spent, budget store.Amount) string {
 	var parts []string
 	if budget.MicroUSD > 0 {
-		parts = append(parts, fmt.Sprintf("%s of %s", dollars(spent.MicroUSD), dollars(budget.MicroUSD)))
+		parts = append(parts, fleet.MoneyOf(spent.USD(), budget.USD()))
 	}
 	if budget.Tokens > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d tokens", spent.Tokens, budget.Tokens))
@@ -72,7 +73,7 @@ func spentOf(spent, budget store.Amount) string {
 	return strings.Join(parts, ", ")
 }
 
-func dollars(micro int64) string { return fmt.Sprintf("$%.2f", float64(micro)/1e6) }
+func dollars(micro int64) string { return fleet.Money(float64(micro) / 1e6) }
 
 // tally returns the number of notifications of each kind as text, such as "2 waiting, 1 failed".
 // The most urgent kinds come first.

@@ -99,13 +99,39 @@ func Clock(t, now time.Time) string {
 
 // Money formats an amount of US dollars, such as "$0.42". It returns "" for zero.
 func Money(usd float64) string {
-	switch {
-	case usd <= 0:
+	if usd <= 0 {
 		return ""
-	case usd < 0.01:
-		return "<$0.01"
 	}
-	return fmt.Sprintf("$%.2f", usd)
+	return fleet.Money(usd)
+}
+
+// SpentOf formats a cost and the budget that limits it, such as "1.2k tokens, $0.0047 of $0.0020".
+// Without a budget it is the same as Spent.
+func SpentOf(c, budget fleet.Cost) string {
+	tokens, money := Tokens(c.Tokens), Money(c.USD)
+	switch {
+	case budget.Tokens > 0:
+		tokens = fmt.Sprintf("%d of %d tokens", c.Tokens, budget.Tokens)
+	case tokens != "":
+		tokens += " tokens"
+	}
+	if budget.USD > 0 {
+		money = fleet.MoneyOf(c.USD, budget.USD)
+	}
+	return Join(", ", tokens, money)
+}
+
+// nearBudget is the share of a budget from which on views warn about it.
+const nearBudget = 0.8
+
+// BudgetWarning says that most of a run's budget is spent, such as "92 % of the budget is spent". It
+// returns "" if less is spent, or if the run has no budget.
+func BudgetWarning(r fleet.Run) string {
+	share := r.SpentNow().Share(r.Budget)
+	if share < nearBudget {
+		return ""
+	}
+	return fmt.Sprintf("%d %% of the budget is spent", int(share*100+1e-9))
 }
 
 // Tokens formats a number of tokens in a few characters, such as "1.2k". It returns "" for zero.
@@ -183,8 +209,14 @@ func Count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// Paused describes a paused agent account, such as "claude paused until 14:00, usage limit".
-func Paused(l fleet.Lane, now time.Time) string { return Line(l.Name) + " " + PausedUntil(l, now) }
+// Paused describes a paused agent account, such as "claude paused until 14:00, usage limit", or a
+// limit of the user that is reached, such as "the day's budget of $20.00 is spent; more at 00:00".
+func Paused(l fleet.Lane, now time.Time) string {
+	if l.Budget() {
+		return fmt.Sprintf("%s; more at %s", Line(l.Reason), untilText(l.Until, now))
+	}
+	return Line(l.Name) + " " + PausedUntil(l, now)
+}
 
 // PausedUntil describes the pause of an agent account, such as "paused until 14:00, usage limit".
 func PausedUntil(l fleet.Lane, now time.Time) string {
@@ -210,6 +242,14 @@ func Using(t fleet.Task, a *fleet.Attempt) string {
 		text += " for " + cmp.Or(t.Agent, "claude")
 	}
 	return Line(text)
+}
+
+// untilText formats a time without its date if it is less than a day away.
+func untilText(t, now time.Time) string {
+	if t.Sub(now) <= 24*time.Hour {
+		return t.In(now.Location()).Format("15:04")
+	}
+	return Clock(t, now)
 }
 
 // Join joins the parts that are not empty, with separator between them.

@@ -10,7 +10,10 @@ import (
 func TestNumbersAreShort(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{Money(0), ""},
-		{Money(0.004), "<$0.01"},
+		{Money(0.004), "$0.0040"},
+		{SpentOf(fleet.Cost{USD: 0.00465, Tokens: 1200}, fleet.Cost{USD: 0.002}), "1.2k tokens, $0.0047 of $0.0020"},
+		{SpentOf(fleet.Cost{Tokens: 1200}, fleet.Cost{Tokens: 1000}), "1200 of 1000 tokens"},
+		{SpentOf(fleet.Cost{}, fleet.Cost{}), ""},
 		{Money(1.5), "$1.50"},
 		{Tokens(0), ""},
 		{Tokens(999), "999"},

@@ -299,6 +299,19 @@ func Denied(a *fleet.Attempt) string {
 	return Line("denied: " + strings.Join(a.Denied, "; "))
 }
 
+// budgetAdvice returns how a task goes on that was stopped because a budget is spent: its own, or that
+// of its run.
+func budgetAdvice(t fleet.Task) string {
+	spent := t.Spent.Share(t.Budget) >= 1
+	switch {
+	case spent && t.Spent.Share(fleet.Cost{USD: t.Budget.USD}) < 1:
+		return "raise the tokens of its budget in the plan, and run the plan again"
+	case spent:
+		return fmt.Sprintf("'gaffer retry %s/%s --budget USD' goes on where it stopped", display.Printable(fleet.ShortRun(t.Run)), Line(t.ID))
+	}
+	return fmt.Sprintf("'gaffer resume %s --budget USD' goes on with a larger budget for the run", display.Printable(fleet.ShortRun(t.Run)))
+}
+
 // Advice returns what the user must do before another attempt can succeed. It returns "" if the
 // user need not do anything.
 func Advice(t fleet.Task) string {
@@ -312,7 +325,7 @@ func Advice(t fleet.Task) string {
 	case failure.Auth:
 		return "log in to " + agent + ", or give it its key"
 	case failure.OverBudget:
-		return "raise the budget in the plan or with --budget, and run the plan again"
+		return budgetAdvice(t)
 	case failure.NotStarted:
 		if t.Agent == "command" {
 			return "install the program, or correct the task's command in the plan and run it again with --pending-only"

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
 	"gaffer/ledger"
@@ -60,10 +61,8 @@ func money(usd *float64) string {
 	switch {
 	case usd == nil:
 		return "-"
-	case *usd > 0 && *usd < 0.01:
-		return "<$0.01"
 	case *usd < 1000:
-		return fmt.Sprintf("$%.2f", *usd)
+		return fleet.Money(*usd)
 	}
 	return "$" + number(int(math.Round(*usd)))
 }

@@ -103,7 +103,7 @@ func TestNumbersHaveSeparatorsAndUnits(t *testing.T) {
 		number(0): "0", number(999): "999", number(1000): "1,000", number(1234567): "1,234,567",
 		runs(1): "1 run", tasks(2000): "2,000 tasks",
 		formatSeconds(0): "-", formatSeconds(0.4): "under 1s", formatSeconds(59.6): "1m 00s", formatSeconds(154): "2m 34s", formatSeconds(3900): "1h 05m",
-		money(nil): "-", money(usd(0)): "$0.00", money(usd(0.001)): "<$0.01", money(usd(12.345)): "$12.35", money(usd(123456)): "$123,456",
+		money(nil): "-", money(usd(0)): "$0.00", money(usd(0.001)): "$0.0010", money(usd(12.345)): "$12.35", money(usd(123456)): "$123,456",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -71,16 +70,16 @@ func (v View) head(width int) []paint.Line {
 	if v.Run.Stopping != "" && !v.Run.Status.Final() {
 		rows = append(rows, paint.Styled(display.Yellow, "‖ "+phrase.Stopping(v.Run)))
 	}
+	if warning := phrase.BudgetWarning(v.Run); warning != "" && !v.Run.Status.Final() {
+		rows = append(rows, paint.Styled(display.Yellow, "! "+warning))
+	}
 	return rows
 }
 
 func (v View) title(width int) paint.Line {
 	r := v.Run
 	left := paint.Line{{Text: display.Line(r.Name, 40), Style: display.Bold}, {Text: "  " + display.Printable(r.ID), Style: display.Faint}}
-	spent := phrase.Spent(r.Spent)
-	if r.Budget.USD > 0 {
-		spent = fmt.Sprintf("%s of $%.2f", cmp.Or(spent, "$0.00"), r.Budget.USD)
-	}
+	spent := phrase.SpentOf(r.SpentNow(), r.Budget)
 	facts := []string{}
 	if spent != "" {
 		facts = append(facts, spent)

@@ -38,7 +38,7 @@ func (v runList) summary(s snapshot, width int) []paint.Line {
 	left := paint.Line{parts.Badge(r.Status), {Text: "  " + display.Printable(r.ID), Style: display.Faint}}
 	spent := phrase.Spent(r.Spent)
 	if r.Budget.USD > 0 {
-		spent = fmt.Sprintf("$%.2f of $%.2f", r.Spent.USD, r.Budget.USD)
+		spent = fleet.MoneyOf(r.SpentNow().USD, r.Budget.USD)
 	}
 	right := paint.Plain(spent + "  " + cells.FillLeft(phrase.RunDuration(r, s.now), 7)) // the duration has a fixed width, so that the text before it does not move
 	words := fmt.Sprintf(" %d/%d  %s", r.Counts.Complete, r.Counts.Total, phrase.Counts(r.Counts))
@@ -61,8 +61,8 @@ func (v runList) summary(s snapshot, width int) []paint.Line {
 	if r.Stopping != "" {
 		rows = append(rows, paint.Styled(display.Yellow, "‖ "+phrase.Stopping(r)))
 	}
-	if r.Budget.USD > 0 && r.Spent.USD >= 0.8*r.Budget.USD {
-		rows = append(rows, paint.Styled(display.Yellow, fmt.Sprintf("! %.0f %% of the budget is spent", 100*r.Spent.USD/r.Budget.USD)))
+	if warning := phrase.BudgetWarning(r); warning != "" {
+		rows = append(rows, paint.Styled(display.Yellow, "! "+warning))
 	}
 	if s.where == "" && !r.Owner.Alive && r.Counts.Running == 0 {
 		rows = append(rows, paint.Styled(display.Yellow, "! no gaffer process works on this run: 'gaffer resume "+display.Printable(r.ID)+"' continues it"))

@@ -41,7 +41,22 @@ export function count(n) {
 }
 
 /** $1.23, or '' for zero. @param {number|undefined} usd */
-export const money = (usd) => (usd ? (usd < 0.01 ? '< $0.01' : `$${usd.toFixed(2)}`) : '');
+export const money = (usd) => (usd ? dollars(usd) : '');
+
+/** An amount with as many digits as it needs, such as $0.0047. @param {number} usd */
+export const dollars = (usd) => moneyText(Math.round(usd * 1e6), moneyDigits(Math.round(usd * 1e6)));
+
+/** What was spent of a limit. Rounding never hides that it is more. @param {number} spent @param {number} limit */
+export function moneyOf(spent, limit) {
+  const s = Math.round(spent * 1e6);
+  const l = Math.round(limit * 1e6);
+  let digits = moneyDigits(s);
+  while (digits < 6 && s !== l && moneyText(s, digits) === moneyText(l, digits)) digits += 1;
+  return `${moneyText(s, digits)} of ${dollars(limit)}`;
+}
+
+const moneyDigits = (micro) => (micro % 10000 === 0 || micro >= 100000 ? 2 : micro >= 100 ? 4 : 6);
+const moneyText = (micro, digits) => `$${(Math.round(micro / 10 ** (6 - digits)) / 10 ** digits).toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
 
 /** "1 task", "2 tasks". @param {number} n @param {string} one */
 export const many = (n, one) => `${count(n)} ${one}${n === 1 ? '' : 's'}`;
@@ -53,3 +68,6 @@ export function bytes(n) {
   for (; n >= 1000 && i < units.length - 1; i++) n /= 1000;
   return `${i && n < 10 ? n.toFixed(1) : Math.round(n)} ${units[i]}`;
 }
+
+/** Whether a lane is paused because a limit of the user is reached. @param {any} l */
+export const budgetLane = (l) => String(l.name).startsWith('budget:');

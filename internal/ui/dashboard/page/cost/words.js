@@ -1,8 +1,8 @@
 // Texts for amounts on the cost page.
-import { count, many } from '../core/words.js';
+import { count, dollars as exact, many } from '../core/words.js';
 
 /** $0.42; $0 for a cost that is known to be nothing. @param {number} usd */
-export const dollars = (usd) => (usd === 0 ? '$0' : usd < 0.01 ? '< $0.01' : `$${usd.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`);
+export const dollars = (usd) => (usd === 0 ? '$0' : exact(usd));
 
 /** The cost of a group: unknown if no attempt reported it, with a + if some did not. @param {any} row */
 export function costText(row) {

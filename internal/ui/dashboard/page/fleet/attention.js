@@ -5,7 +5,7 @@ import { lanes, runs, self } from '../core/fleet.js';
 import { link } from '../core/route.js';
 import { at, now, tick } from '../core/time.js';
 import { html } from '../core/view.js';
-import { final, many, text } from '../core/words.js';
+import { budgetLane, final, many, text } from '../core/words.js';
 import { attempt } from '../parts/dialog.js';
 import { Status, Until } from '../parts/status.js';
 import { reviews, useReviews } from './reviews.js';
@@ -15,7 +15,8 @@ export function Lanes() {
   tick.value;
   const paused = lanes.all().filter((l) => at(l.until) > now());
   if (!paused.length) return null;
-  return html`<section aria-label="Paused accounts" class="lanes">${paused.map((l) => html`<p key=${l.name}>
+  return html`<section aria-label="Paused accounts" class="lanes">${paused.map((l) => budgetLane(l) ? html`<p key=${l.name}>
+    <${Status} of="paused" /> No agent starts: ${text(l.reason)}; more <${Until} time=${l.until} /></p>` : html`<p key=${l.name}>
     <${Status} of="paused" /> The account of <b>${l.name}</b> goes on <${Until} time=${l.until} /><span class="faint">${l.reason === 'rate_limited' ? ', after a rate limit' : l.reason && `: ${l.reason}`}</span></p>`)}</section>`;
 }
 

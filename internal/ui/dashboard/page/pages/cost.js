@@ -4,7 +4,7 @@ import { go, link, query, route, setQuery } from '../core/route.js';
 import { useTitle } from '../core/title.js';
 import { html } from '../core/view.js';
 import { count, many } from '../core/words.js';
-import { Budgets } from '../cost/budgets.js';
+import { Budgets, Limits } from '../cost/budgets.js';
 import { DayChart } from '../cost/chart.js';
 import { asked, daysAgo, groupings, spans, useCosts, zone } from '../cost/source.js';
 import { Groups } from '../cost/table.js';
@@ -27,6 +27,7 @@ export function Page() {
     ${!report && !costs.error.value && html`<p class="starting">Adding up…</p>`}
     ${report && html`<${Figures} t=${report.total} />
       ${report.days.length > 0 && html`<section aria-label="Over time" class="by-day"><${DayChart} days=${report.days} hours=${report.hours} unit=${query('unit') === 'tokens' ? 'tokens' : 'cost'}><${Unit} /><//></section>`}
+      <${Limits} list=${report.limits} />
       <${Budgets} list=${report.budgets} />
       <section aria-label="Groups"><header class="section"><nav class="tabs" aria-label="Group by">${groupings.map(([name, word]) => html`<a key=${name} href=${href({ by: name, sort: '' })} aria-current=${by === name ? 'page' : undefined}>${word}</a>`)}</nav><span class="space"></span>
         <a id="cost-csv" class="button" href=${file} download=${`gaffer-cost-by-${by}.csv`}>↓ CSV</a></header>

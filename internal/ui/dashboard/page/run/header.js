@@ -4,7 +4,7 @@ import { useCommands } from '../core/commands.js';
 import { lanes, self } from '../core/fleet.js';
 import { go, link, query, setQuery } from '../core/route.js';
 import { at, now, tick } from '../core/time.js';
-import { count, final, many, money, sign, text } from '../core/words.js';
+import { budgetLane, count, final, many, money, moneyOf, sign, text } from '../core/words.js';
 import { html } from '../core/view.js';
 import { attempt, confirm, say } from '../parts/dialog.js';
 import { Icon } from '../parts/icon.js';
@@ -37,7 +37,7 @@ function Facts({ detail, run, tasks, counts }) {
     ['done', `${count(counts.complete)} of ${count(counts.total)}`],
     ['time', html`<${Lasting} from=${run.created} to=${run.ended} />`],
     spent.tokens > 0 && ['tokens', within(count(spent.tokens), count(run.budget?.tokens || NaN)), near(spent.tokens, run.budget?.tokens)],
-    (spent.usd > 0 || run.budget?.usd > 0) && ['cost', within(money(spent.usd) || '$0', money(run.budget?.usd)), near(spent.usd, run.budget?.usd)],
+    (spent.usd > 0 || run.budget?.usd > 0) && ['cost', run.budget?.usd > 0 ? moneyOf(spent.usd, run.budget.usd) : money(spent.usd) || '$0', near(spent.usd, run.budget?.usd)],
     workers > 0 && ['at work', many(workers, 'worker')],
     run.project && ['project', text(run.project)],
     run.source_file && ['plan', html`<a href=${path`/v1/runs/${run.id}/plan`} target="_blank" rel="noopener" title="The plan as gaffer has read it, as JSON">${text(run.source_file).split('/').pop()}</a>`],
@@ -47,7 +47,7 @@ function Facts({ detail, run, tasks, counts }) {
 }
 
 const within = (value, most) => (most ? `${value} of ${most}` : value);
-const near = (value, most) => most > 0 && value >= 0.9 * most;
+const near = (value, most) => most > 0 && value >= 0.8 * most;
 
 // The cost of a run so far. The run's own total changes only when attempts end; the cost
 // of a running attempt is reported while it grows.
@@ -60,8 +60,8 @@ function allSpent(detail, run) {
 function Lanes({ tasks }) {
   tick.value;
   const used = new Set(tasks.map((t) => t.agent));
-  const paused = lanes.all().filter((l) => used.has(String(l.name).split('/')[0]) && at(l.until) > now());
-  return paused.map((l) => html`<p key=${l.name} class="stopping"><${Status} of="paused" word=${`${text(l.name)} paused`} /> goes on <${Until} time=${l.until} /> <span class="faint">${text(l.reason)}</span></p>`);
+  const paused = lanes.all().filter((l) => (used.has(String(l.name).split('/')[0]) || budgetLane(l)) && at(l.until) > now());
+  return paused.map((l) => budgetLane(l) ? html`<p key=${l.name} class="stopping"><${Status} of="paused" word="waits" /> ${text(l.reason)}; more <${Until} time=${l.until} /></p>` : html`<p key=${l.name} class="stopping"><${Status} of="paused" word=${`${text(l.name)} paused`} /> goes on <${Until} time=${l.until} /> <span class="faint">${text(l.reason)}</span></p>`);
 }
 
 /** The number of tasks by status; a click filters the tasks. */

@@ -1,6 +1,6 @@
 // The state of a task in words, shared by all views of a run.
 import { at, now } from '../core/time.js';
-import { own, text } from '../core/words.js';
+import { budgetLane, own, text } from '../core/words.js';
 
 /** The first line of a text that is not blank. @param {unknown} value */
 export const line = (value) => text(value).split('\n').find((l) => l.trim()) ?? '';
@@ -65,6 +65,8 @@ export function waitsFor(t, { row, unfinished, lanes }) {
   let lowest = Infinity;
   for (const [wave, count] of unfinished) if (count && wave < t.wave && wave < lowest) lowest = wave;
   if (lowest < Infinity) return `waits for wave ${lowest}`;
+  const held = lanes.find((l) => budgetLane(l) && at(l.until) > now());
+  if (held && t.agent !== 'command') return `⏸ ${text(held.reason)}`;
   const lane = lanes.find((l) => l.name === t.agent && at(l.until) > now());
   return lane ? `⏸ ${text(lane.name)} is paused` : 'ready, waits for a worker';
 }

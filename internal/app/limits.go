@@ -1,0 +1,62 @@
+package app
+
+import (
+	"sync"
+	"time"
+
+	"gaffer/internal/config"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+)
+
+// limitsEvery is how often the user's limits are read again. A user may raise them while runs wait.
+const limitsEvery = 5 * time.Second
+
+// limits returns a function that returns the user's limits of what agents may cost. It reads the
+// settings again from time to time.
+func (o Options) limits() func() engine.Limits {
+	var mu sync.Mutex
+	read, limits := time.Now(), limitsOf(o.Config)
+	var flags []config.Setting
+	for _, v := range o.Config.Values() {
+		if v.Source.Flag != "" {
+			flags = append(flags, config.Setting{Name: v.Key.Name, Text: v.Text, Flag: v.Source.Flag})
+		}
+	}
+	return func() engine.Limits {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(read) < limitsEvery {
+			return limits
+		}
+		read = time.Now()
+		c, err := config.Load(config.Inputs{Root: o.Project.Root, Getenv: o.Getenv, Flags: flags})
+		if err == nil { // if the settings are broken now, the limits stay
+			before := limits
+			limits = limitsOf(c)
+			limits.Day, limits.Month = orRemoved(limits.Day, before.Day), orRemoved(limits.Month, before.Month)
+		}
+		return limits
+	}
+}
+
+// orRemoved returns a limit. If there was one before and the user has removed it, orRemoved returns a
+// limit that no attempt reaches: then the engine lets the tasks start that wait because of the old
+// one.
+func orRemoved(limit, before store.Amount) store.Amount {
+	if !limit.Limits() && before.Limits() {
+		return store.Amount{MicroUSD: engine.Removed}
+	}
+	return limit
+}
+
+// limitsOf returns the limits in the settings.
+func limitsOf(c *config.Config) (l engine.Limits) {
+	l.Day, l.Month = engine.Dollars(c.Money("budget.day")), engine.Dollars(c.Money("budget.month"))
+	l.Accounts = accountLimits(c)
+	return l
+}
+
+// accountLimits returns the limits of single accounts by the names of their rows in the store, such
+// as "claude/work". The settings have none yet.
+func accountLimits(*config.Config) map[string]engine.PeriodLimits { return nil }
