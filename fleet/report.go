@@ -29,6 +29,7 @@ type Process struct {
 	Log     string `json:"log,omitempty"`      // path of the file with the agent's output
 	LogFrom int64  `json:"log_from,omitempty"` // offset in Log at which the output of this attempt starts; all attempts of a task share one file
 	PID     int    `json:"pid,omitempty"`
+	Sandbox string `json:"sandbox,omitempty"` // the sandbox that the agent runs in: program, bubblewrap or container; empty if none
 }
 
 // Context says how much of its context an agent's conversation uses. It is zero if the agent program

@@ -247,6 +247,7 @@ func (a *App) submit(ctx context.Context, p plan.Plan, s engine.Submission) (str
 	if err != nil {
 		return "", err
 	}
+	p = ApplySandbox(a.opts.Config, p)
 	s.Conducted = p.Team != nil
 	for {
 		id, err := session.NewID(a.opts.Now(), rand.Reader)

@@ -41,7 +41,7 @@ func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]
 	var p plan.Plan
 	for _, name := range config.TeamRoles() {
 		r := set.Role(team.Role(name))
-		p.Tasks = append(p.Tasks, plan.Task{ID: name, Agent: r.Agent, Model: r.Model, Isolation: plan.Isolation{Worktree: true}})
+		p.Tasks = append(p.Tasks, plan.Task{ID: name, Agent: r.Agent, Model: r.Model, QuestionRules: plan.QuestionRules{Questions: plan.QuestionPolicy(r.Questions)}, Isolation: plan.Isolation{Worktree: true}})
 	}
 	// If the test command or the permissions of a role come from the project's gaffer.yaml, the
 	// user must trust these settings.
@@ -82,6 +82,14 @@ func runPreflight(ctx context.Context, opts Options, p plan.Plan, o preflight.Op
 		needs = append(needs, "agents."+name)
 	}
 	problems := preflight.Check(ctx, p, o)
+	boxes, err := Sandboxes(ctx, opts, p)
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, boxes.Problems...)
+	if len(problems) == 0 {
+		boxes.announce(opts.Notice)
+	}
 	if len(needs) == 0 {
 		return problems, nil
 	}

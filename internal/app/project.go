@@ -36,7 +36,9 @@ func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.St
 		State: a.state, Project: opts.Project.Root, Ledger: c.Path("paths.ledger"), Database: a.database, FindTask: a.Fleet.FindTask,
 		Kind: opts.agentKind, Now: opts.Now, Notice: opts.Notice,
 	})
+	boxes := sandboxesFor(opts, a.database, a.state)
 	return localrun.New(localrun.Options{
+		Sandbox: boxes.specFor, Machine: boxes.machine,
 		Store: a.store, Engine: a.engine, Query: a.query, Locks: a.locks, State: a.state, Project: opts.Project.Root, Version: opts.Version,
 		Build: opts.buildProject(), Team: opts.teamProject(a.state), Session: sessions, Ledger: records, Paths: opts.documentPaths(), Terminals: terminals,
 		Agents:     func(name string) (agent.Agent, error) { return newAgent(opts.Getenv, opts.Project.Root, c, name) },

@@ -121,8 +121,13 @@ func (s *ServerWorker) createWorker() (err error) {
 	if err != nil {
 		return err
 	}
+	boxes, err := newSandboxes(Options{Project: s.opts.Project, Config: s.opts.Config, Getenv: s.opts.Getenv})
+	if err != nil {
+		return err
+	}
 	notice := func(text string) { s.report(workerclient.Event{Kind: "notice", Text: text}) }
 	s.worker = worker.New(worker.Options{
+		Sandbox: boxes.specAtLeast, Machine: boxes.machine,
 		ID: id, Labels: labels, Allow: allow, Accounts: usableAccounts(s.opts.Config, s.opts.Project.Root, notice), NoCommands: noCommands, Slots: s.opts.Slots, Engine: s.engine, Attempts: s.folder("attempts"), Root: s.opts.Project.Root, Workspace: s, Now: s.opts.Now,
 		Agents: func(name string) (agent.Agent, error) {
 			return newAgent(s.opts.Getenv, s.opts.Project.Root, s.opts.Config, name)

@@ -7,6 +7,7 @@ import (
 	"gaffer/internal/app/demo"
 	"gaffer/internal/attempt/agent/fake"
 	"gaffer/internal/attempt/pane"
+	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/verify"
 	"gaffer/internal/attempt/workspace"
@@ -23,6 +24,10 @@ func runDirectly(args []string) (code int, ok bool) {
 	switch {
 	case len(args) == 2 && args[0] == "supervise":
 		return supervisor.Main(args[1:]), true
+	case len(args) > 0 && args[0] == sandbox.EnterCommand:
+		return sandbox.EnterMain(args[1:], os.Stderr), true
+	case len(args) > 0 && args[0] == sandbox.InitCommand:
+		return sandbox.InitMain(args[1:], os.Stderr), true
 	case len(args) > 0 && args[0] == pane.Command:
 		return pane.Main(args[1:], os.Stdin, os.Stdout), true
 	case len(args) == 2 && args[0] == "verify":

@@ -292,3 +292,8 @@ func (e *UnknownKeyError) Hint() string {
 	}
 	return "'gaffer config' lists every key"
 }
+
+// Sandbox returns the setting "sandbox", and whether a flag of the user has set it.
+func (c *Config) Sandbox() (mode string, byFlag bool) {
+	return c.Choice("sandbox"), c.values["sandbox"].layer == flagLayer
+}

@@ -77,6 +77,15 @@ var keys = []Key{
 		Doc: "rules for requests of agents that you are asked about, although another rule allows them: one, or a JSON list", Example: `["WebFetch"]`,
 	},
 	{
+		Name: "sandbox", Kind: Choice, Default: "auto", Own: true,
+		Doc: "the weakest sandbox for agents: a plan may choose a stronger one; auto leaves it to the plan, and is the strongest that the machine has where nobody answers the agents", Example: "bubblewrap",
+		Choices: []string{"auto", "none", "program", "bubblewrap", "container"},
+	},
+	{
+		Name: "sandbox_image", Kind: Text, Default: none, Own: true,
+		Doc: "the image of containers for agents whose plan names none; it must contain the agent program", Example: "registry.example/agents:1",
+	},
+	{
 		Name: "lock_timeout", Kind: Duration, Least: time.Millisecond, Default: "30s",
 		Doc: "how long a writer waits for a document's lock", Example: "5s",
 	},

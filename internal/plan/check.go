@@ -110,6 +110,7 @@ func (c *planCheck) task(i int, t *Task) {
 		wrong(true, "permissions: %v", err)
 	}
 	wrong(!slices.Contains([]Land{"", LandReview, LandMerge, LandPR, LandKeep}, t.Land), "land: found %.60q, want review, merge, pr or keep", t.Land)
+	wrong(t.Sandbox.check() != "", "sandbox: %.200s", t.Sandbox.check())
 	for _, branch := range []string{t.Branch, t.Base, t.Into} {
 		wrong(branch != "" && !IsBranch(branch), "%.60q is not the name of a git branch", branch)
 	}
@@ -123,7 +124,8 @@ func (c *planCheck) task(i int, t *Task) {
 }
 
 func (c *planCheck) lists(t *Task, wrong func(is bool, format string, args ...any)) {
-	longest := max(len(t.Argv), len(t.Verify), len(t.Env), len(t.Labels), len(t.Files), len(t.Permissions.Allow), len(t.Permissions.Deny), len(t.Permissions.Ask))
+	longest := max(len(t.Argv), len(t.Verify), len(t.Env), len(t.Labels), len(t.Files), len(t.Permissions.Allow), len(t.Permissions.Deny), len(t.Permissions.Ask),
+		len(t.Sandbox.Hosts), len(t.Sandbox.Write), len(t.Sandbox.Read))
 	wrong(longest > maxList, "has a list of %d things, want %d at most", longest, maxList)
 	for _, label := range t.Labels {
 		wrong(label == "" || !isLine(label) || strings.ContainsAny(label, "@,"), "labels: found %.60q, want words without @ and commas", label)

@@ -75,6 +75,8 @@ func defaultKeys() []keySpec[Task] {
 			"how long a question waits for the user, which nothing else limits; 0, as without it, is for ever", "answer_timeout: 15m"),
 		newKey("answer_default", text(), func(t *Task) *string { return &t.AnswerDefault },
 			"the answer after answer_timeout", "answer_default: no, leave it"),
+		newKey("sandbox", sandbox(), func(t *Task) *Sandbox { return &t.Sandbox },
+			"what the agent can reach: a mode (none, program, bubblewrap, container or auto), or a mapping with the mode and what is open in it; without it, none if you answer the agent's questions, else auto", "sandbox:\n  mode: bubblewrap\n  network: [api.anthropic.com]"),
 	}
 }
 

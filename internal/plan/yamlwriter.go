@@ -119,6 +119,7 @@ func (t Task) yamlPairs() ([]yamlPair, error) {
 		{"permissions", yamlPermissions(t.Permissions)},
 		{"answer_timeout", yamlDuration(t.AnswerTimeout)},
 		{"answer_default", t.AnswerDefault},
+		{"sandbox", yamlSandbox(t.Sandbox)},
 	}, nil
 }
 

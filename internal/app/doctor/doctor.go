@@ -6,14 +6,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"gaffer/fleet"
 	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
 	"gaffer/internal/record/pending"
 	"gaffer/session"
 	"gaffer/statefile/host"
@@ -21,18 +25,20 @@ import (
 
 // Health is the result of [Examine].
 type Health struct {
-	Database string              `json:"database"`
-	Method   string              `json:"method"` // how gaffer finds the processes of an attempt on this system
-	Limits   []string            `json:"limits"` // what gaffer cannot guarantee on this system; one sentence each
-	Agents   []Agent             `json:"agents"`
-	Accounts []Account           `json:"accounts"` // the user's accounts of agent programs
-	Holding  []RunningAttempt    `json:"holding"`  // attempts that are running and use capacity
-	Orphans  []Orphan            `json:"orphans"`  // processes that were left behind by attempts
-	Unproven []Unproven          `json:"unproven"` // attempts that may still have running processes
-	Owed     []pending.Documents `json:"owed"`     // runs of this project whose documents are not written
-	Gone     []DeadAgent         `json:"gone"`     // agents that have no process, although their session's document says that they are running
-	Problems []string            `json:"problems"` // why a run could not work here, and what to do; one sentence each
-	Advice   []string            `json:"advice"`   // what the user should do; one sentence each
+	Database string   `json:"database"`
+	Method   string   `json:"method"` // how gaffer finds the processes of an attempt on this system
+	Limits   []string `json:"limits"` // what gaffer cannot guarantee on this system; one sentence each
+	Agents   []Agent  `json:"agents"`
+	// Sandboxes are the sandboxes for agents, the strongest first.
+	Sandboxes []Sandbox           `json:"sandboxes"`
+	Accounts  []Account           `json:"accounts"` // the user's accounts of agent programs
+	Holding   []RunningAttempt    `json:"holding"`  // attempts that are running and use capacity
+	Orphans   []Orphan            `json:"orphans"`  // processes that were left behind by attempts
+	Unproven  []Unproven          `json:"unproven"` // attempts that may still have running processes
+	Owed      []pending.Documents `json:"owed"`     // runs of this project whose documents are not written
+	Gone      []DeadAgent         `json:"gone"`     // agents that have no process, although their session's document says that they are running
+	Problems  []string            `json:"problems"` // why a run could not work here, and what to do; one sentence each
+	Advice    []string            `json:"advice"`   // what the user should do; one sentence each
 }
 
 // Agent says whether an agent can be used on this machine.
@@ -49,6 +55,27 @@ type Account struct {
 	Name    string `json:"name"`
 	Agent   string `json:"agent"`
 	Problem string `json:"problem,omitempty"` // why the account cannot be used, and what to do; empty if it can
+}
+
+// Sandbox says whether agents can run in a kind of sandbox on this machine.
+type Sandbox struct {
+	Mode    string `json:"mode"`
+	Program string `json:"program,omitempty"` // path of the program that makes the sandbox
+	Problem string `json:"problem,omitempty"` // why it cannot be used; empty if it can
+}
+
+// findSandboxes finds out which sandboxes this machine has.
+func findSandboxes(ctx context.Context) []Sandbox {
+	f := sandbox.Look(ctx, os.Environ())
+	own := ""
+	if _, err := f.Choose(plan.Sandbox{Mode: plan.SandboxProgram}, sandbox.Program{Kind: "claude"}); err != nil {
+		own = "codex alone: " + strings.TrimPrefix(err.Error(), "sandbox program: ")
+	}
+	return []Sandbox{
+		{Mode: string(plan.SandboxContainer), Program: f.Engine, Problem: f.NoContainer},
+		{Mode: string(plan.SandboxBubblewrap), Program: f.Bwrap, Problem: f.NoBubblewrap},
+		{Mode: string(plan.SandboxProgram), Problem: own},
+	}
 }
 
 // RunningAttempt is an attempt that is running and uses a slot.
@@ -116,7 +143,7 @@ type Database struct {
 func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 	h := Health{
 		Database: opts.Database, Method: supervisor.GroupMethod(), Unproven: []Unproven{}, Problems: []string{}, Limits: []string{},
-		Agents: FindAgents(ctx, opts), Accounts: append([]Account{}, opts.Accounts...), Holding: []RunningAttempt{}, Orphans: []Orphan{}, Owed: []pending.Documents{}, Gone: []DeadAgent{}, Advice: []string{},
+		Agents: FindAgents(ctx, opts), Sandboxes: findSandboxes(ctx), Accounts: append([]Account{}, opts.Accounts...), Holding: []RunningAttempt{}, Orphans: []Orphan{}, Owed: []pending.Documents{}, Gone: []DeadAgent{}, Advice: []string{},
 	}
 	if limits := supervisor.PlatformLimits(); limits != "" {
 		h.Limits = append(h.Limits, limits)

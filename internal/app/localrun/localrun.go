@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/runlock"
+	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/terminal"
 	"gaffer/internal/attempt/worker"
@@ -59,6 +60,9 @@ type Options struct {
 	// Accounts returns the user's accounts of agent programs that can be used, in their order.
 	Accounts   func() []account.Account
 	Supervisor supervisor.Options
+	// Sandbox returns the sandbox for a task. unattended says that no user has started the run.
+	Sandbox func(spec plan.Task, unattended bool) (sandbox.Spec, error)
+	Machine *sandbox.Machine // runs programs in sandboxes
 	// Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.
 	Cancel func(ctx context.Context, run, task, why string) error
 	// Land merges the changes of a run or opens pull requests, as the run's plan requests. It is
@@ -237,6 +241,7 @@ func (r *Runs) open(ctx context.Context, id string) (*activeRun, []engine.Assign
 		Engine: o.Engine, Attempts: AttemptsFolder(o.State, id), Root: o.Project, Home: AttemptsFolder(o.State, ""),
 		Workspace: workspace.Workspace{Root: o.Project, Trees: WorktreesFolder(o.State), LogFile: r.logFile, Base: s.run.Base, Workflow: p.Workflow},
 		Agents:    o.Agents, Accounts: o.Accounts(), Now: o.Now, Notice: o.Notice, Supervisor: o.Supervisor, Terminal: o.Terminals.For, NewKey: o.NewID,
+		Sandbox: func(spec plan.Task) (sandbox.Spec, error) { return o.Sandbox(spec, s.run.StartedBy != "") }, Machine: o.Machine,
 	})
 	return s, running, nil
 }

@@ -30,6 +30,10 @@ type Request struct {
 	// Permissions are rules for requests for permission. gaffer's engine decides by them; an adapter
 	// passes them to a program that can enforce them itself.
 	Permissions Permissions
+	// Sandbox says in which sandbox the program runs. Empty means none.
+	Sandbox Sandbox
+	// Writable are further folders that the program must be able to write to in its own sandbox.
+	Writable []string
 }
 
 // Fork says which conversation is copied, and how much of it.
@@ -47,6 +51,16 @@ type ConversationFinder interface {
 	// as in [path/filepath.Glob]. getenv returns the value of a variable of the program.
 	ConversationFiles(thread string, getenv func(string) string) string
 }
+
+// Sandbox says in which sandbox a program runs.
+type Sandbox string
+
+// Values of Sandbox.
+const (
+	OwnSandbox Sandbox = "own"     // the program makes a sandbox for the commands of its agent
+	OwnOffline Sandbox = "offline" // the same, without a network
+	InAnOuter  Sandbox = "outer"   // the program as a whole is in a sandbox, and needs none of its own
+)
 
 // Policy says how an agent's questions and requests for permission are handled.
 type Policy string

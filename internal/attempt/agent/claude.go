@@ -49,6 +49,9 @@ func (c claude) Launch(r Request) (Launch, error) {
 	if len(rules.deny) > 0 {
 		argv = append(append(argv, "--disallowedTools"), rules.deny...)
 	}
+	if r.Sandbox == OwnSandbox || r.Sandbox == OwnOffline {
+		argv = append(argv, "--settings", claudeSandbox(r))
+	}
 	return Launch{
 		Argv:   argv,
 		Env:    append([]string{"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, c.env...),
@@ -65,6 +68,15 @@ func (c claude) ConversationFiles(thread string, getenv func(string) string) str
 		dir = filepath.Join(getenv("HOME"), ".claude")
 	}
 	return filepath.Join(dir, "projects", "*", thread+".jsonl")
+}
+
+// claudeSandbox returns the settings that turn on the program's own sandbox. Without failIfUnavailable
+// the program would run without a sandbox if it cannot make one.
+func claudeSandbox(r Request) string {
+	return strings.TrimSpace(string(encode(object{"sandbox": object{
+		"enabled": true, "failIfUnavailable": true, "autoAllowBashIfSandboxed": r.Policy == Allow,
+		"filesystem": object{"allowWrite": append([]string{}, r.Writable...)},
+	}})))
 }
 
 func (c claude) Reader(r Request) Reader {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -20,7 +21,7 @@ func (c codex) Launch(r Request) (Launch, error) {
 		return c.server(r), nil
 	}
 	argv := append(slices.Clone(c.argv), "exec", "--json", "--disable", "plugins", "--skip-git-repo-check")
-	argv = append(argv, c.sandbox(r.Policy)...)
+	argv = append(argv, c.sandbox(r)...)
 	if r.Model != "" {
 		argv = append(argv, "-m", r.Model)
 	}
@@ -41,18 +42,28 @@ func (c codex) Launch(r Request) (Launch, error) {
 
 // sandbox returns the arguments that let the agent write in its folder, or anywhere if
 // everything is allowed. Without write access codex would discard its work. If the
-// configured arguments choose a sandbox, sandbox adds nothing.
-func (c codex) sandbox(p Policy) []string {
+// configured arguments choose a sandbox, sandbox adds nothing. In a sandbox of gaffer, codex makes
+// none of its own: it could not.
+func (c codex) sandbox(r Request) []string {
 	for _, a := range c.argv {
 		if a == "-s" || a == "--full-auto" || strings.HasPrefix(a, "--sandbox") || strings.HasPrefix(a, "--dangerously-") || strings.Contains(a, "sandbox_mode") {
 			return nil
 		}
 	}
+	own := r.Sandbox == OwnSandbox || r.Sandbox == OwnOffline
 	mode := "workspace-write"
-	if p == Allow {
+	if r.Sandbox == InAnOuter || r.Policy == Allow && !own {
 		mode = "danger-full-access"
 	}
-	return []string{"-c", fmt.Sprintf("sandbox_mode=%q", mode)}
+	argv := []string{"-c", fmt.Sprintf("sandbox_mode=%q", mode)}
+	if own {
+		// All of /tmp is writable by default, and the repository's .git is not, without which there is
+		// no commit.
+		roots, _ := json.Marshal(append([]string{}, r.Writable...)) // cannot fail: these are strings
+		argv = append(argv, "-c", "sandbox_workspace_write.writable_roots="+string(roots),
+			"-c", fmt.Sprintf("sandbox_workspace_write.network_access=%t", r.Sandbox == OwnSandbox))
+	}
+	return argv
 }
 
 func (c codex) Reader(r Request) Reader {

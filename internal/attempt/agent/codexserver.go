@@ -42,7 +42,7 @@ func (c codex) server(r Request) Launch {
 		encode(object{"method": "initialized"}),
 		encode(thread))
 	argv := append(slices.Clone(c.argv), "--disable", "plugins")
-	argv = append(argv, c.sandbox(r.Policy)...)
+	argv = append(argv, c.sandbox(r)...)
 	if r.Policy == Allow { // some rules forbid commands, and the program must ask for each command to enforce them
 		argv = append(argv, "-c", `approval_policy="untrusted"`)
 	}

@@ -18,6 +18,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/plan/secret"
 )
@@ -37,6 +38,8 @@ type Job struct {
 	Messages []string      `json:"messages,omitempty"` // ids of the user's messages that the prompt contains
 	Limit    fleet.Amount  `json:"limit,omitzero"`     // what the attempt may spend; zero means no limit
 	Grace    time.Duration `json:"grace,omitempty"`    // time that the agent has to exit after each stop signal; 0 means the supervisor's default
+
+	Sandbox sandbox.Spec `json:"sandbox,omitzero"` // the sandbox for the agent and the checks
 
 	Env []string `json:"-"` // variables added to this process's environment; not stored, because they may contain API keys
 	// Secrets has variables whose values are references to secrets. They are resolved when a
@@ -81,6 +84,8 @@ type Options struct {
 	Owner      Owner
 	// Secrets resolves references to secrets in variables.
 	Secrets secret.Resolver
+	// Machine runs programs in sandboxes. Nil means that no job has a sandbox.
+	Machine *sandbox.Machine
 	// Until is when the supervisor freezes the agent. [Attempt.Extend] can postpone that. Zero
 	// means never.
 	Until time.Time

@@ -4,17 +4,21 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"gaffer/fleet"
 	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine/failure"
+	"gaffer/internal/plan"
 	"gaffer/internal/plan/secret"
 )
 
@@ -52,8 +56,15 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	if err != nil {
 		return nil, err
 	}
+	argv, env, err := opts.wrap(job, job.Sandbox.Kind, sandbox.Command{
+		Argv: launch.Argv, Env: env, Given: given(launch.Env, with.References(), job), Dir: job.Work,
+		Scratch: f.path(fmt.Sprintf("sandbox-%d", n+1)), Files: []string{f.path(promptFile)},
+	})
+	if err != nil {
+		return nil, err
+	}
 	p, err := opts.launch(ctx, f.agentFolder(n+1), supervisor.Spec{
-		Attempt: job.Attempt, Argv: launch.Argv, Env: env, Dir: job.Work, Log: job.Log,
+		Attempt: job.Attempt, Argv: argv, Env: env, Dir: job.Work, Log: job.Log,
 		Input: launch.Input, Open: launch.Open, Deadline: job.Deadline, Interrupt: job.Grace, Terminate: job.Grace,
 		Until: opts.Until, Abandon: opts.Abandon, Job: stored,
 	}, job.LogFrom)
@@ -65,6 +76,41 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 		a.supervisorWait = working
 	}
 	return a, err
+}
+
+// wrap returns the command line and the environment with which a program runs in the job's sandbox.
+// kind is the kind of agent whose files the program needs. A program that is missing is reported as
+// the supervisor would do it.
+func (o Options) wrap(job Job, kind string, c sandbox.Command) (argv, env []string, err error) {
+	if !job.Sandbox.Outside() {
+		return c.Argv, c.Env, nil
+	}
+	if o.Machine == nil {
+		return nil, nil, fmt.Errorf("sandbox %s: this process cannot make sandboxes", job.Sandbox.Mode)
+	}
+	if _, err := supervisor.FindProgram(c.Argv[0], c.Env); err != nil && job.Sandbox.Mode != plan.SandboxContainer {
+		return nil, nil, &supervisor.FailedError{Exit: supervisor.Exit{Attempt: job.Attempt, Code: -1, Failed: err.Error()}}
+	}
+	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+		return nil, nil, err
+	}
+	if c.Scratch, err = filepath.Abs(c.Scratch); err != nil {
+		return nil, nil, err
+	}
+	s := job.Sandbox
+	s.Kind = kind
+	return o.Machine.Wrap(s, c)
+}
+
+// given returns the names of the variables that the user has set for an agent, its account and its
+// task.
+func given(launch []string, refs map[string]secret.Value, job Job) (names []string) {
+	account, accountRefs := job.Account.Environment()
+	for _, v := range slices.Concat(launch, account, job.Env) {
+		name, _, _ := strings.Cut(v, "=")
+		names = append(names, name)
+	}
+	return slices.Concat(names, slices.Collect(maps.Keys(refs)), slices.Collect(maps.Keys(accountRefs)), slices.Collect(maps.Keys(job.Secrets)))
 }
 
 // environment returns the agent's environment. If several of the agent, its account and the task set
@@ -147,12 +193,20 @@ func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *su
 		tail: tail{path: job.Log, at: job.LogFrom}, answered: done, asked: map[string]agent.Question{},
 		now: Activity{Progress: fleet.Progress{
 			Activity: fleet.Activity{State: string(agent.Running)},
-			Process:  fleet.Process{Thread: thread(job.Request), PID: p.Started().Agent.PID, LogFrom: job.LogFrom},
+			Process:  fleet.Process{Thread: thread(job.Request), PID: p.Started().Agent.PID, LogFrom: job.LogFrom, Sandbox: sandboxName(job)},
 		}},
 		lastProgress: opts.Now(),
 	}
 	a.limit.Store(&job.Limit)
 	return a, nil
+}
+
+// sandboxName returns the name of the job's sandbox for users, or "" if it has none.
+func sandboxName(job Job) string {
+	if job.Sandbox.Mode == plan.SandboxNone {
+		return ""
+	}
+	return string(job.Sandbox.Mode)
 }
 
 // thread returns the id of the conversation that the agent continues. It is empty for a new

@@ -13,6 +13,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine/failure"
 )
@@ -84,8 +85,16 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 		if !deadline.IsZero() {
 			deadline = deadline.Add(a.waited)
 		}
+		// A check runs code that the agent may have written, so it has the same sandbox, but not the
+		// agent's login.
+		argv, env, err := a.opts.wrap(a.job, "", sandbox.Command{
+			Argv: []string{"sh", "-c", command}, Env: environ(a.job.Env, secrets), Given: given(nil, nil, a.job), Dir: a.job.Work, Scratch: dir + "-sandbox",
+		})
+		if err != nil {
+			return nil, err
+		}
 		p, err := a.opts.supervise(ctx, dir, supervisor.Spec{
-			Attempt: a.job.Attempt, Argv: []string{"sh", "-c", command}, Env: environ(a.job.Env, secrets), Dir: a.job.Work, Log: log,
+			Attempt: a.job.Attempt, Argv: argv, Env: env, Dir: a.job.Work, Log: log,
 			Deadline: deadline, Interrupt: a.job.Grace, Terminate: a.job.Grace, Until: until, Abandon: a.opts.Abandon,
 		})
 		state := supervisor.Alive

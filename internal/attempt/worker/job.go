@@ -10,6 +10,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/runner"
+	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
@@ -29,6 +30,19 @@ func jobOf(a engine.Assignment, spec plan.Task, c conversation) runner.Job {
 		job.Messages = append(job.Messages, m.ID)
 	}
 	return job
+}
+
+// setSandbox tells the agent's adapter in which sandbox the program runs.
+func setSandbox(r *agent.Request, s sandbox.Spec, work string) {
+	switch {
+	case s.Outside():
+		r.Sandbox = agent.InAnOuter
+	case s.Mode == plan.SandboxProgram:
+		r.Sandbox, r.Writable = agent.OwnSandbox, append(sandbox.Writable(work), s.Write...)
+		if s.Network == plan.NetworkOff {
+			r.Sandbox = agent.OwnOffline
+		}
+	}
 }
 
 // conversation says whether an attempt continues the conversation of the previous attempt.

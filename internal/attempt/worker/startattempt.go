@@ -30,7 +30,7 @@ func (h *heldAttempt) runAttempt(ctx context.Context, start func(context.Context
 // options returns the options of the attempt's runner.
 func (h *heldAttempt) options(ctx context.Context) runner.Options {
 	w := h.worker
-	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Home: w.opts.Home, Pool: w.pool, Owner: events{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets()}
+	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Home: w.opts.Home, Pool: w.pool, Owner: events{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets(), Machine: w.opts.Machine}
 }
 
 // startOrAdopt starts the agent, or adopts it if it was started before.
@@ -102,6 +102,12 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	job.Env, job.Secrets = environ(h.Assignment, spec), secretsOf(spec)
 	if job.Request.Fork != nil {
 		completeFork(with, &job)
+	}
+	if w.opts.Sandbox != nil {
+		if job.Sandbox, err = w.opts.Sandbox(spec); err != nil {
+			return nil, err
+		}
+		setSandbox(&job.Request, job.Sandbox, work)
 	}
 	if w.opts.Terminal != nil {
 		opts.Terminal = func(from int64) *supervisor.Terminal { return w.opts.Terminal(h.Task, spec, job.Log, from) }

@@ -16,6 +16,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
@@ -68,6 +69,10 @@ type Options struct {
 	// Grace is how long an agent may take to exit after each stop signal. Zero means the
 	// supervisor's default.
 	Grace time.Duration
+	// Sandbox returns the sandbox for a task. Nil means that no task has one.
+	Sandbox func(spec plan.Task) (sandbox.Spec, error)
+	// Machine runs programs in sandboxes. It is needed if Sandbox is not nil.
+	Machine *sandbox.Machine
 	// Quotas returns the limits of processes and files within which agents are started. Nil means
 	// the limits of the system.
 	Quotas func() []supervisor.ResourceLimit

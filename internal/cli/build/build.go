@@ -73,6 +73,7 @@ func New(e *env.Env) *cobra.Command {
 		Args:                  cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
+	e.SandboxFlag(cmd)
 	flags.SortFlags = false
 	flags.StringVar(&o.agent, "agent", "", "agent for chunks that name none: `NAME`, such as claude")
 	flags.StringVar(&o.model, "model", "", "model for chunks that name none: `NAME`")

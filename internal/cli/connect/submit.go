@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/connect/serverfleet"
 	"gaffer/internal/engine"
@@ -43,6 +44,6 @@ func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, worker string
 	if err != nil {
 		return "", warnings, err
 	}
-	id, err = far.SubmitOn(ctx, p.AddPermissions(rules), worker)
+	id, err = far.SubmitOn(ctx, app.ApplySandbox(c, p.AddPermissions(rules)), worker)
 	return id, warnings, err
 }

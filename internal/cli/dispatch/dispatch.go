@@ -88,6 +88,7 @@ func New(e *env.Env) *cobra.Command {
 		Args: cobra.MaximumNArgs(2),
 	}
 	o.flags(cmd)
+	e.SandboxFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := o.check(args); err != nil {
 			return exit.Usage(err)

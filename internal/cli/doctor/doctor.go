@@ -106,6 +106,9 @@ func show(e *env.Env, h doctor.Health) error {
 			return err
 		}
 	}
+	if err := table.Print(e, sandboxes(h.Sandboxes)); err != nil {
+		return err
+	}
 	if len(h.Holding) > 0 {
 		if err := table.Print(e, holding(h.Holding)); err != nil {
 			return err
@@ -117,6 +120,18 @@ func show(e *env.Env, h doctor.Health) error {
 		}
 	}
 	return nil
+}
+
+func sandboxes(list []doctor.Sandbox) [][]table.Cell {
+	rows := [][]table.Cell{table.Row("Sandbox", "Here", "Why not")}
+	for _, s := range list {
+		mark := table.Cell{Text: "✓", Style: display.Green}
+		if s.Problem != "" {
+			mark = table.Cell{Text: "✗", Style: display.Faint}
+		}
+		rows = append(rows, []table.Cell{{Text: s.Mode}, mark, {Text: display.Printable(s.Problem)}})
+	}
+	return rows
 }
 
 func agents(list []doctor.Agent) [][]table.Cell {

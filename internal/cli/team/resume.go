@@ -33,6 +33,7 @@ has run keeps its options.`,
 		Args:    cobra.NoArgs,
 	}
 	o.flags(cmd)
+	e.SandboxFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		n, err := o.request(e)
 		if err != nil {

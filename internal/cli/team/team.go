@@ -49,6 +49,7 @@ func New(e *env.Env) *cobra.Command {
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "read the requirements from `FILE`, or - for stdin")
 	cmd.Flags().BoolVar(&o.fresh, "new", false, "archive the existing session")
 	o.flags(cmd)
+	e.SandboxFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 && cmd.Flags().NFlag() == 0 {
 			return cmd.Help()

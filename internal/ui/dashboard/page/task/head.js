@@ -69,6 +69,7 @@ function Facts({ source, task }) {
     ${fact('Worktree', task.worktree && html`<code>${task.worktree}</code>`)}
     ${fact('Branch', task.branch && html`<code>${task.branch}</code>`)}
     ${fact('Conversation', a?.thread && html`<code>${a.thread}</code>`)}
+    ${fact('Sandbox', a?.sandbox)}
     ${fact('Process', a?.pid > 0 && !a.ended && html`<code>${a.pid}</code>`)}
   </dl>`;
 }

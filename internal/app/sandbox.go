@@ -1,0 +1,185 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/preflight"
+	"gaffer/internal/attempt/sandbox"
+	"gaffer/internal/attempt/workspace"
+	"gaffer/internal/config"
+	"gaffer/internal/engine"
+	"gaffer/internal/flow/teamrun"
+	"gaffer/internal/plan"
+)
+
+// sandboxes decides which sandbox each task gets on this machine.
+type sandboxes struct {
+	config   *config.Config
+	settings sandbox.Settings
+	machine  *sandbox.Machine
+}
+
+func newSandboxes(opts Options) (*sandboxes, error) {
+	database, state, err := databaseOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	return sandboxesFor(opts, database, state), nil
+}
+
+func sandboxesFor(opts Options, database, state string) *sandboxes {
+	self, _ := os.Executable() // without it, no program can be started in a sandbox, nor a supervisor
+	hidden := []string{state}
+	if file := config.UserFile(opts.Getenv); file != "" {
+		hidden = append(hidden, filepath.Dir(file))
+	}
+	if filepath.IsAbs(database) {
+		hidden = append(hidden, database, database+"-wal", database+"-shm")
+	}
+	return &sandboxes{opts.Config, sandboxSettings(opts.Config), &sandbox.Machine{Environ: os.Environ(), Self: self, Hidden: hidden}}
+}
+
+func sandboxSettings(c *config.Config) sandbox.Settings {
+	mode, forced := c.Sandbox()
+	return sandbox.Settings{Mode: plan.SandboxMode(mode), Forced: forced, Image: c.Text("sandbox_image")}
+}
+
+// ApplySandbox returns the plan with the sandboxes that its tasks want, by the plan and the user's
+// settings.
+func ApplySandbox(c *config.Config, p plan.Plan) plan.Plan {
+	return sandboxSettings(c).ApplyPlan(p, isOwnAgent)
+}
+
+// isOwnAgent reports whether gaffer itself does the tasks of an agent.
+func isOwnAgent(name string) bool {
+	return slices.Contains([]string{workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent}, name)
+}
+
+// want returns the sandbox that a task wants. The settings were applied when the run was submitted,
+// except to tasks that were added later.
+func (s *sandboxes) want(t plan.Task, unattended bool) plan.Sandbox {
+	if t.Sandbox.Mode != "" {
+		return t.Sandbox
+	}
+	return s.settings.Apply(t.Sandbox, unattended || sandbox.Unattended(t))
+}
+
+// specFor returns the sandbox that a task gets.
+func (s *sandboxes) specFor(t plan.Task, unattended bool) (sandbox.Spec, error) {
+	return s.spec(t, s.want(t, unattended))
+}
+
+// specAtLeast is specFor for a run of a server: the settings of the worker's user hold for it too.
+func (s *sandboxes) specAtLeast(t plan.Task) (sandbox.Spec, error) {
+	return s.spec(t, s.settings.Apply(t.Sandbox, sandbox.Unattended(t)))
+}
+
+func (s *sandboxes) spec(t plan.Task, want plan.Sandbox) (sandbox.Spec, error) {
+	c, p, err := s.choose(t, want)
+	return sandbox.SpecOf(c, want, p.Kind), err
+}
+
+func (s *sandboxes) choose(t plan.Task, want plan.Sandbox) (sandbox.Choice, sandbox.Program, error) {
+	p, err := s.program(engine.AgentOf(t))
+	if err != nil {
+		return sandbox.Choice{}, p, err
+	}
+	if p.Gaffer || want.Mode == "" || want.Mode == plan.SandboxNone { // do not look what the machine has: that takes time
+		return sandbox.Choice{Mode: plan.SandboxNone}, p, nil
+	}
+	c, err := s.machine.Facts().Choose(want, p)
+	return c, p, err
+}
+
+func (s *sandboxes) program(name string) (sandbox.Program, error) {
+	custom, err := customAgents(s.config, name)
+	if err != nil {
+		return sandbox.Program{}, err
+	}
+	return sandbox.Program{Kind: agent.Kind(name, custom), Custom: len(custom[name].Argv) > 0, Gaffer: isOwnAgent(name)}, nil
+}
+
+// SandboxReport says which sandboxes the tasks of a plan get on this machine.
+type SandboxReport struct {
+	Modes    map[string]plan.SandboxMode // by id of the task
+	Summary  string                      // one line; empty if no task has or wants a sandbox
+	Warnings []string                    // why tasks that should have a sandbox have none
+	Problems []preflight.Problem         // why tasks cannot have the sandbox that they need
+}
+
+// Sandboxes finds out which sandboxes the tasks of a plan get on this machine.
+func Sandboxes(_ context.Context, opts Options, p plan.Plan) (SandboxReport, error) {
+	s, err := newSandboxes(opts)
+	if err != nil {
+		return SandboxReport{}, err
+	}
+	r := SandboxReport{Modes: map[string]plan.SandboxMode{}}
+	unsafe, failed, counts, agents := map[string][]string{}, map[string]bool{}, map[plan.SandboxMode]int{}, 0
+	for _, t := range ApplySandbox(opts.Config, p).Tasks {
+		if isOwnAgent(t.Agent) {
+			continue
+		}
+		agents++
+		c, _, err := s.choose(t, s.want(t, false))
+		switch {
+		case err != nil && !failed[err.Error()]:
+			failed[err.Error()] = true
+			problem := preflight.ProblemOf(err)
+			problem.Text = fmt.Sprintf("task %s: %s", t.ID, problem.Text)
+			r.Problems = append(r.Problems, problem)
+		case err != nil:
+		case c.Mode == plan.SandboxNone && c.Why != "" && engine.AgentOf(t) != plan.CommandAgent && engine.AgentOf(t) != plan.FakeAgent:
+			unsafe[c.Why] = append(unsafe[c.Why], t.ID)
+		}
+		r.Modes[t.ID] = c.Mode
+		counts[c.Mode]++
+	}
+	var parts []string
+	for _, mode := range []plan.SandboxMode{plan.SandboxContainer, plan.SandboxBubblewrap, plan.SandboxProgram} {
+		switch n := counts[mode]; {
+		case n == agents && n > 0:
+			parts = append(parts, string(mode))
+		case n > 0:
+			parts = append(parts, fmt.Sprintf("%s for %d of %d tasks", mode, n, agents))
+		}
+	}
+	if len(parts) > 0 {
+		r.Summary = "sandbox: " + strings.Join(parts, ", ")
+	}
+	for why, tasks := range unsafe {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("no sandbox for %s: %s", taskNames(tasks), why))
+	}
+	slices.Sort(r.Warnings)
+	return r, nil
+}
+
+// announce tells the user which sandboxes the agents have.
+func (r SandboxReport) announce(notice func(text string)) {
+	if r.Summary != "" {
+		notice(r.Summary)
+	}
+	for _, w := range r.Warnings {
+		notice("warning: " + w)
+	}
+}
+
+// taskNames returns up to three ids of tasks, and how many more there are.
+func taskNames(ids []string) string {
+	const few = 3
+	word := "task"
+	if len(ids) > 1 {
+		word = "tasks"
+	}
+	names := strings.Join(ids[:min(few, len(ids))], ", ")
+	if more := len(ids) - few; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return cmp.Or(word+" "+names, word)
+}

@@ -1,0 +1,162 @@
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// agentFolder is the folder in which an agent program keeps its settings, logins and conversations.
+// The program sees it with all entries read-only, except the writable ones. What it creates beside
+// them is lost. So an agent cannot add a hook or a server that runs outside of the sandbox later.
+type agentFolder struct {
+	path     string
+	writable []string // names of entries that the program changes
+	create   []string // writable entries that are created if they are missing
+	hidden   []string // patterns of entries that the program does not see, and makes anew
+	copied   []string // paths of files that it replaces; it gets a copy
+}
+
+// agentFolders returns the folders of a kind of agent.
+func agentFolders(kind string, env []string, home, work string) []agentFolder {
+	switch kind {
+	case "claude":
+		dir, settings := filepath.Join(home, ".claude"), filepath.Join(home, ".claude.json")
+		if own := lookup(env, "CLAUDE_CONFIG_DIR"); own != "" {
+			dir, settings = own, filepath.Join(own, ".claude.json")
+		}
+		f := agentFolder{path: dir, writable: []string{".credentials.json"}, hidden: []string{"projects", "todos", "sessions", "history.jsonl", "shell-snapshots", "session-env", "file-history", "tasks", "statsig", "debug", "backups", "*.lock"}, copied: []string{settings}}
+		f.create = []string{filepath.Join("projects", claudeProject(work))}
+		return []agentFolder{f}
+	case "codex":
+		dir := cmp.Or(lookup(env, "CODEX_HOME"), filepath.Join(home, ".codex"))
+		return []agentFolder{{path: dir, writable: []string{"auth.json"}, create: []string{"sessions"}, hidden: []string{"*.sqlite*", "log", "tmp", "history.jsonl", "*.lock", "archived_sessions", "shell_snapshots"}}}
+	case "gemini":
+		return []agentFolder{{path: filepath.Join(home, ".gemini"), writable: []string{"oauth_creds.json"}, create: []string{"tmp"}, hidden: []string{"history"}}}
+	case "opencode":
+		config := cmp.Or(lookup(env, "XDG_CONFIG_HOME"), filepath.Join(home, ".config"))
+		data := cmp.Or(lookup(env, "XDG_DATA_HOME"), filepath.Join(home, ".local/share"))
+		return []agentFolder{{path: filepath.Join(config, "opencode")}, {path: filepath.Join(data, "opencode"), writable: []string{"auth.json"}, create: []string{"storage", "snapshot"}, hidden: []string{"log"}}}
+	}
+	return nil
+}
+
+// notInNames matches the characters that Claude Code replaces in the name of a project's folder.
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9]`)
+
+// claudeProject returns the name of the folder in which Claude Code keeps the conversations of a
+// folder.
+func claudeProject(work string) string { return notInNames.ReplaceAllString(work, "-") }
+
+// agentFiles shows the agent program its own folders.
+func (l *layout) agentFiles(kind string, c Command, work string) error {
+	for _, f := range agentFolders(kind, c.Env, l.home, work) {
+		if !filepath.IsAbs(f.path) {
+			continue
+		}
+		dir := real(f.path)
+		if !within(dir, l.home) && exists(dir) {
+			l.add(empty, dir)
+		}
+		entries, _ := os.ReadDir(dir) // a missing folder has no entries
+		for _, e := range entries {
+			switch name := e.Name(); {
+			case slices.Contains(f.writable, name):
+				l.addIfThere(writable, filepath.Join(dir, name))
+			case slices.Contains(f.create, name), f.hides(name), slices.Contains(f.copied, filepath.Join(f.path, name)):
+			default:
+				l.addIfThere(readOnly, filepath.Join(dir, name))
+			}
+		}
+		for _, name := range f.create {
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(path, 0o700); err != nil {
+				return fmt.Errorf("sandbox: %w", err)
+			}
+			l.add(writable, path)
+		}
+		for _, file := range f.copied {
+			if exists(file) {
+				l.copies = append(l.copies, copied{real(file), file})
+			}
+		}
+	}
+	return nil
+}
+
+func (f agentFolder) hides(name string) bool {
+	return slices.ContainsFunc(f.hidden, func(pattern string) bool {
+		match, _ := filepath.Match(pattern, name) // the patterns are valid
+		return match
+	})
+}
+
+// secretName matches the names of variables that look like credentials.
+var secretName = regexp.MustCompile(`(?i)TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|(^|_)(KEY|PAT|AUTH|COOKIE|DSN|PWD)$|(DATABASE|REDIS|MONGO\w*|POSTGRES\w*|AMQP|BROKER)_UR[LI]`)
+
+// urlWithPassword matches a URL with a password in it.
+var urlWithPassword = regexp.MustCompile(`^[a-zA-Z][\w+.-]*://[^/@\s]*:[^/@\s]+@`)
+
+// sockets are variables that name sockets and files through which a program reaches others of the
+// user.
+var sockets = []string{
+	"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "GNUPGHOME", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
+	"XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONFIG", "CONTAINER_HOST", "KUBECONFIG", "TMUX", "TMUX_PANE", "STY", "VSCODE_IPC_HOOK_CLI", "GIT_ASKPASS", "SSH_ASKPASS", "NETRC",
+	"TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "XDG_STATE_HOME",
+}
+
+// ownPrefixes returns the beginnings of the names of variables that a kind of agent reads.
+func ownPrefixes(kind string, env []string) []string {
+	switch kind {
+	case "claude":
+		list := []string{"ANTHROPIC_", "CLAUDE_"}
+		if lookup(env, "CLAUDE_CODE_USE_BEDROCK") != "" {
+			list = append(list, "AWS_")
+		}
+		if lookup(env, "CLAUDE_CODE_USE_VERTEX") != "" {
+			list = append(list, "GOOGLE_", "CLOUD_ML_", "VERTEX_")
+		}
+		return list
+	case "codex":
+		return append([]string{"CODEX_", "OPENAI_"}, codexKeys(env)...)
+	case "gemini":
+		return []string{"GEMINI_", "GOOGLE_"}
+	case "opencode":
+		return []string{"OPENCODE_", "ANTHROPIC_", "OPENAI_", "GEMINI_", "OPENROUTER_", "GROQ_", "MISTRAL_", "XAI_", "DEEPSEEK_"}
+	}
+	return nil
+}
+
+var envKey = regexp.MustCompile(`(?m)^\s*env_key\s*=\s*"([A-Za-z0-9_]+)"`)
+
+// codexKeys returns the variables that the settings of Codex name as the keys of its models.
+func codexKeys(env []string) (names []string) {
+	dir := cmp.Or(lookup(env, "CODEX_HOME"), filepath.Join(lookup(env, "HOME"), ".codex"))
+	text, _ := os.ReadFile(filepath.Join(dir, "config.toml")) // without settings there are no names
+	for _, m := range envKey.FindAllStringSubmatch(string(text), -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// environment returns the environment of a program in a sandbox: without variables that look like
+// credentials, except the agent's own and those that the user has set for this program.
+func environment(kind string, c Command) []string {
+	own := ownPrefixes(kind, c.Env)
+	return slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool {
+		name, value, _ := strings.Cut(v, "=")
+		switch {
+		case slices.Contains(c.Given, name), strings.HasPrefix(name, "GAFFER_") && !urlWithPassword.MatchString(value):
+			return false
+		case slices.Contains(sockets, name):
+			return true
+		case slices.ContainsFunc(own, func(prefix string) bool { return strings.HasPrefix(name, prefix) }):
+			return false
+		}
+		return secretName.MatchString(name) || urlWithPassword.MatchString(value)
+	})
+}

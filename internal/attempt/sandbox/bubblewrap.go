@@ -1,0 +1,137 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gaffer/internal/plan"
+)
+
+// Names of gaffer's hidden commands outside and inside of a sandbox.
+const (
+	EnterCommand = "sandbox-enter"
+	InitCommand  = "sandbox-init"
+)
+
+// copiesFolder is where a sandbox shows the originals of copied files.
+const copiesFolder = "/run/gaffer-copies"
+
+// enter returns the part of the command line that is outside of the sandbox.
+func (l *layout) enter(self string, s Spec, c Command) []string {
+	argv := []string{self, EnterCommand, "--scratch=" + c.Scratch}
+	for _, path := range l.remove {
+		argv = append(argv, "--remove="+path)
+	}
+	if s.Network == plan.NetworkList {
+		for _, host := range s.Hosts {
+			argv = append(argv, "--host="+host)
+		}
+	}
+	return append(argv, "--")
+}
+
+// bubblewrap returns the command line for a program inside bubblewrap.
+func (l *layout) bubblewrap(self, bwrap string, s Spec, c Command) []string {
+	argv := append(l.enter(self, s, c), bwrap,
+		"--die-with-parent", "--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL", "--as-pid-1")
+	if s.Network == plan.NetworkOff || s.Network == plan.NetworkList {
+		argv = append(argv, "--unshare-net")
+	}
+	for i, m := range l.mounts {
+		switch m.kind {
+		case readOnly:
+			argv = append(argv, "--ro-bind", m.from, m.to)
+		case writable, private:
+			argv = append(argv, "--bind", m.from, m.to)
+		case empty:
+			argv = append(argv, "--tmpfs", m.to)
+		case masked:
+			argv = append(argv, "--ro-bind", "/dev/null", m.to)
+		}
+		if i == 0 { // the root: these folders are never the machine's
+			argv = append(argv, "--dev", "/dev", "--proc", "/proc")
+		}
+	}
+	init := []string{self, InitCommand}
+	for i, f := range l.copies {
+		shown := filepath.Join(copiesFolder, string(rune('a'+i)))
+		argv = append(argv, "--ro-bind", f.from, shown)
+		init = append(init, "--copy="+shown+":"+f.to)
+	}
+	argv = append(argv, "--bind", filepath.Join(c.Scratch, socketName), socketInside, "--chdir", real(c.Dir), "--")
+	init = append(init, "--socket="+socketInside)
+	if s.Network == plan.NetworkList {
+		init = append(init, "--proxy")
+	}
+	return append(append(append(argv, init...), "--"), c.Argv...)
+}
+
+// container returns the command line for a program inside a container. The image must contain the
+// program. gaffer's own program, which is linked statically, is shown at a path of its own.
+func (l *layout) container(self, engine string, s Spec, c Command) []string {
+	const inside = "/run/gaffer"
+	argv := append(l.enter(self, s, c), engine, "run", "--rm", "--interactive", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--pids-limit=4096", "--ipc=private",
+		"--workdir="+real(c.Dir))
+	if strings.HasSuffix(engine, "podman") {
+		argv = append(argv, "--userns=keep-id")
+	} else {
+		argv = append(argv, "--user="+currentUser())
+	}
+	if s.Network == plan.NetworkOff || s.Network == plan.NetworkList {
+		argv = append(argv, "--network=none")
+	}
+	for _, v := range containerVariables(l.env) {
+		argv = append(argv, "--env="+v) // the name alone: the engine takes the value from its own environment, which nobody else can read
+	}
+	for _, m := range l.mounts {
+		switch m.kind {
+		case readOnly:
+			argv = append(argv, "--volume="+m.from+":"+m.to+":ro")
+		case writable, private:
+			argv = append(argv, "--volume="+m.from+":"+m.to)
+		case empty:
+			argv = append(argv, "--tmpfs="+m.to)
+		case masked:
+			argv = append(argv, "--volume=/dev/null:"+m.to+":ro")
+		}
+	}
+	init := []string{inside, InitCommand}
+	argv = append(argv, "--volume="+self+":"+inside+":ro")
+	for i, f := range l.copies {
+		shown := filepath.Join(copiesFolder, string(rune('a'+i)))
+		argv = append(argv, "--volume="+f.from+":"+shown+":ro")
+		init = append(init, "--copy="+shown+":"+f.to)
+	}
+	argv = append(argv, "--volume="+filepath.Join(c.Scratch, socketName)+":"+socketInside)
+	init = append(init, "--socket="+socketInside)
+	if s.Network == plan.NetworkList {
+		init = append(init, "--proxy")
+	}
+	argv = append(argv, "--entrypoint="+init[0], s.Image)
+	return append(append(append(argv, init[1:]...), "--"), c.Argv...)
+}
+
+// socketName is the name of the socket in the scratch folder, and socketInside its path inside of the
+// sandbox. It connects the first process inside with gaffer outside.
+const (
+	socketName   = "socket"
+	socketInside = "/run/gaffer-socket"
+)
+
+// currentUser returns the numbers of this process's user and group.
+func currentUser() string { return strconv.Itoa(os.Getuid()) + ":" + strconv.Itoa(os.Getgid()) }
+
+// containerVariables returns the names of the variables that a container gets. It leaves out those
+// that describe the machine outside of the container.
+func containerVariables(env []string) (names []string) {
+	seen := map[string]bool{"PATH": true, "PWD": true, "OLDPWD": true, "SHLVL": true, "_": true, "HOSTNAME": true, "GAFFER_SELF": true, "LD_LIBRARY_PATH": true, "LD_PRELOAD": true}
+	for _, v := range env {
+		if name, _, _ := strings.Cut(v, "="); !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,177 @@
+package sandbox
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// stopSignals are the signals with which a supervisor stops an agent.
+var stopSignals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+
+// controlLine begins the line that the first process inside of a sandbox sends about the agent's end.
+const controlLine = "GAFFER "
+
+// EnterMain runs the part of a sandbox that is outside: it starts bwrap or a container engine, and
+// ends as the agent has ended. Its arguments are what [Machine.Wrap] has made.
+//
+// It ignores the stop signals, and so does bwrap, which would otherwise die of them at once. The
+// supervisor sends them to the whole process group; the first process inside passes them on to the
+// agent.
+func EnterMain(args []string, stderr io.Writer) int {
+	runtime.LockOSThread() // bwrap ends when the thread ends that has started it
+	signal.Ignore(stopSignals...)
+	e, err := parseEnter(args)
+	if err == nil {
+		err = e.prepare()
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "gaffer: sandbox:", err)
+		e.clean()
+		return 1
+	}
+	cmd := exec.Command(e.argv[0], e.argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	err = cmd.Run()
+	e.reports.Wait() // all processes inside have ended, so this does not wait long
+	e.clean()
+	if sig := syscall.Signal(e.signal.Load()); sig > 0 {
+		signal.Reset(sig)
+		_ = syscall.Kill(os.Getpid(), sig)
+		return 128 + int(sig) // the signal does not end this process
+	}
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return 128 + int(status.Signal())
+		}
+		return exit.ExitCode()
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "gaffer: sandbox:", err)
+		return 1
+	}
+	return 0
+}
+
+// entered is a sandbox, seen from outside.
+type entered struct {
+	scratch string
+	remove  []string
+	hosts   hostList
+	argv    []string
+	signal  atomic.Int32   // the signal that has ended the agent; 0 if none
+	reports sync.WaitGroup // open connections that may report the signal
+}
+
+func parseEnter(args []string) (*entered, error) {
+	e := &entered{}
+	for i, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		switch name {
+		case "--scratch":
+			e.scratch = value
+		case "--remove":
+			e.remove = append(e.remove, value)
+		case "--host":
+			e.hosts = append(e.hosts, value)
+		case "--":
+			if e.argv = args[i+1:]; len(e.argv) == 0 || !filepath.IsAbs(e.scratch) {
+				return e, errors.New("no program, or no folder for its files")
+			}
+			return e, nil
+		default:
+			return e, fmt.Errorf("unknown argument %q", arg)
+		}
+	}
+	return e, errors.New("no program")
+}
+
+// prepare creates the scratch folder and listens on its socket.
+func (e *entered) prepare() error {
+	for _, name := range []string{homeFolder, tmpFolder, varFolder} {
+		if err := os.MkdirAll(filepath.Join(e.scratch, name), 0o700); err != nil {
+			return err
+		}
+	}
+	// The path of a socket may have about 100 bytes, so listen from inside of the folder.
+	back, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(e.scratch); err != nil {
+		return err
+	}
+	listener, err := net.Listen("unix", socketName)
+	if err := errors.Join(err, os.Chdir(back)); err != nil {
+		return err
+	}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go e.serve(conn)
+		}
+	}()
+	return nil
+}
+
+// serve handles a connection from inside of the sandbox: the report of the first process, or a
+// request of the agent to the proxy.
+func (e *entered) serve(conn net.Conn) {
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	start, err := in.Peek(len(controlLine))
+	switch {
+	case err != nil:
+	case string(start) == controlLine:
+		e.reports.Add(1)
+		defer e.reports.Done()
+		for lines := bufio.NewScanner(in); lines.Scan(); { // keep the connection open: the first process ends when it breaks
+			if n, err := strconv.Atoi(strings.TrimPrefix(lines.Text(), "signal ")); err == nil && n > 0 && n < 65 {
+				e.signal.Store(int32(n))
+			}
+		}
+	default:
+		serveProxy(conn, in, e.hosts)
+	}
+}
+
+// clean deletes the scratch folder, and what the agent must not leave in its repository.
+func (e *entered) clean() {
+	for _, path := range e.remove {
+		_ = os.RemoveAll(path) // it did not exist before, so the agent has made it
+	}
+	if filepath.IsAbs(e.scratch) {
+		removeAll(e.scratch)
+	}
+}
+
+// removeAll deletes a folder with everything in it, even folders that forbid it, such as those of
+// Go's downloaded modules.
+func removeAll(folder string) {
+	if os.RemoveAll(folder) == nil {
+		return
+	}
+	_ = filepath.WalkDir(folder, func(path string, d os.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700) // if this fails, the folder stays
+		}
+		return nil
+	})
+	_ = os.RemoveAll(folder) // what is left here is deleted with the attempt's folder
+}

@@ -1,0 +1,158 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Facts are what a machine has for sandboxes. A reason is empty if the sandbox works.
+type Facts struct {
+	System       string // operating system, as in runtime.GOOS
+	Bwrap        string // path of the program bwrap
+	NoBubblewrap string // why bubblewrap cannot be used
+	Engine       string // path of podman or docker
+	NoContainer  string // why containers cannot be used
+	Socat        bool   // the program socat is installed
+}
+
+// Machine is this machine, with the folders that a sandbox must show or hide.
+type Machine struct {
+	Environ []string // environment of gaffer, as NAME=value
+	Self    string   // path of gaffer's program
+	// Hidden are folders that no agent may read, besides the folders with credentials that every
+	// machine may have: gaffer's state and settings.
+	Hidden []string
+
+	once  sync.Once
+	facts Facts
+}
+
+// Facts finds out what the machine has. It looks once.
+func (m *Machine) Facts() Facts {
+	m.once.Do(func() { m.facts = Look(context.Background(), m.Environ) })
+	return m.facts
+}
+
+// SetFacts replaces what Facts would find out, for tests.
+func (m *Machine) SetFacts(f Facts) { m.once.Do(func() {}); m.facts = f }
+
+// lookTimeout is the time limit for a program that is run to find out whether it works.
+const lookTimeout = 10 * time.Second
+
+// Look finds out which sandboxes a machine has. It runs bwrap and the container engine, because an
+// installed program may still not work: a kernel may forbid namespaces, an engine may be stopped.
+func Look(ctx context.Context, environ []string) Facts {
+	f := Facts{System: runtime.GOOS}
+	_, err := find("socat", environ)
+	f.Socat = err == nil
+	f.Bwrap, f.NoBubblewrap = lookBubblewrap(ctx, environ)
+	f.Engine, f.NoContainer = lookEngine(ctx, environ)
+	return f
+}
+
+func lookBubblewrap(ctx context.Context, environ []string) (path, reason string) {
+	if runtime.GOOS != "linux" {
+		return "", "bubblewrap needs Linux"
+	}
+	path, err := find("bwrap", environ)
+	if err != nil {
+		return "", "the program bwrap is not in PATH; install the package bubblewrap"
+	}
+	probe := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--die-with-parent", "--cap-drop", "ALL", "--as-pid-1", "true"}
+	if text, err := try(ctx, environ, path, probe...); err != nil {
+		return path, fmt.Sprintf("%s does not work here: %s; the kernel may forbid user namespaces", path, text)
+	}
+	return path, ""
+}
+
+func lookEngine(ctx context.Context, environ []string) (path, reason string) {
+	if runtime.GOOS != "linux" {
+		return "", "containers need Linux: gaffer's own program runs in them"
+	}
+	var reasons []string
+	for _, name := range []string{"podman", "docker"} {
+		path, err := find(name, environ)
+		if err != nil {
+			continue
+		}
+		text, err := try(ctx, environ, path, "info")
+		if err == nil {
+			return path, ""
+		}
+		reasons = append(reasons, fmt.Sprintf("%s has no running engine: %s", path, text))
+	}
+	if len(reasons) == 0 {
+		return "", "neither podman nor docker is in PATH"
+	}
+	return "", strings.Join(reasons, "; ")
+}
+
+// try runs a program and returns the last line that it printed to stderr, if it failed.
+func try(ctx context.Context, environ []string, program string, args ...string) (text string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	var stderr strings.Builder
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env, cmd.Dir, cmd.Stderr, cmd.WaitDelay = environ, "/", &stderr, time.Second
+	if err = cmd.Run(); err == nil {
+		return "", nil
+	}
+	lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+	if text = strings.TrimSpace(lines[len(lines)-1]); text == "" {
+		text = err.Error()
+	}
+	return text[:min(len(text), 200)], err
+}
+
+// find returns the path of a program in the absolute folders of PATH.
+func find(name string, environ []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	for _, dir := range filepath.SplitList(lookup(environ, "PATH")) {
+		file := filepath.Join(dir, name)
+		info, err := os.Stat(file)
+		if filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", &os.PathError{Op: "find", Path: name, Err: syscall.ENOENT}
+}
+
+// lookup returns the value of a variable. If it occurs twice, the last value counts.
+func lookup(environ []string, name string) (value string) {
+	for _, v := range environ {
+		if text, ok := strings.CutPrefix(v, name+"="); ok {
+			value = text
+		}
+	}
+	return value
+}
+
+// real returns a path without symbolic links, or the path itself if it does not exist.
+func real(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return filepath.Clean(path)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
+}
+
+// within reports whether path is folder, or below it.
+func within(path, folder string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}

@@ -1,0 +1,152 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gaffer/internal/plan"
+)
+
+// repository is the git repository of a folder.
+type repository struct {
+	link   string // the .git of the work folder: a folder, or a file that names Git
+	git    string // folder of the worktree: its HEAD and index
+	common string // folder of the repository: objects, refs, config, hooks; the same as git if the folder is no worktree
+	branch string // ref that is checked out, such as refs/heads/x; empty if none
+}
+
+// findRepository returns the repository that a folder belongs to, or a zero value. It does not trust
+// the folder's .git, which an agent may have written: a worktree counts only if its repository has it.
+func findRepository(work string) repository {
+	for dir := work; ; dir = filepath.Dir(dir) {
+		link := filepath.Join(dir, ".git")
+		info, err := os.Lstat(link)
+		switch {
+		case err == nil && info.IsDir():
+			return repository{link: link, git: link, common: link, branch: headOf(link)}
+		case err == nil && info.Mode().IsRegular():
+			return linkedRepository(link)
+		case err == nil || dir == filepath.Dir(dir):
+			return repository{}
+		}
+	}
+}
+
+func linkedRepository(link string) repository {
+	git, ok := strings.CutPrefix(readLine(link), "gitdir: ")
+	if !ok {
+		return repository{}
+	}
+	if !filepath.IsAbs(git) {
+		git = filepath.Join(filepath.Dir(link), git)
+	}
+	git = real(git)
+	common := filepath.Dir(filepath.Dir(git))
+	back := readLine(filepath.Join(git, "gitdir"))
+	if !filepath.IsAbs(back) {
+		back = filepath.Join(git, back)
+	}
+	if filepath.Base(filepath.Dir(git)) != "worktrees" || real(back) != real(link) || !exists(filepath.Join(common, "objects")) || !exists(filepath.Join(common, "HEAD")) {
+		return repository{}
+	}
+	return repository{link: link, git: git, common: common, branch: headOf(git)}
+}
+
+func headOf(git string) string {
+	ref, ok := strings.CutPrefix(readLine(filepath.Join(git, "HEAD")), "ref: ")
+	if !ok || !filepath.IsLocal(ref) || !strings.HasPrefix(ref, "refs/heads/") {
+		return ""
+	}
+	return ref
+}
+
+func readLine(file string) string {
+	text, _ := os.ReadFile(file) // a missing file is an empty text
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimSpace(line)
+}
+
+// Writable returns the folders of the repository that a commit in this folder writes to, for a
+// program with a sandbox of its own.
+func Writable(work string) []string {
+	r := findRepository(real(work))
+	switch {
+	case r.link == "":
+		return nil
+	case r.git == r.common:
+		return []string{r.git}
+	}
+	return []string{r.common, r.git}
+}
+
+// repository makes commits possible: the program can add objects, and move the branch that is checked
+// out and those beside it. It cannot change what git runs: hooks and settings.
+func (l *layout) repository(r repository) {
+	if r.link == "" {
+		return
+	}
+	if r.git == r.common {
+		l.add(writable, r.git) // a mount of its own cannot be renamed
+		_ = os.Mkdir(filepath.Join(r.git, "hooks"), 0o755)
+		l.protect(r.git, "config", "config.worktree", "commondir", "hooks", "modules", "worktrees", "objects/pack", "objects/info")
+		return
+	}
+	l.add(readOnly, r.common)
+	join := func(parts ...string) string { return filepath.Join(append([]string{r.common}, parts...)...) }
+	l.addIfThere(writable, join("objects"), join("refs"), join("logs"), join("reftable"), join("lfs"))
+	l.addIfThere(readOnly, join("objects", "pack"), join("objects", "info"), join("refs", "tags"), join("refs", "remotes"))
+	if folder := filepath.Dir(r.branch); r.branch != "" && folder != "refs/heads" {
+		l.addIfThere(readOnly, join("refs", "heads"))
+		if os.MkdirAll(join(folder), 0o777) == nil {
+			l.add(writable, join(folder))
+		}
+	}
+	l.add(writable, r.git)
+	l.protect(r.git, "commondir", "gitdir", "config.worktree")
+	l.add(readOnly, r.link)
+}
+
+// protect makes paths in a writable folder read-only. Those that do not exist are deleted later if
+// the program has created them.
+func (l *layout) protect(folder string, names ...string) {
+	for _, name := range names {
+		path := filepath.Join(folder, name)
+		if exists(path) {
+			l.add(readOnly, path)
+		} else if !strings.Contains(name, "/") {
+			l.remove = append(l.remove, path)
+		}
+	}
+}
+
+// gitVariables returns variables that replace the user's git settings, whose file is hidden because it
+// may contain credentials.
+func gitVariables(environ, env []string, mode plan.SandboxMode) (list []string) {
+	count, _ := strconv.Atoi(lookup(env, "GIT_CONFIG_COUNT"))
+	set := func(key, value string) {
+		n := strconv.Itoa(count)
+		list = append(list, "GIT_CONFIG_KEY_"+n+"="+key, "GIT_CONFIG_VALUE_"+n+"="+value)
+		count++
+	}
+	set("gc.auto", "0")            // the sandbox protects the packed objects
+	set("commit.gpgsign", "false") // the keys are hidden
+	set("tag.gpgsign", "false")
+	set("credential.helper", "")
+	if mode == plan.SandboxContainer {
+		set("safe.directory", "*") // the folder's owner may have another number in the container
+	}
+	if git, err := find("git", environ); err == nil {
+		cmd := exec.Command(git, "config", "--global", "--includes", "-z", "--get-regexp", `^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol)|merge\.conflictstyle|pull\.rebase)$`)
+		cmd.Env, cmd.Dir = environ, "/"
+		out, _ := cmd.Output() // without settings there is nothing to replace
+		for entry := range strings.SplitSeq(string(out), "\x00") {
+			if key, value, ok := strings.Cut(entry, "\n"); ok {
+				set(key, value)
+			}
+		}
+	}
+	return append(list, "GIT_CONFIG_COUNT="+strconv.Itoa(count))
+}

@@ -1,0 +1,170 @@
+// Package sandbox runs agents so that they reach only what their task needs. It decides which
+// sandbox a task gets, finds out which sandboxes this machine has, and turns the command line of an
+// agent into one that runs inside the sandbox.
+//
+// A command line inside bubblewrap or a container starts gaffer twice. [EnterMain] is outside of the
+// sandbox: it starts bwrap, connects to listed hosts for the agent, and passes on how the agent
+// ended. [InitMain] is the first process inside: it starts the agent, passes signals on to it, and
+// reaps what the agent leaves behind. See docs/sandbox.md and decision 34.
+package sandbox
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/internal/plan"
+)
+
+// Settings are what the user has set about sandboxes.
+type Settings struct {
+	Mode plan.SandboxMode // empty or auto: the plan decides
+	// Forced says that Mode is from a flag of the user, which overrides the plan. If it is false, the
+	// plan may choose a stronger sandbox than Mode, but no weaker one.
+	Forced bool
+	Image  string // image of containers for which the plan names none
+}
+
+// Unattended reports whether no user answers the agent's requests for permission.
+func Unattended(t plan.Task) bool { return t.Questions != "" && t.Questions != plan.Ask }
+
+// Apply returns the sandbox that a task wants, given what its plan says. The result's mode is never
+// weaker than the user's setting.
+func (s Settings) Apply(want plan.Sandbox, unattended bool) plan.Sandbox {
+	if want.Image == "" {
+		want.Image = s.Image
+	}
+	switch {
+	case s.Forced:
+		want.Mode = s.Mode
+	case s.Mode != "" && s.Mode != plan.SandboxAuto:
+		if want.Mode == plan.SandboxAuto || strength(want.Mode) < strength(s.Mode) {
+			want.Mode = s.Mode
+		}
+	case want.Mode == "" && unattended:
+		want.Mode = plan.SandboxAuto
+	}
+	return want
+}
+
+// strength returns how strong a sandbox is. An unknown or empty mode is the weakest.
+func strength(m plan.SandboxMode) int {
+	order := []plan.SandboxMode{"", plan.SandboxNone, plan.SandboxProgram, plan.SandboxBubblewrap, plan.SandboxContainer}
+	return max(slices.Index(order, m), 0)
+}
+
+// ApplyPlan returns the plan with the sandbox of each task, see [Settings.Apply]. It changes no task
+// of gaffer itself.
+func (s Settings) ApplyPlan(p plan.Plan, own func(agent string) bool) plan.Plan {
+	p.Tasks = slices.Clone(p.Tasks)
+	for i, t := range p.Tasks {
+		if !own(t.Agent) {
+			p.Tasks[i].Sandbox = s.Apply(t.Sandbox, Unattended(t))
+		}
+	}
+	return p
+}
+
+// Program says what a sandbox must know about an agent program.
+type Program struct {
+	Kind string // the built-in agent whose protocol the program uses
+	// Custom says that gaffer.yaml names the program, so that its needs are unknown.
+	Custom bool
+	// Gaffer says that the program is gaffer itself, which merges branches or compares candidates. It
+	// never runs in a sandbox.
+	Gaffer bool
+}
+
+// Choice is the sandbox of an attempt.
+type Choice struct {
+	Mode plan.SandboxMode `json:"mode"` // never empty or auto
+	// Why says why there is no sandbox although the task wants the strongest.
+	Why string `json:"why,omitempty"`
+}
+
+// Choose returns the sandbox that a program gets on a machine with these facts. If the task wants a
+// sandbox that the machine or the program does not have, it returns an [*UnavailableError].
+func (f Facts) Choose(want plan.Sandbox, p Program) (Choice, error) {
+	switch {
+	case p.Gaffer || want.Mode == "" || want.Mode == plan.SandboxNone:
+		return Choice{Mode: plan.SandboxNone}, nil
+	case want.Mode == plan.SandboxAuto:
+		return f.strongest(want, p), nil
+	}
+	if reason := f.unavailable(want.Mode, want, p); reason != "" {
+		return Choice{}, &UnavailableError{want.Mode, reason}
+	}
+	return Choice{Mode: want.Mode}, nil
+}
+
+// strongest returns the strongest sandbox for a task that has not chosen one. It leaves out programs
+// whose needs are unknown: a sandbox could hide what they need, and only the user knows that.
+func (f Facts) strongest(want plan.Sandbox, p Program) Choice {
+	switch {
+	case p.Kind == plan.CommandAgent && !p.Custom:
+		return Choice{Mode: plan.SandboxNone, Why: "the plan's author has written its command"}
+	case p.Custom:
+		return Choice{Mode: plan.SandboxNone, Why: "gaffer.yaml names its program, whose needs are unknown; 'sandbox: bubblewrap' in the plan runs it in one"}
+	}
+	var reasons []string
+	for _, mode := range []plan.SandboxMode{plan.SandboxContainer, plan.SandboxBubblewrap, plan.SandboxProgram} {
+		if mode == plan.SandboxContainer && want.Image == "" {
+			continue
+		}
+		reason := f.unavailable(mode, want, p)
+		if reason == "" {
+			return Choice{Mode: mode}
+		}
+		reasons = append(reasons, reason)
+	}
+	return Choice{Mode: plan.SandboxNone, Why: strings.Join(reasons, "; ")}
+}
+
+// unavailable returns why a program cannot run in a sandbox of this mode here, or "".
+func (f Facts) unavailable(mode plan.SandboxMode, want plan.Sandbox, p Program) string {
+	switch mode {
+	case plan.SandboxBubblewrap:
+		return f.NoBubblewrap
+	case plan.SandboxContainer:
+		if f.NoContainer == "" && want.Image == "" {
+			return "a container needs an image: 'image' in the plan, or the setting sandbox_image"
+		}
+		return f.NoContainer
+	case plan.SandboxProgram:
+		return f.programUnavailable(want, p.Kind)
+	}
+	return fmt.Sprintf("there is no sandbox %q", mode)
+}
+
+// programUnavailable returns why an agent program's own sandbox cannot be used, or "".
+func (f Facts) programUnavailable(want plan.Sandbox, kind string) string {
+	switch {
+	case kind != "claude" && kind != "codex":
+		return fmt.Sprintf("agent %s has no sandbox of its own", kind)
+	case want.Network == plan.NetworkList, want.Network == plan.NetworkOff && kind == "claude":
+		return fmt.Sprintf("the sandbox of %s cannot limit its network like this", kind)
+	case kind == "claude" && f.System == "linux" && f.NoBubblewrap != "":
+		return "the sandbox of claude needs bubblewrap: " + f.NoBubblewrap
+	case kind == "claude" && f.System == "linux" && !f.Socat:
+		return "the sandbox of claude needs the program socat, which is not in PATH"
+	}
+	return ""
+}
+
+// UnavailableError reports that a task wants a sandbox that it cannot have.
+type UnavailableError struct {
+	Mode   plan.SandboxMode
+	Reason string
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("sandbox %s: %s", e.Mode, e.Reason)
+}
+
+// NotFound marks the error as something that is missing on this machine.
+func (*UnavailableError) NotFound() bool { return true }
+
+// Hint returns what the user can do.
+func (*UnavailableError) Hint() string {
+	return "'gaffer doctor' says which sandboxes this machine has; --sandbox chooses another, or none"
+}
