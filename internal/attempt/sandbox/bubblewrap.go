@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -85,7 +86,10 @@ func (l *layout) container(self, engine string, s Spec, c Command) []string {
 	for _, v := range containerVariables(l.env) {
 		argv = append(argv, "--env="+v) // the name alone: the engine takes the value from its own environment, which nobody else can read
 	}
-	for _, m := range l.mounts {
+	for i, m := range l.mounts {
+		if slices.ContainsFunc(l.mounts[i+1:], func(later mount) bool { return within(m.to, later.to) }) {
+			continue // a later mount covers it; the engine refuses two mounts of one path, and orders them itself
+		}
 		switch m.kind {
 		case readOnly:
 			argv = append(argv, "--volume="+m.from+":"+m.to+":ro")

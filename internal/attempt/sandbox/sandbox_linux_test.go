@@ -200,6 +200,20 @@ func (w *world) start(name string, argv []string, open bool) (*supervisor.Proces
 		"AGENT_SOCKET="+filepath.Join(w.dir, "agent.sock"), "FORBIDDEN="+w.forbidden, "ALLOWED="+w.allowed, "ATTEMPT="+attempt, "PROJECT="+claudeProject(w.tree))
 	argv, env, err := w.machine.Wrap(w.spec(name), Command{Argv: argv, Env: env, Given: []string{"TASK_TOKEN"}, Dir: w.tree, Scratch: filepath.Join(attempt, "sandbox")})
 	w.must(err)
+	return w.supervise(attempt, argv, env, open)
+}
+
+// run runs a command line under a supervisor and returns its exit.
+func (w *world) run(argv, env []string) supervisor.Exit {
+	w.t.Helper()
+	p, _ := w.supervise(filepath.Join(w.state, "attempts/a"), argv, env, false)
+	exit, err := p.Wait(w.t.Context())
+	w.must(err)
+	return exit
+}
+
+func (w *world) supervise(attempt string, argv, env []string, open bool) (*supervisor.Process, string) {
+	w.t.Helper()
 	log := filepath.Join(w.dir, "log")
 	w.must(os.RemoveAll(log))
 	p, err := supervisor.Start(w.t.Context(), attempt, supervisor.Spec{Attempt: filepath.Base(attempt) + "-" + filepath.Base(w.dir), Argv: argv, Env: env, Dir: w.tree, Log: log, Open: open, Interrupt: 20 * time.Second}, supervisor.Options{Command: []string{w.machine.Self}})

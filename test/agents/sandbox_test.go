@@ -1,0 +1,107 @@
+package agents
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gaffer/fleet"
+)
+
+// sandboxed makes a project with a commit, and keys in the home folder.
+func (p *environment) sandboxed() {
+	p.Helper()
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		p.Skip("bubblewrap is not installed")
+	}
+	p.write(filepath.Join(p.home, ".ssh/id_ed25519"), "SECRET")
+	p.write(filepath.Join(p.home, ".gitconfig"), "[user]\nname = Ada\nemail = ada@example.com\n")
+	p.write("README", "hello\n")
+	for _, args := range [][]string{{"add", "README"}, {"commit", "-qm", "first"}} {
+		if out, err := p.command("git", args...).CombinedOutput(); err != nil {
+			p.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// The real programs edit, commit and run commands inside bubblewrap, and cannot read the user's keys.
+func TestAnAgentInBubblewrapCommitsAndFindsNoKeys(t *testing.T) {
+	each(t, func(p *environment, agent string) {
+		p.sandboxed()
+		p.play("tool:cat ~/.ssh/id_ed25519 > stolen; echo work > work.txt; git add -A && git commit -qm work && echo committed as $(git log -1 --format=%an)")
+		o := p.gaffer("run", p.plan(agent, "worktree: true, questions: allow, verify: git log -1 --format=%s"))
+		if !strings.Contains(o.errors, "sandbox: bubblewrap") {
+			p.Errorf("the run does not say its sandbox:\n%s", o.errors)
+		}
+		task := p.ended()
+		p.came(task, fleet.Complete, "")
+		if task.Attempt.Sandbox != "bubblewrap" {
+			p.Errorf("the sandbox is %q", task.Attempt.Sandbox)
+		}
+		turns := p.turns()
+		if len(turns) != 2 || !strings.Contains(string(turns[1].Body), "committed as Ada") || strings.Contains(string(turns[1].Body), "SECRET") {
+			p.Errorf("%d turns, the last is %s", len(turns), turns[len(turns)-1].Body)
+		}
+		out, err := p.command("git", "show", task.Branch+":stolen").CombinedOutput()
+		if err != nil || strings.Contains(string(out), "SECRET") {
+			p.Errorf("the stolen file: %v %s", err, out)
+		}
+	})
+}
+
+// A conversation that was begun in a sandbox is there for the next attempt in it.
+func TestAConversationContinuesInBubblewrap(t *testing.T) {
+	each(t, func(p *environment, agent string) {
+		p.sandboxed()
+		p.play("text")
+		p.done("run", p.plan(agent, "worktree: true, questions: allow"))
+		first := p.ended()
+		p.came(first, fleet.Complete, "")
+		p.done("send", "work", "and now this")
+		p.done("resume")
+		task := p.ended()
+		p.came(task, fleet.Complete, "")
+		if task.Tries != 2 || task.Attempt.Thread != first.Attempt.Thread || task.Attempt.Sandbox != "bubblewrap" {
+			p.Errorf("the second attempt:\n%s", encode(task))
+		}
+		if last := p.turns()[len(p.turns())-1]; !strings.Contains(string(last.Body), "do the work") || !strings.Contains(string(last.Body), "and now this") {
+			p.Errorf("the model was not given the whole conversation:\n%s", last.Body)
+		}
+	})
+}
+
+// With a list of hosts, the program reaches its model through gaffer's proxy and nothing else.
+func TestAnAgentReachesListedHostsOnly(t *testing.T) {
+	each(t, func(p *environment, agent string) {
+		p.sandboxed()
+		host := strings.TrimPrefix(strings.SplitN(strings.TrimPrefix(model.Named(p.name), "http://"), "/", 2)[0], "http://")
+		p.play("tool:env | grep -c HTTPS_PROXY")
+		p.gaffer("run", p.plan(agent, `worktree: true, questions: allow, sandbox: {mode: bubblewrap, network: ["`+host+`"]}`))
+		task := p.ended()
+		p.came(task, fleet.Complete, "")
+		p.Logf("%d turns", len(p.turns()))
+		if len(p.turns()) != 2 {
+			p.Errorf("%d turns, want 2", len(p.turns()))
+		}
+	})
+}
+
+// Codex commits in its own sandbox, and cannot write elsewhere.
+func TestCodexCommitsInItsOwnSandbox(t *testing.T) {
+	t.Run("codex", func(t *testing.T) {
+		p := newEnvironment(t)
+		p.sandboxed()
+		outside := filepath.Join(p.home, "outside")
+		p.play("tool:echo work > work.txt; git add -A && git commit -qm work && echo committed; touch " + outside)
+		p.gaffer("run", p.plan("codex", "worktree: true, questions: deny, sandbox: program"))
+		task := p.ended()
+		p.came(task, fleet.Complete, "")
+		if turns := p.turns(); len(turns) != 2 || !strings.Contains(string(turns[1].Body), "committed") {
+			p.Errorf("%d turns, the last is %s", len(turns), turns[len(turns)-1].Body)
+		}
+		if p.has(outside) || task.Attempt.Sandbox != "program" {
+			p.Errorf("it wrote outside (%t), sandbox %q", p.has(outside), task.Attempt.Sandbox)
+		}
+	})
+}
