@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -59,7 +60,7 @@ func TestAConversationContinuesInBubblewrap(t *testing.T) {
 		first := p.ended()
 		p.came(first, fleet.Complete, "")
 		p.done("send", "work", "and now this")
-		p.done("resume")
+		p.until("the second attempt has ended", func() bool { t := p.status().Tasks; return len(t) == 1 && t[0].Tries == 2 && t[0].Status == fleet.Complete })
 		task := p.ended()
 		p.came(task, fleet.Complete, "")
 		if task.Tries != 2 || task.Attempt.Thread != first.Attempt.Thread || task.Attempt.Sandbox != "bubblewrap" {
@@ -92,7 +93,8 @@ func TestCodexCommitsInItsOwnSandbox(t *testing.T) {
 	t.Run("codex", func(t *testing.T) {
 		p := newEnvironment(t)
 		p.sandboxed()
-		outside := filepath.Join(p.home, "outside")
+		outside := filepath.Join("/var/tmp", "gaffer-"+filepath.Base(filepath.Dir(p.home))) // Codex lets its agent write to all of /tmp
+		t.Cleanup(func() { _ = os.Remove(outside) })
 		p.play("tool:echo work > work.txt; git add -A && git commit -qm work && echo committed; touch " + outside)
 		p.gaffer("run", p.plan("codex", "worktree: true, questions: deny, sandbox: program"))
 		task := p.ended()
