@@ -27,7 +27,6 @@ func (o *options) planFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.over.Land, "land", "", "what becomes of the changes in worktrees when the run's tasks are\ncomplete: `review`, merge, pr or keep")
 	flags.StringVar(&o.over.Into, "into", "", "`BRANCH` that the changes in worktrees are for (default the one that is\nchecked out)")
 	flags.StringVar(&o.over.OnFailure, "on-failure", "", "after a failed task, what to do with tasks that do not depend on it:\n`continue`, stop or stop-now")
-	e.SandboxFlag(cmd)
 	flags.StringArrayVar(&o.over.Verify, "verify", nil, "shell `CMD` that must succeed before a task counts as done; may be repeated")
 	flags.Float64Var(&o.over.Budget, "budget", 0, "what the run may cost, in `USD`")
 	flags.StringVar(&o.over.Questions, "questions", "", "what becomes of requests and questions that no rule answers: `ask`, rules\n(they are denied), allow or deny; see docs/permissions.md")
@@ -45,6 +44,7 @@ func (o *options) planFlags(cmd *cobra.Command) {
 func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 	o.planFlags(cmd)
 	flags := cmd.Flags()
+	e.SandboxFlag(cmd)
 	flags.BoolVar(&o.dryRun, "dry-run", false, "with --from, show what would run, and take nothing")
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
 	o.open = runview.ShowFlag(cmd)
