@@ -41,9 +41,10 @@ func (c codex) Launch(r Request) (Launch, error) {
 }
 
 // sandbox returns the arguments that let the agent write in its folder, or anywhere if
-// everything is allowed. Without write access codex would discard its work. If the
-// configured arguments choose a sandbox, sandbox adds nothing. In a sandbox of gaffer, codex makes
-// none of its own: it could not.
+// everything is allowed. If a rule restricts the agent, it stays in the sandbox: Codex asks only
+// before it leaves it. Without write access codex would discard its work. If the configured arguments
+// choose a sandbox, sandbox adds nothing. In a sandbox of gaffer, codex makes none of its own: it
+// could not.
 func (c codex) sandbox(r Request) []string {
 	for _, a := range c.argv {
 		if a == "-s" || a == "--full-auto" || strings.HasPrefix(a, "--sandbox") || strings.HasPrefix(a, "--dangerously-") || strings.Contains(a, "sandbox_mode") {
@@ -52,7 +53,7 @@ func (c codex) sandbox(r Request) []string {
 	}
 	own := r.Sandbox == OwnSandbox || r.Sandbox == OwnOffline
 	mode := "workspace-write"
-	if r.Sandbox == InAnOuter || r.Policy == Allow && !own {
+	if r.Sandbox == InAnOuter || r.allowsAll() && !own {
 		mode = "danger-full-access"
 	}
 	argv := []string{"-c", fmt.Sprintf("sandbox_mode=%q", mode)}
