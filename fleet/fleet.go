@@ -266,6 +266,33 @@ type Answered struct {
 	By     string `json:"by,omitempty"`     // the user who answered; empty if the question was not answered
 }
 
+// QuestionRecord is a question with its answer, if it has one.
+type QuestionRecord struct {
+	Question
+	Answered
+	At time.Time `json:"answered,omitzero"` // when it was answered
+}
+
+// Outcome says how the question was answered and by whom, such as "allowed by rule Bash(go test:*)".
+// It is empty if the question has no answer.
+func (q QuestionRecord) Outcome() string {
+	if q.At.IsZero() {
+		return ""
+	}
+	allows, _ := Grants(q.Answer)
+	text := "answered: " + q.Answer
+	switch {
+	case q.Tool != "" && allows && !q.Denied:
+		text = "allowed"
+	case q.Denied || q.Tool != "":
+		text = "denied"
+	}
+	if q.By != "" {
+		text += " by " + q.By
+	}
+	return text
+}
+
 // Question is a decision that an agent waits for the user to make. A question that belongs to no
 // task has no run, and its Task is the name of the agent that asks.
 type Question struct {

@@ -1,6 +1,9 @@
 package fleet
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func permission() Question {
 	return Question{
@@ -44,5 +47,20 @@ func TestOnlyARequestForPermissionWithAKnownRuleHasLastingAnswers(t *testing.T) 
 	}
 	if (Reply{Scope: GrantOnce}).Lasting() || (Reply{}).Lasting() || !(Reply{Scope: GrantRun}).Lasting() {
 		t.Error("an answer for once must not be a lasting one")
+	}
+}
+
+func TestTheOutcomeOfAQuestionNamesWhoAnsweredIt(t *testing.T) {
+	at := time.Date(2026, 2, 6, 12, 0, 0, 0, time.UTC)
+	for want, q := range map[string]QuestionRecord{
+		"":                                {Question: permission()},
+		"allowed by rule Bash(go test:*)": {permission(), Answered{Answer: "allow", By: "rule Bash(go test:*)"}, at},
+		"denied by policy rules":          {permission(), Answered{Answer: "no rule", Denied: true, By: "policy rules"}, at},
+		"denied by ada":                   {permission(), Answered{Answer: "deny", By: "ada"}, at},
+		"answered: 8080 by ada":           {Question{Text: "Which port?"}, Answered{Answer: "8080", By: "ada"}, at},
+	} {
+		if got := q.Outcome(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -26,6 +26,10 @@ type Options struct {
 	// Heading returns the line to print above the output of an attempt, and the
 	// attempt's start time.
 	Heading func(attempt int) (line string, began time.Time)
+	// Outcome returns how a question of the current attempt was answered and by whom, or "" if that
+	// is not known. text is the question with its options. It is called once for each question, when
+	// the agent has gone on. If Outcome is nil, answers are not printed.
+	Outcome func(text string) string
 }
 
 // Writer formats a log for users. A line that is not in the agent program's protocol is printed
@@ -40,6 +44,7 @@ type Writer struct {
 	long  bool      // the current line is too long to be parsed, so it is printed unchanged
 	now   time.Time // time of the latest entry that contains a time
 	shown time.Time // the time that was printed last, in full seconds
+	asked string    // the question whose answer was not printed yet; empty if there is none
 }
 
 // New returns a Writer that prints to the stream out.
@@ -102,6 +107,7 @@ func (w *Writer) End() error {
 		w.line(&out)
 	}
 	w.entries(&out, w.log.End())
+	w.outcome(&out)
 	_, err := w.to.Write(out.Bytes())
 	return err
 }
@@ -171,6 +177,10 @@ func (w *Writer) entries(out *bytes.Buffer, entries []agent.Entry) {
 		if w.now.Before(w.opts.Since) {
 			continue
 		}
+		w.outcome(out)
+		if e.Kind == agent.QuestionAsked {
+			w.asked = e.Text
+		}
 		margin, look := w.margin(), entryStyles[e.Kind]
 		for i, line := range strings.Split(e.Text, "\n") {
 			sign := look.sign
@@ -187,6 +197,21 @@ func (w *Writer) entries(out *bytes.Buffer, entries []agent.Entry) {
 			}
 		}
 	}
+}
+
+// outcome prints how the last question was answered.
+func (w *Writer) outcome(out *bytes.Buffer) {
+	if w.asked == "" || w.opts.Outcome == nil {
+		return
+	}
+	margin := ""
+	if w.opts.Zone != nil {
+		margin = blank
+	}
+	if text := w.opts.Outcome(w.asked); text != "" {
+		out.WriteString(margin + w.opts.Paint(display.Faint, "· "+display.Line(text, 200)) + "\n")
+	}
+	w.asked = ""
 }
 
 // margin returns the text to print before an entry: its time or, if the same time was already

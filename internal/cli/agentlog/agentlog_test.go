@@ -155,3 +155,28 @@ func written(t *testing.T, log string, options Options) string {
 	}
 	return b.String()
 }
+
+func TestAQuestionIsFollowedByItsAnswerWhenTheAgentGoesOn(t *testing.T) {
+	var out bytes.Buffer
+	var asked []string
+	w := New(&out, Options{Outcome: func(text string) string {
+		asked = append(asked, text)
+		return "allowed by rule Bash(make:*)"
+	}})
+	request := func(id string) string {
+		return `{"type":"control_request","request_id":"` + id + `","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"make"}}}` + "\n"
+	}
+	if _, err := w.Write([]byte(request("1"))); err != nil || len(asked) != 0 {
+		t.Fatalf("%v, asked for %q before the agent went on", err, asked)
+	}
+	if _, err := w.Write([]byte(`{"type":"assistant","message":{"content":[{"type":"text","text":"It is made."}]}}` + "\n" + request("2"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.End(); err != nil {
+		t.Fatal(err)
+	}
+	want := "? Bash: make\n  1 allow\n  2 deny\n· allowed by rule Bash(make:*)\nIt is made.\n? Bash: make\n  1 allow\n  2 deny\n· allowed by rule Bash(make:*)\n"
+	if out.String() != want || len(asked) != 2 {
+		t.Errorf("found\n%s, want\n%s", out.String(), want)
+	}
+}

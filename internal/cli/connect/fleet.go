@@ -49,7 +49,9 @@ type Fleet interface {
 	Latest(ctx context.Context, n int) ([]fleet.Run, error)
 	Workers(ctx context.Context) ([]fleet.Worker, error)
 	Questions(ctx context.Context) ([]fleet.Question, error) // open questions, the oldest first
-	Lanes(ctx context.Context) ([]fleet.Lane, error)         // agent accounts that are paused
+	// AllQuestions returns all questions of a run, including closed ones, the oldest first.
+	AllQuestions(ctx context.Context, run string) ([]fleet.QuestionRecord, error)
+	Lanes(ctx context.Context) ([]fleet.Lane, error) // agent accounts that are paused
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,6 +115,10 @@ func printReadable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Tas
 	now := e.Now()
 	last := &lastLines{to: out, n: o.lines}
 	r := &reader{last: last}
+	answers := &answers{load: func() []fleet.QuestionRecord {
+		list, _ := f.AllQuestions(ctx, t.Run) // without the questions, the log does not say who answered them
+		return slices.DeleteFunc(list, func(q fleet.QuestionRecord) bool { return q.Task != t.ID })
+	}}
 	r.Writer = agentlog.New(last, agentlog.Options{
 		Zone: now.Location(), Since: since, Width: terminal.Columns(e.Out),
 		Paint: func(s display.Style, text string) string { return e.Paint(e.Out, s, text) },
@@ -127,11 +132,13 @@ func printReadable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Tas
 			// Ignore the error: without the attempts, the heading is only the attempt's number.
 			attempts, _ := f.Attempts(ctx, t.Run, t.ID)
 			line, began := heading(t, attempts, n, now)
+			answers.began = began
 			if o.attempt > 0 || n == 1 && len(attempts) == 1 {
 				line = ""
 			}
 			return line, began
 		},
+		Outcome: answers.next,
 	})
 	err := f.Log(ctx, t, r, fleet.LogQuery{Attempt: o.attempt, Tail: -1, Follow: o.follow})
 	if ended := errors.Join(r.End(), last.flush()); err == nil {

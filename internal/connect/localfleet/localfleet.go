@@ -143,6 +143,11 @@ func (f *Fleet) Questions(ctx context.Context) ([]fleet.Question, error) {
 	return slices.DeleteFunc(list, func(q fleet.Question) bool { return q.Run == "" && q.Expires.Before(now) }), err
 }
 
+// AllQuestions returns all questions of a run, including closed ones, oldest first.
+func (f *Fleet) AllQuestions(ctx context.Context, run string) ([]fleet.QuestionRecord, error) {
+	return f.opts.Query.AllQuestions(ctx, run)
+}
+
 // Question returns the state of a question and its answer.
 func (f *Fleet) Question(ctx context.Context, id string) (v fleet.Answered, err error) {
 	err = f.opts.Store.Read(ctx, func(r store.Reader) error {

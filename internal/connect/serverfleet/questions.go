@@ -41,6 +41,17 @@ func (f *Fleet) Questions(ctx context.Context) ([]fleet.Question, error) {
 	return list, f.problem(err)
 }
 
+// AllQuestions returns all questions of a run, including closed ones, oldest first.
+func (f *Fleet) AllQuestions(ctx context.Context, run string) (list []fleet.QuestionRecord, err error) {
+	all, err := f.client.Runs.Questions(ctx, run)
+	for _, q := range all {
+		list = append(list, fleet.QuestionRecord{
+			Question: q.Question, Answered: fleet.Answered{Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By}, At: q.Answered,
+		})
+	}
+	return list, f.problem(err)
+}
+
 // Grants returns the rules that users have made by answering questions, and that still hold, the
 // oldest first.
 func (f *Fleet) Grants(ctx context.Context) ([]fleet.Grant, error) {

@@ -141,6 +141,22 @@ func (l *Querier) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
 	return paused, err
 }
 
+// AllQuestions returns all questions of a run, including closed ones, oldest first.
+func (l *Querier) AllQuestions(ctx context.Context, run string) (list []fleet.QuestionRecord, err error) {
+	err = l.store.Read(ctx, func(r store.Reader) error {
+		list = nil
+		if _, err := r.Run(run); err != nil {
+			return Missing(err, "run", run)
+		}
+		rows, err := r.QuestionsOf(run)
+		for _, row := range rows {
+			list = append(list, fleet.QuestionRecord{Question: QuestionOf(row), Answered: AnsweredOf(row), At: row.Answered})
+		}
+		return err
+	})
+	return list, err
+}
+
 // Questions returns the open questions of a run, or of all runs if run is empty, oldest
 // first.
 func (l *Querier) Questions(ctx context.Context, run string) (list []fleet.Question, err error) {

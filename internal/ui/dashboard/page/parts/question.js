@@ -85,7 +85,7 @@ export const Question = memo(({ q, near }) => {
 });
 
 // The answers to a request for permission that hold for longer than this request.
-const scopes = [['task', 'Allow for this task', 'for this task'], ['run', 'Allow for this run', 'for this run'], ['always', 'Always allow…', 'always']];
+const scopes = [['task', 'Allow for this task', 'Allowed for this task'], ['run', 'Allow for this run', 'Allowed for this run'], ['always', 'Always allow…', 'Always allowed']];
 
 function Lasting({ q, busy, give }) {
   const [rule, setRule] = useState(text(q.suggestions[0]));
@@ -94,11 +94,11 @@ function Lasting({ q, busy, give }) {
       title: 'Always allow this?', action: 'Always allow',
       text: html`<p><code>${rule}</code></p><p class="faint">In all runs and projects, until it is revoked: <code>gaffer permissions grants</code> lists it.</p>`,
     }) === null) return;
-    give({ text: 'allow', scope, rule: rule.trim() }, `Allowed ${said}: ${rule.trim()}`);
+    give({ text: 'allow', scope, rule: rule.trim() }, `${said}: ${rule.trim()}`);
   };
   const id = `rule-${q.id}`;
   return html`<div class="lasting" role="group" aria-label="Allow for longer">
-    <label for=${id}>Rule</label><input id=${id} type="text" class="mono" spellcheck="false" autocomplete="off" maxlength="16000" value=${rule} onInput=${(e) => setRule(e.currentTarget.value)} />
+    <label for=${id}>For longer, by the rule</label><input id=${id} type="text" class="mono" spellcheck="false" autocomplete="off" maxlength="16000" value=${rule} onInput=${(e) => setRule(e.currentTarget.value)} />
     ${q.suggestions.length > 1 && html`<div class="rules">${q.suggestions.map((s) => html`<button key=${s} type="button" class="small" aria-pressed=${s === rule} onClick=${() => setRule(text(s))}><code>${s}</code></button>`)}</div>`}
     <div class="answers">${scopes.map(([scope, label, said]) => html`<button key=${scope} type="button" disabled=${busy || !rule.trim()} onClick=${() => allow(scope, said)}>${label}</button>`)}</div>
   </div>`;
