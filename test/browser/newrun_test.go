@@ -96,13 +96,15 @@ func TestARunIsStartedFromTheFormAndIsTheOneOfItsPlanAndItsCommand(t *testing.T)
 	p.fill("Budget", "2.5")
 	p.fill("At once", "2")
 	p.fill("Time limit", "5m")
+	p.fill("If an agent asks", "rules")
+	p.Sees("What no rule names is denied at once")
 	p.ready()
 	p.Sees("Start 2 tasks")
 	p.Wait("the graph has both", `document.querySelectorAll('.drawing .node').length === 2`)
 	p.Accessible("a complete form")
 	p.shots("new-form")
 	command := eval[string](p, `document.querySelector('.terminal code').innerText`)
-	if !strings.HasPrefix(command, "gaffer run '") || !strings.Contains(command, "--worktree --land keep") {
+	if !strings.HasPrefix(command, "gaffer run '") || !strings.Contains(command, "--worktree --land keep --questions rules") {
 		t.Errorf("the command is %s", command)
 	}
 	p.Act(`document.querySelector('.terminal a[download]').click()`) // the page complains if its policy forbids the download

@@ -6,6 +6,7 @@ import (
 
 	"gaffer/internal/engine/store"
 	"gaffer/internal/flow/teamstate"
+	"gaffer/internal/plan"
 )
 
 type noTrees struct{ Trees }
@@ -25,6 +26,29 @@ func TestAMergeHasATimeout(t *testing.T) {
 			if task, err := c.mergeTask(step); err != nil || task.Timeout != want {
 				t.Errorf("%s may take %s, %v; want %s", step.ID, task.Timeout, err, want)
 			}
+		}
+	}
+}
+
+type askingRoles struct{}
+
+func (askingRoles) Task(b teamstate.Brief) (plan.Task, error) {
+	return plan.Task{ID: b.Step.ID, QuestionRules: plan.QuestionRules{Questions: plan.Ask}}, nil
+}
+
+func TestThePolicyForQuestionsHoldsForAllRolesAndIsKept(t *testing.T) {
+	for set, want := range map[string]plan.QuestionPolicy{"": plan.Ask, "rules": plan.Rules} {
+		p, err := Plan(teamstate.Start{Session: "v4_x", Requirements: "do it", Branch: "gaffer/v4_x/team", Questions: set}, askingRoles{}, time.Now())
+		if err != nil || len(p.Tasks) != 1 || p.Tasks[0].Questions != want {
+			t.Errorf("%q: %+v, %v", set, p.Tasks, err)
+		}
+		text, err := plan.Encode(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// What continues the team later reads the start from the stored run.
+		if start, err := StartOf(store.Run{ID: "r", Plan: text}); err != nil || start.Questions != set {
+			t.Errorf("%q: %+v, %v", set, start, err)
 		}
 	}
 }
