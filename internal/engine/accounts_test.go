@@ -250,3 +250,48 @@ func TestARepeatedClaimGetsTheSameAccount(t *testing.T) {
 		t.Errorf("got %+v, then %+v", first.Attempt, again.Attempt)
 	}
 }
+
+func TestAnAccountWhoseLoginIsRefusedIsLeftOutWhileAnotherIsFree(t *testing.T) {
+	f := newFixture(t)
+	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b"), task("c")}})
+	a := f.claimWith("w", twoAccounts...)
+	f.expectUse(a, "a", "", "work")
+	if o := f.finish(*a, failure.Auth); o.Status != store.Queued {
+		t.Errorf("the task is %s", o.Status)
+	}
+	again := f.claimWith("w", twoAccounts...)
+	f.expectUse(again, "a", "", "home")
+	if again.Task.CountedAttempts != 1 {
+		t.Errorf("%d attempts are counted", again.Task.CountedAttempts)
+	}
+	f.expectUse(f.claimWith("w", twoAccounts...), "b", "", "home")
+
+	f.finish(*again, failure.Auth) // now no account is left
+	f.expect(run, map[string]store.Status{"a": store.Failed, "b": store.Running, "c": store.Queued})
+	c := f.claimWith("w", twoAccounts...)
+	f.expectUse(c, "c", "", "home") // it fails too, so that the user sees the reason, and does not wait
+	f.finish(*c, failure.Auth)
+	f.expect(run, map[string]store.Status{"c": store.Failed})
+}
+
+func TestARefusedLoginWaitsForAnAccountAtItsRateLimit(t *testing.T) {
+	f := newFixture(t)
+	f.submit(plan.Plan{Tasks: []plan.Task{task("a")}})
+	f.limit(f.claimWith("w", twoAccounts...), 10*time.Minute)
+	a := f.claimWith("w", twoAccounts...)
+	f.expectUse(a, "a", "", "home")
+	f.finish(*a, failure.Auth)
+	if a := f.claimWith("w", twoAccounts...); a != nil {
+		t.Fatalf("runs with account %s", a.Attempt.Account)
+	}
+	f.sweep(11 * time.Minute)
+	f.expectUse(f.claimWith("w", twoAccounts...), "a", "", "work")
+}
+
+func TestARefusedLoginOfTheProgramsOwnAccountPausesNothing(t *testing.T) {
+	f := newFixture(t)
+	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b")}})
+	f.finish(*f.claimWith("w"), failure.Auth)
+	f.expect(run, map[string]store.Status{"a": store.Failed})
+	f.expectUse(f.claimWith("w"), "b", "", "")
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,16 +74,46 @@ func (e *finishes) finish(f Finish) (FinishResult, error) {
 	}
 	a.Thread, a.Log, a.LogFrom = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log), cmp.Or(a.LogFrom, f.LogFrom)
 	a.Compacted, a.Compactions = cmp.Or(f.Compacted, a.Compacted), cmp.Or(f.Compactions, a.Compactions)
-	if f.Class == failure.RateLimited {
-		t, err := e.task(a.Key())
-		if err != nil {
-			return FinishResult{}, err
-		}
-		if err := e.rateLimits.pauseAccount(accountOf(a, t), f.Reset); err != nil {
+	if f.Class == failure.RateLimited || f.Class == failure.Auth {
+		if err := e.pauseAccountOf(a, f); err != nil {
 			return FinishResult{}, err
 		}
 	}
 	return e.endAttempt(a, f.Class, f.Final)
+}
+
+// pauseAccountOf pauses the account of an attempt that has reached a rate limit. It also pauses an
+// account whose login was refused, if the agent has another one.
+func (e *finishes) pauseAccountOf(a store.Attempt, f Finish) error {
+	t, err := e.task(a.Key())
+	if err != nil {
+		return err
+	}
+	end := f.Reset
+	if f.Class == failure.Auth {
+		other, err := e.hasOtherLogin(a, t)
+		if err != nil || !other {
+			return err
+		}
+		end = e.now.Add(authPause)
+	}
+	return e.rateLimits.pauseAccount(accountOf(a, t), end, f.Class)
+}
+
+// hasOtherLogin reports whether the agent of an attempt has an account besides the attempt's own
+// whose login was not refused. That account may be at a rate limit.
+func (e *finishes) hasOtherLogin(a store.Attempt, t store.Task) (bool, error) {
+	if a.Account == "" {
+		return false, nil
+	}
+	p, err := e.sharedPool()
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(p.accounts(agentOfAttempt(a, t)), func(other WorkerAccount) bool {
+		row := p.rows[AccountName(cmp.Or(a.Fallback, t.Agent()), other.Name)]
+		return other.Name != a.Account && (row.Until.IsZero() || row.Reason != string(failure.Auth))
+	}), nil
 }
 
 // endAttempt ends an attempt, decides whether its task is retried, and updates the task and its
@@ -112,6 +143,15 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 			return FinishResult{}, err
 		}
 		if waits {
+			v = decision{Status: store.Queued}
+		}
+	}
+	if class == failure.Auth && v.Status == store.Failed && !final {
+		other, err := e.hasOtherLogin(a, t)
+		if err != nil {
+			return FinishResult{}, err
+		}
+		if other { // the task continues with the other account
 			v = decision{Status: store.Queued}
 		}
 	}

@@ -128,9 +128,12 @@ func checkTask(r store.Reader, t store.Task) error {
 	if err != nil {
 		return err
 	}
-	live, used := 0, 0
+	live, used, refused := 0, 0, 0
 	for _, a := range attempts {
-		if usesAttempt(a) {
+		switch {
+		case a.Class == failure.Auth && a.Account != "" && a.Status != store.Cancelled:
+			refused++ // it counts only if no other account could continue
+		case usesAttempt(a):
 			used++
 		}
 		if a.Status == store.Running {
@@ -145,7 +148,7 @@ func checkTask(r store.Reader, t store.Task) error {
 		return fmt.Errorf("%d attempts are alive", live)
 	case (live == 1) != (t.Status == store.Running):
 		return fmt.Errorf("is %s with %d live attempts", t.Status, live)
-	case t.CountedAttempts != used:
+	case t.CountedAttempts < used || t.CountedAttempts > used+refused:
 		return fmt.Errorf("%d attempts are counted, of which %d use one up", t.CountedAttempts, used)
 	case t.CountedAttempts > t.Retries+1:
 		return fmt.Errorf("%d attempts with %d retries", t.CountedAttempts, t.Retries)

@@ -19,9 +19,14 @@ type rateLimits struct {
 // time that an agent reports must be wrong. Users cannot end a pause themselves.
 const maxPause = 8 * 24 * time.Hour
 
+// authPause is how long an account is not used after its login was refused. The user may repair the
+// login at any time.
+const authPause = time.Hour
+
 // pauseAccount prevents attempts from using an account before end. In runs with a parallel limit,
-// tasks of other agents become ready in place of tasks that cannot start any more.
-func (l *rateLimits) pauseAccount(account string, end time.Time) error {
+// tasks of other agents become ready in place of tasks that cannot start any more. reason is the
+// failure class that has caused the pause.
+func (l *rateLimits) pauseAccount(account string, end time.Time, reason failure.Class) error {
 	paused, err := l.Account(account)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -34,9 +39,13 @@ func (l *rateLimits) pauseAccount(account string, end time.Time) error {
 			end = paused.Until
 		}
 	}
-	paused.Name, paused.Until, paused.Reason = account, end, string(failure.RateLimited)
+	paused.Name, paused.Until, paused.Reason = account, end, string(reason)
 	l.PutAccount(paused)
-	if err := l.event(store.Event{Kind: "lane.paused", Why: "rate limit until " + end.UTC().Format(time.RFC3339)}, paused); err != nil {
+	why := "rate limit"
+	if reason == failure.Auth {
+		why = "login refused, not used"
+	}
+	if err := l.event(store.Event{Kind: "lane.paused", Why: why + " until " + end.UTC().Format(time.RFC3339)}, paused); err != nil {
 		return err
 	}
 	runs, err := l.RunningRuns()

@@ -403,7 +403,7 @@ func mayUse(r store.Reader, by *worker, a engine.Assignment) error {
 
 var classes = []failure.Class{
 	failure.None, failure.None, failure.None, failure.Crashed, failure.APIError, failure.RateLimited, failure.Stalled,
-	failure.ContextOverflow, failure.VerifyFailed, failure.Denied, failure.Cancelled,
+	failure.ContextOverflow, failure.VerifyFailed, failure.Denied, failure.Cancelled, failure.Auth,
 }
 
 func (w *world) finish(by *worker) error {

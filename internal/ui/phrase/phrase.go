@@ -221,8 +221,11 @@ func Paused(l fleet.Lane, now time.Time) string {
 // PausedUntil describes the pause of an agent account, such as "paused until 14:00, usage limit".
 func PausedUntil(l fleet.Lane, now time.Time) string {
 	reason := l.Reason
-	if reason == string(failure.RateLimited) {
+	switch failure.Class(reason) {
+	case failure.RateLimited:
 		reason = "usage limit"
+	case failure.Auth:
+		reason = "login refused"
 	}
 	return Join(", ", "paused until "+Clock(l.Until, now), Line(reason))
 }
