@@ -60,7 +60,10 @@ func TestAConversationContinuesInBubblewrap(t *testing.T) {
 		first := p.ended()
 		p.came(first, fleet.Complete, "")
 		p.done("send", "work", "and now this")
-		p.until("the second attempt has ended", func() bool { t := p.status().Tasks; return len(t) == 1 && t[0].Tries == 2 && t[0].Status == fleet.Complete })
+		p.until("the second attempt has ended", func() bool {
+			t := p.status().Tasks
+			return len(t) == 1 && t[0].Tries == 2 && t[0].Status == fleet.Complete
+		})
 		task := p.ended()
 		p.came(task, fleet.Complete, "")
 		if task.Tries != 2 || task.Attempt.Thread != first.Attempt.Thread || task.Attempt.Sandbox != "bubblewrap" {
