@@ -2,8 +2,11 @@ package app
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/record/pending"
 )
 
@@ -13,4 +16,22 @@ func EngineOf(a *App) *engine.Engine { return a.engine }
 // AddPending adds a run to the list of runs whose documents must be written.
 func AddPending(ctx context.Context, a *App, run string) error {
 	return pending.List{Store: a.store, Now: a.opts.Now}.Add(ctx, run, a.opts.documentPaths(), "")
+}
+
+// LookAtSources looks once at each watched source whose interval is over.
+func LookAtSources(ctx context.Context, a *App, o ServerOptions) {
+	watched := a.opts.Config.Sources()
+	for _, name := range slices.Sorted(maps.Keys(watched)) {
+		a.lookIfDue(ctx, name, watched[name], a.watchRefusal(o))
+	}
+}
+
+// StartedBy returns what started a run.
+func StartedBy(ctx context.Context, a *App, run string) (by string, err error) {
+	err = a.store.Read(ctx, func(r store.Reader) error {
+		row, err := r.Run(run)
+		by = row.StartedBy
+		return err
+	})
+	return by, err
 }

@@ -177,9 +177,13 @@ func startedBySource(name string) string { return "source " + name }
 // the id of the run. It also continues runs of the source that no process works on, for example after
 // the machine was restarted.
 func (a *App) look(ctx context.Context, name string, w config.WatchedSource) (taken int, run string, err error) {
-	if err := a.continueRuns(ctx, name); err != nil {
-		return 0, "", err
-	}
+	continued := a.continueRuns(ctx, name)
+	taken, run, err = a.takeNew(ctx, name, w)
+	return taken, run, cmp.Or(err, continued)
+}
+
+// takeNew starts a run for the new items of a source.
+func (a *App) takeNew(ctx context.Context, name string, w config.WatchedSource) (taken int, run string, err error) {
 	opts, err := a.opts.optionsOf(a.opts.watchedProject(w), "the source "+name)
 	if err != nil {
 		return 0, "", err
