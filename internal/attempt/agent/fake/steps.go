@@ -34,7 +34,7 @@ func steps() []step {
 		{"loop", "", "retries without end and gets nowhere", (*actor).loop},
 		{"compact", "", "makes its conversation shorter", func(a *actor, _ string) error { a.protocol.compact(); return nil }},
 		{"torn", "", "prints half a line of what would be a success", func(a *actor, _ string) error { a.protocol.halfDone(); return nil }},
-		{"limit", "SECONDS", "ends with a rate limit that is over after so long", (*actor).limit},
+		{"limit", "SECONDS|TIME", "ends with a rate limit that is over after so long, or then", (*actor).limit},
 		{"overflow", "", "ends with too long a conversation", func(*actor, string) error { return failing(fault{long: true}) }},
 		{"api-error", "STATUS", "ends with an HTTP error of the model's servers", (*actor).apiError},
 		{"ignore-term", "", "ignores SIGINT, SIGTERM and SIGHUP from here on", func(a *actor, _ string) error { a.ignoreSignals(); return nil }},
@@ -203,6 +203,9 @@ func (a *actor) loop(string) error {
 }
 
 func (a *actor) limit(args string) error {
+	if reset, err := time.Parse(time.RFC3339, args); err == nil {
+		return failing(fault{text: "usage limit reached", status: 429, reset: reset})
+	}
 	d, err := parseDuration(args)
 	if err != nil {
 		return err
