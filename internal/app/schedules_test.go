@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/api/credential"
 	"gaffer/internal/app"
 	"gaffer/internal/flow/schedule"
 	"gaffer/internal/plan"
@@ -224,6 +225,42 @@ func TestAScheduleThatCannotStartIsShownAndTheOthersRun(t *testing.T) {
 	for _, r := range runs {
 		if want := map[string]string{"schedule fine": p.root, "schedule elsewhere": other}[r.StartedBy]; r.Project != want {
 			t.Errorf("the run of %s works in %s", r.StartedBy, r.Project)
+		}
+	}
+}
+
+func TestSecurityARequestStartsNoScheduleWhereItMayStartNoRun(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	by := credential.Identity{ID: "t1", Name: "ada", Role: credential.Operator}
+	for name, c := range map[string]struct {
+		options app.ServerOptions
+		refused string
+	}{
+		"workers only":         {app.ServerOptions{LoadPlan: onePlan, WorkersOnly: true}, "only on its workers"},
+		"no plans can be read": {app.ServerOptions{}, "starts no runs of schedules"},
+		"allowed":              {app.ServerOptions{LoadPlan: onePlan}, ""},
+	} {
+		a := p.open()
+		served, err := a.Serve(c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := schedule.Schedule{Name: schedule.NameOf(name), Cron: "@yearly", Zone: "UTC", Missed: fleet.MissedSkip, Overlap: fleet.OverlapSkip, Project: p.root}
+		if _, err := served.Schedules.Add(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		f, warning, err := served.Schedules.Run(t.Context(), by, n.Name)
+		var conflict interface{ Conflict() bool }
+		switch {
+		case c.refused != "" && (!errors.As(err, &conflict) || !strings.Contains(err.Error(), c.refused) || f.Run != ""):
+			t.Errorf("%s: %+v, %v", name, f, err)
+		case c.refused == "" && (err != nil || f.Run == "" || f.By != "ada" || !strings.Contains(warning, "no gaffer works on run")):
+			t.Errorf("%s: %+v, %q, %v", name, f, warning, err) // in a test no process can work on the run
+		}
+		served.Close()
+		if err := a.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func steps() []step {
 		{"loop", "", "retries without end and gets nowhere", (*actor).loop},
 		{"compact", "", "makes its conversation shorter", func(a *actor, _ string) error { a.protocol.compact(); return nil }},
 		{"torn", "", "prints half a line of what would be a success", func(a *actor, _ string) error { a.protocol.halfDone(); return nil }},
-		{"limit", "SECONDS|TIME", "ends with a rate limit that is over after so long, or then", (*actor).limit},
+		{"limit", "SECONDS|TIME", "ends with a rate limit that is over after so long, or at a time such as 2026-11-20T03:00:00Z", (*actor).limit},
 		{"overflow", "", "ends with too long a conversation", func(*actor, string) error { return failing(fault{long: true}) }},
 		{"api-error", "STATUS", "ends with an HTTP error of the model's servers", (*actor).apiError},
 		{"ignore-term", "", "ignores SIGINT, SIGTERM and SIGHUP from here on", func(a *actor, _ string) error { a.ignoreSignals(); return nil }},
