@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/store"
@@ -12,6 +13,11 @@ import (
 
 // EngineOf returns the App's engine.
 func EngineOf(a *App) *engine.Engine { return a.engine }
+
+// MorningNote returns the notification with the morning report.
+func MorningNote(ctx context.Context, a *App, since, until time.Time) (title, text string, ok bool, err error) {
+	return a.morningNote(ctx, since, until)
+}
 
 // AddPending adds a run to the list of runs whose documents must be written.
 func AddPending(ctx context.Context, a *App, run string) error {

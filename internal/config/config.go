@@ -240,6 +240,16 @@ func (c *Config) Money(name string) float64 {
 	return usd
 }
 
+// Clock returns the value of a key of kind Clock, in minutes after midnight. set is false if the value
+// is "none".
+func (c *Config) Clock(name string) (minute int, set bool) {
+	minute, set, err := parseClock(c.mustGet(name, Clock))
+	if err != nil {
+		panic("config: " + name + " was not checked: " + err.Error())
+	}
+	return minute, set
+}
+
 // ProjectName returns the name under which a server knows the project.
 func (c *Config) ProjectName() string {
 	if name := c.mustGet("project_name", Text); name != "auto" && name != "" {

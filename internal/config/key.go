@@ -150,6 +150,10 @@ var keys = []Key{
 		Choices: []string{"true", "false"},
 	},
 	{
+		Name: "notify.report", Kind: Clock, Default: none,
+		Doc: "when 'gaffer serve' sends the morning report, in local time", Example: "07:00",
+	},
+	{
 		Name: "notify.burst", Kind: Number, Min: 1, Max: 1000, Default: "10",
 		Doc: "how many notifications are sent one by one in a minute; more become one", Example: "3",
 	},

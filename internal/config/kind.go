@@ -33,6 +33,7 @@ const (
 	URL                  // an HTTP or HTTPS URL, or "none"
 	Hours                // a daily time range, for example 22:00-07:00, or "none"
 	Money                // an amount of US dollars above 0, for example 20 or 0.50, or "none"
+	Clock                // a time of the day, for example 07:00, or "none"
 )
 
 // none is the value that switches a setting off.
@@ -62,6 +63,9 @@ func (k Key) check(text string) error {
 		return checkURL(text)
 	case Hours:
 		_, _, err := parseHours(text)
+		return err
+	case Clock:
+		_, _, err := parseClock(text)
 		return err
 	case Server:
 		return checkServer(text)
@@ -203,6 +207,19 @@ func parseMoney(text string) (float64, error) {
 		return 0, fmt.Errorf("found %s, want US dollars above 0, such as 20 or 0.50, or none", quote(text))
 	}
 	return usd, nil
+}
+
+// parseClock parses a time of the day. It returns the minutes after midnight; set is false if the
+// text is "none".
+func parseClock(text string) (minute int, set bool, err error) {
+	if text == none {
+		return 0, false, nil
+	}
+	at, err := time.Parse("15:04", strings.TrimSpace(text))
+	if err != nil {
+		return 0, false, fmt.Errorf("found %s, want a time of the day, such as 07:00, or none", quote(text))
+	}
+	return at.Hour()*60 + at.Minute(), true, nil
 }
 
 func (k Key) checkDuration(text string) error {

@@ -75,6 +75,7 @@ func TestMistakesInTheSettingsOfNotifications(t *testing.T) {
 		"webhook: hooks.example":             "notify.webhook: found what is no such URL",
 		"webhook: file:///SECRET":            "notify.webhook: found what is no such URL, want https://",
 		"webhook_secret_file: relative/path": `notify.webhook_secret_file: found "relative/path", want an absolute path`,
+		"report: 7":                          `notify.report: found "7", want a time of the day, such as 07:00, or none`,
 		"burst: 0":                           `notify.burst: found "0", want a number from 1 to 1000`,
 		"desktop: yes":                       `notify.desktop: found "yes", want auto or never`,
 		"quiet_question: true":               `unknown key "notify.quiet_question"`,

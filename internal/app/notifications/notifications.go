@@ -33,6 +33,8 @@ type Options struct {
 	Clock  func() time.Time // current time according to the store
 	NewID  func() string
 	Notice func(text string) // prints a message for the user
+	// Report returns the morning report on a period, see [notify.DailyReport].
+	Report func(ctx context.Context, since, until time.Time) (title, text string, ok bool, err error)
 }
 
 // Notifications sends notifications about the runs in a store.
@@ -78,12 +80,16 @@ func (n *Notifications) Start(run string, cursor int64) *notify.Notifier {
 		}
 	}
 	channels := usable(all)
-	if len(kinds) == 0 || len(channels) == 0 {
+	var daily *notify.DailyReport
+	if minute, set := n.opts.Config.Clock("notify.report"); set && run == "" && n.opts.Report != nil {
+		daily = &notify.DailyReport{Minute: minute, Zone: time.Local, Make: n.opts.Report}
+	}
+	if len(kinds) == 0 && daily == nil || len(channels) == 0 {
 		return nil
 	}
 	return notify.Start(notify.Options{
 		Store: n.opts.Store, Channels: channels, Run: run, From: cursor, Kinds: kinds, Rules: rulesOf(n.opts.Config), Now: n.opts.Clock, ID: n.opts.NewID(),
-		Notice: n.opts.Notice, OfflineAfter: coordinator.OfflineAfter,
+		Notice: n.opts.Notice, Daily: daily, OfflineAfter: coordinator.OfflineAfter,
 	})
 }
 

@@ -24,6 +24,7 @@ type follower struct {
 	run     string // id of the followed run; empty for all runs
 	kinds   []Kind
 	offline time.Duration // a worker without a heartbeat for this long is offline
+	daily   *DailyReport  // nil if there is none
 
 	cursor         cursor
 	storedSeq      int64 // event number in the cursor that is stored
@@ -35,7 +36,7 @@ type follower struct {
 
 func newFollower(opts Options) follower {
 	return follower{
-		store: opts.Store, run: opts.Run, kinds: opts.Kinds, offline: opts.OfflineAfter, reported: map[string]bool{}, hasBudget: map[string]bool{},
+		store: opts.Store, run: opts.Run, kinds: opts.Kinds, offline: opts.OfflineAfter, daily: opts.Daily, reported: map[string]bool{}, hasBudget: map[string]bool{},
 	}
 }
 
@@ -303,7 +304,7 @@ func (f *follower) addOffline(r store.Reader, found *findings, missing []store.W
 func (f *follower) advance(found findings) {
 	f.cursor = found.cursor
 	for _, n := range found.notes {
-		if n.Kind == Budget || n.Kind == Offline {
+		if n.Kind == Budget || n.Kind == Offline || n.Kind == Report {
 			f.reported[n.ID] = true
 		}
 	}

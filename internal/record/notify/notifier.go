@@ -23,6 +23,7 @@ type Options struct {
 	ID       string           // unique id of this process
 	Notice   func(text string)
 
+	Daily        *DailyReport  // report that is sent once a day; nil if none is
 	OfflineAfter time.Duration // a worker without a heartbeat for this long is offline
 }
 
@@ -163,6 +164,11 @@ func (l *channelSender) follow(ctx context.Context) (found, more bool, err error
 	n, err := l.follower.readNew(ctx, now)
 	if err != nil {
 		return false, false, err
+	}
+	if daily, ok, err := l.follower.dailyNote(ctx, now); err != nil {
+		return false, false, err
+	} else if ok {
+		n.notes = append(n.notes, daily)
 	}
 	if len(n.notes) > 0 || n.cursor.Seq-l.follower.storedSeq >= storeEvery {
 		if err := l.state.addNotes(ctx, n.notes, n.cursor, now); err != nil {

@@ -26,6 +26,7 @@ const (
 	Offline  Kind = "offline"  // a worker no longer sends heartbeats
 	Finished Kind = "finished" // a run has ended
 	Budget   Kind = "budget"   // a run has spent most or all of its budget
+	Report   Kind = "report"   // what has become of tasks, once a day
 	Digest   Kind = "digest"   // several notifications in one message
 	Test     Kind = "test"     // a test message that the user requested
 )

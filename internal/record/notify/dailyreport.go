@@ -1,0 +1,46 @@
+package notify
+
+import (
+	"context"
+	"time"
+)
+
+// DailyReport is a report that is sent once a day. The id of its notification is computed from the
+// day, so several programs on one store send it once, also if one of them is killed.
+type DailyReport struct {
+	Minute int            // when it is sent, in minutes after midnight
+	Zone   *time.Location // time zone of Minute
+	// Make returns the report on a period. ok is false if nothing has happened: then nothing is sent.
+	Make func(ctx context.Context, since, until time.Time) (title, text string, ok bool, err error)
+}
+
+// maxReportDelay is how late a report may be sent, for example because no program ran at its time.
+const maxReportDelay = 6 * time.Hour
+
+// due returns the time of the report that is to be sent now. ok is false if there is none. began is
+// when the channel was first used: it gets no report for an earlier time.
+func (d DailyReport) due(began, now time.Time) (at time.Time, ok bool) {
+	now = now.In(d.Zone)
+	at = time.Date(now.Year(), now.Month(), now.Day(), d.Minute/60, d.Minute%60, 0, 0, d.Zone)
+	if at.After(now) {
+		at = time.Date(now.Year(), now.Month(), now.Day()-1, d.Minute/60, d.Minute%60, 0, 0, d.Zone)
+	}
+	return at, at.After(began) && now.Sub(at) < maxReportDelay
+}
+
+// dailyNote returns the notification with the daily report, if it is time. It returns a report only
+// once, unless its notification could not be queued.
+func (f *follower) dailyNote(ctx context.Context, now time.Time) (n Notification, ok bool, err error) {
+	if f.daily == nil || f.run != "" {
+		return n, false, nil
+	}
+	at, ok := f.daily.due(f.cursor.Began, now)
+	if !ok || f.reported[idOf(string(Report), at.Format(time.DateOnly))] {
+		return n, false, nil
+	}
+	n = Notification{ID: idOf(string(Report), at.Format(time.DateOnly)), Kind: Report, Time: at.UTC(), Next: "gaffer report morning"}
+	if n.Title, n.Text, ok, err = f.daily.Make(ctx, at.AddDate(0, 0, -1), now); err == nil && !ok {
+		f.reported[n.ID] = true
+	}
+	return n, ok, err
+}
