@@ -223,7 +223,9 @@ func setCall(q *store.Question, a Ask) {
 	if len(q.Input) > maxInput || !json.Valid(q.Input) {
 		q.Input = nil
 	}
-	for _, text := range append(slices.Clone(a.Suggestions), permission.Suggest(callOf(*q))...) {
+	own := permission.Suggest(callOf(*q)) // the narrowest comes first
+	first := min(len(own), 1)
+	for _, text := range slices.Concat(own[:first], a.Suggestions, own[first:]) {
 		if r, err := permission.Parse(text); err == nil && r.Names(callOf(*q)) && !slices.Contains(q.Suggestions, r.Text) && len(q.Suggestions) < maxSuggestions {
 			q.Suggestions = append(q.Suggestions, r.Text)
 		}
