@@ -24,7 +24,7 @@ func (f *fixture) asksFor(a engine.Assignment, ref, command string) store.Questi
 	f.must(err)
 	id, err := f.Ask(context.Background(), engine.Ask{
 		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ref: ref, Text: "Bash: " + command, Options: []string{"allow", "deny"},
-		Tool: "Bash", Input: input, Dir: "/work",
+		Tool: "Bash", Input: input, Dir: "/srv",
 	})
 	f.must(err)
 	return f.question(id)

@@ -104,7 +104,7 @@ func TestProgramsThatCannotAskAreNotAllowedEverythingIfARuleForbidsSomething(t *
 
 // claudeRequest is a request with all kinds of suggestions, as Claude Code writes it.
 const claudeRequest = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Write","tool_use_id":"t1",` +
-	`"input":{"file_path":"/work/a.go","content":"x"},"permission_suggestions":[` +
+	`"input":{"file_path":"/srv/a.go","content":"x"},"permission_suggestions":[` +
 	`{"type":"addRules","rules":[{"toolName":"Edit","ruleContent":"/a.go"},{"toolName":"Write"}],"behavior":"allow","destination":"localSettings"},` +
 	`{"type":"setMode","mode":"acceptEdits","destination":"session"},{"type":"setMode","mode":"bypassPermissions","destination":"session"},` +
 	`{"type":"addDirectories","directories":["/srv/data"],"destination":"localSettings"},{"type":"future"},7]}}`
@@ -176,11 +176,11 @@ func codexQuestion(t *testing.T, method, params string, before ...string) agent.
 }
 
 func TestApprovalsOfCodexAreCallsOfTheSameToolsAsThoseOfClaude(t *testing.T) {
-	change := `{"method":"item/started","params":{"threadId":"ours","item":{"type":"fileChange","id":"i1","status":"inProgress","changes":[{"path":"/work/a"},{"path":"/work/b"}]}}}`
+	change := `{"method":"item/started","params":{"threadId":"ours","item":{"type":"fileChange","id":"i1","status":"inProgress","changes":[{"path":"/srv/a"},{"path":"/srv/b"}]}}}`
 	for _, c := range []struct{ method, params, tool, input string }{
-		{"item/commandExecution/requestApproval", `{"threadId":"ours","command":"/bin/bash -lc 'go test ./x && echo '\\''a'\\'''","cwd":"/work"}`, "Bash", `{"command":"go test ./x && echo 'a'","cwd":"/work"}`},
+		{"item/commandExecution/requestApproval", `{"threadId":"ours","command":"/bin/bash -lc 'go test ./x && echo '\\''a'\\'''","cwd":"/srv"}`, "Bash", `{"command":"go test ./x && echo 'a'","cwd":"/srv"}`},
 		{"item/commandExecution/requestApproval", `{"threadId":"ours","command":"./bash -lc ls"}`, "Bash", `{"command":"./bash -lc ls","cwd":""}`},
-		{"item/fileChange/requestApproval", `{"threadId":"ours","itemId":"i1"}`, "Edit", `{"paths":["/work/a","/work/b"]}`},
+		{"item/fileChange/requestApproval", `{"threadId":"ours","itemId":"i1"}`, "Edit", `{"paths":["/srv/a","/srv/b"]}`},
 		{"item/fileChange/requestApproval", `{"threadId":"ours","itemId":"other"}`, "Edit", `{"paths":[""]}`},
 	} {
 		q := codexQuestion(t, c.method, c.params, change)
