@@ -198,7 +198,7 @@ func (p testProject) awaitNews(a *app.App, run string, seen map[string]bool, dea
 		}
 		for _, t := range r.Tasks {
 			if t.Question != nil {
-				_ = a.Fleet.Answer(context.Background(), t.Question.ID, "yes", false) // ignore the error: the question may be answered already
+				_ = a.Fleet.Answer(context.Background(), t.Question.ID, fleet.Reply{Text: "yes"}) // ignore the error: the question may be answered already
 			}
 		}
 		if r.Status.Final() {

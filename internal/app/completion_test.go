@@ -198,7 +198,7 @@ func TestAQuestionIsAnsweredByTheUserOrByItsDefault(t *testing.T) {
 				if fmt.Sprint(q.Options) != "[red blue]" {
 					t.Errorf("options are %v", q.Options)
 				}
-				return a.Fleet.Answer(t.Context(), q.ID, "blue", false)
+				return a.Fleet.Answer(t.Context(), q.ID, fleet.Reply{Text: "blue"})
 			}
 			return nil
 		})

@@ -209,7 +209,7 @@ func (p testProject) resumesInterruptedRun() {
 	if err != nil || len(questions) != 1 || questions[0].Text != "Go on?" {
 		p.t.Fatalf("the open questions are %+v, %v", questions, err)
 	}
-	if err := a.Fleet.Answer(p.t.Context(), questions[0].ID, "yes", false); err != nil {
+	if err := a.Fleet.Answer(p.t.Context(), questions[0].ID, fleet.Reply{Text: "yes"}); err != nil {
 		p.t.Fatal(err)
 	}
 	run, err := a.Runs.Work(p.t.Context(), questions[0].Run)

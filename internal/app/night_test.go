@@ -159,7 +159,7 @@ func TestANight(t *testing.T) {
 		t.Fatalf("t17 is %+v", waiting)
 	}
 	clock.forwardTo(morning)
-	if err := a.Fleet.Answer(t.Context(), waiting.Question.ID, waiting.Question.Options[0], false); err != nil {
+	if err := a.Fleet.Answer(t.Context(), waiting.Question.ID, fleet.Reply{Text: waiting.Question.Options[0]}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {

@@ -85,7 +85,7 @@ func beAnswer(task, option string) int {
 	defer a.Close()
 	t, err := a.Fleet.FindTask(context.Background(), task)
 	if n, bad := strconv.Atoi(option); err == nil && bad == nil && t.Question != nil {
-		err = a.Fleet.Answer(context.Background(), t.Question.ID, t.Question.Options[n-1], false)
+		err = a.Fleet.Answer(context.Background(), t.Question.ID, fleet.Reply{Text: t.Question.Options[n-1]})
 	}
 	fmt.Println("answered", err)
 	return 0

@@ -66,6 +66,20 @@ func TestAPermissionIsGrantedForARunFromItsCard(t *testing.T) {
 	p.Shot("permission-task")
 }
 
+func TestTheHistoryOfARunNamesTheRuleThatAnswered(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t).open("#/")
+	for by, want := range map[string]string{
+		"rule Bash(make:*)": "running api asks: Bash: make: allowed rule Bash(make:*)",
+		"ada":               "running api was answered: allow ada",
+	} {
+		got := eval[string](p, `import('/assets/run/describechange.js').then((m) => { const s = m.story({ type: 'questions', change: { task: 'api', tool: 'Bash', text: 'Bash: make', closed: true, answered: '2026-02-06T12:00:00Z', answer: 'allow', by: `+quoted(by)+` } }, String); return [s.state, s.task, s.what, s.who].join(' '); })`)
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestAViewerSeesARequestForPermissionWithoutAnswers(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t).open("#/")

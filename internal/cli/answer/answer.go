@@ -72,6 +72,7 @@ The gaffer process that works on the run passes the answer on. If there is none,
 	cmd.Flags().StringVar(&o.rule, "rule", "", "what --for allows or denies, such as 'Bash(go test:*)'")
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("rule", connect.SuggestedRules(e))
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(scopes(), cobra.ShellCompDirectiveNoFileComp)) // an error is returned only for an undeclared flag
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.json = *asJSON

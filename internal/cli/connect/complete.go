@@ -90,6 +90,22 @@ func Schedules(e *env.Env, removed bool) Completer {
 	})
 }
 
+// SuggestedRules completes a flag with the rules that match the request of the question that the
+// first argument names.
+func SuggestedRules(e *env.Env) Completer {
+	return complete(func(ctx context.Context, _ *cobra.Command, args []string, _ string) (rules []string) {
+		_ = WithQuestions(ctx, e, func(all Everything) error {
+			for _, a := range all.Asked {
+				if len(args) > 0 && (a.Name == args[0] || a.Task == args[0]) {
+					rules = append(rules, a.Suggestions...)
+				}
+			}
+			return nil
+		})
+		return rules
+	})
+}
+
 // Grants completes the first argument with the ids of answers that hold for longer than one request.
 func Grants(e *env.Env) Completer {
 	return first(e, func(ctx context.Context, f Fleet, _ string) (words []string) {
