@@ -123,3 +123,29 @@ func TestBestOfRepeatsTheListOfAgents(t *testing.T) {
 		}
 	}
 }
+
+func TestThePolicyForQuestionsIsForEachAgentButNotForThePickOfTheUser(t *testing.T) {
+	p := plan.Plan{Tasks: []plan.Task{
+		{ID: "a", QuestionRules: plan.QuestionRules{Questions: plan.Ask}},
+		{ID: "b", QuestionRules: plan.QuestionRules{Questions: plan.Deny}},
+		{ID: "c", Argv: []string{"make"}},
+		{ID: "d", Pick: &plan.Pick{}, QuestionRules: plan.QuestionRules{Questions: plan.Ask}},
+		{ID: "e", Pick: &plan.Pick{IsJudge: true}, QuestionRules: plan.QuestionRules{Questions: plan.Ask}},
+	}}
+	got, err := Overrides{Given: func(string) bool { return false }, Questions: "rules"}.Apply(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var policies []string
+	for _, task := range got.Tasks {
+		policies = append(policies, string(task.Questions))
+	}
+	if all := strings.Join(policies, ","); all != "rules,rules,,ask,rules" || p.Tasks[0].Questions != plan.Ask {
+		t.Errorf("the policies are %s", all)
+	}
+	for word, wrong := range map[string]bool{"": false, "ask": false, "rules": false, "allow": false, "deny": false, "rule": true} {
+		if err := (Overrides{Given: func(string) bool { return false }, Questions: word}).Check(); (err != nil) != wrong {
+			t.Errorf("%q: %v", word, err)
+		}
+	}
+}
