@@ -25,6 +25,9 @@ func AmountOf(b plan.Budget) store.Amount {
 // Dollars returns an amount of money.
 func Dollars(usd float64) store.Amount { return AmountOf(plan.Budget{USD: usd}) }
 
+// BudgetOf converts a budget that a user has given to the type that the store uses.
+func BudgetOf(c fleet.Cost) store.Amount { return AmountOf(plan.Budget{USD: c.USD, Tokens: c.Tokens}) }
+
 // Limits are the user's limits of what attempts of all runs may spend. A zero amount means no limit.
 type Limits struct {
 	PeriodLimits
@@ -506,10 +509,14 @@ func (*BudgetError) Conflict() bool { return true }
 
 // Hint returns the command that allows more.
 func (e *BudgetError) Hint() string {
-	if e.Task != "" {
-		return fmt.Sprintf("'gaffer retry %s/%s --budget USD' goes on with a larger budget", fleet.ShortRun(e.Run), e.Task)
+	flag := "--budget USD"
+	if e.Limit.MicroUSD == 0 {
+		flag = "--tokens N"
 	}
-	return fmt.Sprintf("'gaffer resume %s --budget USD' goes on with a larger budget", fleet.ShortRun(e.Run))
+	if e.Task != "" {
+		return fmt.Sprintf("'gaffer retry %s/%s %s' goes on with a larger budget", fleet.ShortRun(e.Run), e.Task, flag)
+	}
+	return fmt.Sprintf("'gaffer resume %s %s' goes on with a larger budget", fleet.ShortRun(e.Run), flag)
 }
 
 // holdForUserLimits reports whether a limit of the user for a day or a month is reached, so that no

@@ -80,7 +80,7 @@ func (d *runChanger) Retry(ctx context.Context, by credential.Identity, run, tas
 		return protocol.Invalid("task: is missing")
 	}
 	if err := d.engine.RetryWith(ctx, engine.Retrying{
-		TaskKey: store.TaskKey{Run: run, Task: task}, Who: clientName(by), Why: "a person asked for it", Budget: amountOf(budget),
+		TaskKey: store.TaskKey{Run: run, Task: task}, Who: clientName(by), Why: "a person asked for it", Budget: engine.BudgetOf(budget),
 	}); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (d *runChanger) Resume(ctx context.Context, by credential.Identity, run str
 		if err := d.mayChange(ctx, by, run); err != nil {
 			return err
 		}
-		if err := d.engine.RaiseBudget(ctx, engine.Raise{Run: run, Who: clientName(by), Why: "a person raised the budget", Budget: amountOf(budget)}); err != nil {
+		if err := d.engine.RaiseBudget(ctx, engine.Raise{Run: run, Who: clientName(by), Why: "a person raised the budget", Budget: engine.BudgetOf(budget)}); err != nil {
 			return err
 		}
 		return d.ensureProcess.after(ctx, run, "its budget is raised, but ")
@@ -117,8 +117,4 @@ func checkBudget(b fleet.Cost) error {
 		return protocol.Invalid("budget: want an amount that is not negative")
 	}
 	return nil
-}
-
-func amountOf(b fleet.Cost) store.Amount {
-	return engine.AmountOf(plan.Budget{USD: b.USD, Tokens: b.Tokens})
 }

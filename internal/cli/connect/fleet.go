@@ -98,9 +98,10 @@ type Fleet interface {
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
 	// RetryWithBudget is like Retry, with a new budget for the task. RaiseBudget replaces the budget of
-	// a run and queues the tasks again that have failed because of it. Both amounts are in USD.
-	RetryWithBudget(ctx context.Context, run, task string, usd float64) error
-	RaiseBudget(ctx context.Context, run string, usd float64) error
+	// a run and queues the tasks again that have failed because of it. Parts of the budget that are
+	// zero keep their old value.
+	RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error
+	RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error
 	// EnsureProcess starts a gaffer process for a run of this machine if no process works on the
 	// run. Call it after a user has changed the run, sent a message or sent back a review. On a
 	// server it does nothing, because a server starts processes by itself.

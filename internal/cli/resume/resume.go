@@ -4,7 +4,6 @@ package resume
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,6 @@ import (
 // New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var detach bool
-	var budget float64
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Continue a run that was left, detached or interrupted",
@@ -32,7 +30,7 @@ that its plan merges.
 It shows the run and ends as 'gaffer run' does, with the same exit codes. A run
 that another gaffer works on is refused with exit code 4.
 
---budget sets what the run may cost. Tasks that were stopped because the run's
+--budget and --tokens set what the run may use. Tasks that were stopped because the run's
 budget was spent go on in the same conversation, also if the run has ended.
 
 A server continues its runs without this command; they are only shown.`,
@@ -41,16 +39,17 @@ A server continues its runs without this command; they are only shown.`,
 		ValidArgsFunction: connect.Runs(e, false),
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "let it run in the background")
-	cmd.Flags().Float64Var(&budget, "budget", 0, "what the run may cost, in `USD`, with what it has cost already")
+	budgetOf := connect.BudgetFlags(cmd, "run")
 	show := runview.ShowFlag(cmd)
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		raise := cmd.Flags().Changed("budget")
-		if raise && !(budget > 0) {
-			return exit.Usage(fmt.Errorf("--budget %g: want an amount above 0", budget))
+		budget, err := budgetOf()
+		if err != nil {
+			return err
 		}
+		raise := budget != fleet.Cost{}
 		return runview.WithFleet(ctx, e, func(t *runview.View) error {
 			t.Show = *show
 			if err := runview.CheckFlags(e, t.Show, detach, t.App == nil); err != nil {

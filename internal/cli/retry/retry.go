@@ -4,7 +4,6 @@ package retry
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -12,14 +11,12 @@ import (
 	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/runview"
-	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 )
 
 // New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var resume bool
-	var budget float64
 	cmd := &cobra.Command{
 		Use:   "retry TASK",
 		Short: "Queue a task again that failed or was cancelled",
@@ -29,7 +26,7 @@ works on the run starts it. If there is none, use 'gaffer resume', or --resume
 here.
 
 A task that was stopped because its budget was spent goes on in the same
-conversation with --budget: what all its attempts may cost together.`,
+conversation with --budget or --tokens: what all its attempts may use together.`,
 		Example: "  gaffer retry api\n  gaffer retry abc1/api --resume\n  gaffer retry abc1/api --budget 5",
 		Args:    cobra.ExactArgs(1),
 		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool {
@@ -37,13 +34,14 @@ conversation with --budget: what all its attempts may cost together.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&resume, "resume", false, "work on the run until it ends, as 'gaffer resume' does")
-	cmd.Flags().Float64Var(&budget, "budget", 0, "what the task may cost, in `USD`, with what it has cost already")
+	budgetOf := connect.BudgetFlags(cmd, "task")
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		if cmd.Flags().Changed("budget") && !(budget > 0) {
-			return exit.Usage(fmt.Errorf("--budget %g: want an amount above 0", budget))
+		budget, err := budgetOf()
+		if err != nil {
+			return err
 		}
 		return runview.WithFleet(ctx, e, func(a *runview.View) error {
 			t, err := a.Fleet.FindTask(ctx, args[0])
@@ -70,9 +68,9 @@ conversation with --budget: what all its attempts may cost together.`,
 	return cmd
 }
 
-// retryTask queues a task again, with a new budget unless that is 0.
-func retryTask(ctx context.Context, f connect.Fleet, t fleet.Task, budget float64) error {
-	if budget == 0 {
+// retryTask queues a task again, with a new budget unless that is zero.
+func retryTask(ctx context.Context, f connect.Fleet, t fleet.Task, budget fleet.Cost) error {
+	if budget == (fleet.Cost{}) {
 		return f.Retry(ctx, t.Run, t.ID)
 	}
 	return f.RetryWithBudget(ctx, t.Run, t.ID, budget)

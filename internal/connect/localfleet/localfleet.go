@@ -217,11 +217,12 @@ func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
 // Retry queues a failed or cancelled task again. If the run has ended, it becomes active again, and
 // the next process that works on it runs the task.
 func (f *Fleet) Retry(ctx context.Context, run, task string) error {
-	return f.RetryWithBudget(ctx, run, task, 0)
+	return f.RetryWithBudget(ctx, run, task, fleet.Cost{})
 }
 
-// RetryWithBudget is like Retry, with a new budget for the task, in USD. 0 keeps the old budget.
-func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, usd float64) error {
+// RetryWithBudget is like Retry, with a new budget for the task. Parts of it that are zero keep their
+// old value.
+func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error {
 	if err := f.MayChange(ctx, run, "gaffer retry"); err != nil {
 		return err
 	}
@@ -229,16 +230,16 @@ func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, usd float
 	if f.opts.Agent != "" {
 		why = "the agent that started the run asked for it"
 	}
-	return f.opts.Engine.RetryWith(ctx, engine.Retrying{TaskKey: store.TaskKey{Run: run, Task: task}, Why: why, Budget: engine.Dollars(usd)})
+	return f.opts.Engine.RetryWith(ctx, engine.Retrying{TaskKey: store.TaskKey{Run: run, Task: task}, Why: why, Budget: engine.BudgetOf(budget)})
 }
 
-// RaiseBudget replaces the budget of a run, in USD. Tasks that have failed because of the run's budget
+// RaiseBudget replaces the budget of a run. Tasks that have failed because of the run's budget
 // are queued again.
-func (f *Fleet) RaiseBudget(ctx context.Context, run string, usd float64) error {
+func (f *Fleet) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	if err := f.MayChange(ctx, run, "gaffer resume"); err != nil {
 		return err
 	}
-	return f.opts.Engine.RaiseBudget(ctx, engine.Raise{Run: run, Why: "the user raised the budget", Budget: engine.Dollars(usd)})
+	return f.opts.Engine.RaiseBudget(ctx, engine.Raise{Run: run, Why: "the user raised the budget", Budget: engine.BudgetOf(budget)})
 }
 
 // MayChange returns an error if an agent started this process and that agent did not submit the

@@ -170,20 +170,20 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.problem(f.client.Runs.Retry(ctx, run, task))
 }
 
-// RetryWithBudget is like Retry, with a new budget for the task, in USD.
-func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, usd float64) error {
+// RetryWithBudget is like Retry, with a new budget for the task.
+func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error {
 	if err := f.refuse("gaffer retry"); err != nil {
 		return err
 	}
-	return f.problem(f.client.Runs.RetryWithBudget(ctx, run, task, fleet.Cost{USD: usd}))
+	return f.problem(f.client.Runs.RetryWithBudget(ctx, run, task, budget))
 }
 
-// RaiseBudget replaces the budget of a run, in USD.
-func (f *Fleet) RaiseBudget(ctx context.Context, run string, usd float64) error {
+// RaiseBudget replaces the budget of a run.
+func (f *Fleet) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	if err := f.refuse("gaffer resume"); err != nil {
 		return err
 	}
-	return f.problem(f.client.Runs.RaiseBudget(ctx, run, fleet.Cost{USD: usd}))
+	return f.problem(f.client.Runs.RaiseBudget(ctx, run, budget))
 }
 
 // Merge merges changes of tasks in a repository on the server's machine.

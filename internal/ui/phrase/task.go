@@ -305,7 +305,7 @@ func budgetAdvice(t fleet.Task) string {
 	spent := t.Spent.Share(t.Budget) >= 1
 	switch {
 	case spent && t.Spent.Share(fleet.Cost{USD: t.Budget.USD}) < 1:
-		return "raise the tokens of its budget in the plan, and run the plan again"
+		return fmt.Sprintf("'gaffer retry %s/%s --tokens N' goes on where it stopped", display.Printable(fleet.ShortRun(t.Run)), Line(t.ID))
 	case spent:
 		return fmt.Sprintf("'gaffer retry %s/%s --budget USD' goes on where it stopped", display.Printable(fleet.ShortRun(t.Run)), Line(t.ID))
 	}
