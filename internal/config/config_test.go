@@ -260,3 +260,16 @@ func TestAProjectHasTheNameOfItsFolderUnlessItIsGivenOne(t *testing.T) {
 		t.Errorf("a fingerprint that nobody gave: %q", c.Text("server_fingerprint"))
 	}
 }
+
+func TestMoneyIsAnAmountAboveZeroOrNone(t *testing.T) {
+	for text, want := range map[string]float64{"20": 20, "0.5": 0.5, "none": 0, "0.000001": 0.000001} {
+		if got, err := parseMoney(text); err != nil || got != want {
+			t.Errorf("%s is %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "NaN", "Inf", "1e99", "$5", "5 USD"} {
+		if got, err := parseMoney(text); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}

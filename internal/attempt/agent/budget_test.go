@@ -73,3 +73,40 @@ func TestClaudeIsAskedForItsCostOnlyIfThatIsLimited(t *testing.T) {
 		}
 	}
 }
+
+func TestCodexReportsItsUsageWhileItWorksIfItsTokensAreLimited(t *testing.T) {
+	with, _ := New("codex", nil)
+	for _, c := range []struct {
+		r      Request
+		server bool
+	}{
+		{Request{Policy: Allow}, false},
+		{Request{Policy: Deny}, false},
+		{Request{Policy: Allow, LimitTokens: 100}, true},
+		{Request{Policy: Deny, LimitTokens: 100}, true},
+		{Request{Policy: Ask}, true},
+	} {
+		l, err := with.Launch(c.r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, reads := with.Reader(c.r).(*serverReader)
+		if got := slices.Contains(l.Argv, "app-server"); got != c.server || reads != c.server {
+			t.Errorf("%+v starts %v", c.r, l.Argv)
+		}
+		if never := slices.Contains(l.Argv, `approval_policy="never"`); never != (c.server && c.r.Policy != Ask) {
+			t.Errorf("%+v starts %v", c.r, l.Argv)
+		}
+	}
+}
+
+func TestRequestsOfTheAppServerAreAnsweredByThePolicy(t *testing.T) {
+	with, _ := New("codex", nil)
+	for policy, want := range map[Policy]string{Allow: `"accept"`, Deny: `"decline"`} {
+		r := with.Reader(Request{Policy: policy, LimitTokens: 100})
+		got := r.Line([]byte(`{"id":7,"method":"item/commandExecution/requestApproval","params":{"command":"make install"}}`))
+		if len(got) != 1 || got[0].Ask != nil || !strings.Contains(string(got[0].Reply), want) {
+			t.Errorf("with %s: %+v", policy, got)
+		}
+	}
+}

@@ -17,7 +17,7 @@ import (
 type codex struct{ setup }
 
 func (c codex) Launch(r Request) (Launch, error) {
-	if r.asks() {
+	if usesServer(r) {
 		return c.server(r), nil
 	}
 	argv := append(slices.Clone(c.argv), "exec", "--json", "--disable", "plugins", "--skip-git-repo-check")
@@ -67,8 +67,12 @@ func (c codex) sandbox(r Request) []string {
 	return argv
 }
 
+// usesServer reports whether Codex runs as an app server. "codex exec" can neither ask the user nor
+// report its usage before the end.
+func usesServer(r Request) bool { return r.asks() || r.LimitTokens > 0 }
+
 func (c codex) Reader(r Request) Reader {
-	if r.asks() {
+	if usesServer(r) {
 		return newServerReader(r)
 	}
 	return &codexReader{usedBefore: r.Used}

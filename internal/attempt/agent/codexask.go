@@ -16,6 +16,12 @@ func (c *serverReader) asked(l serverLine, p serverParams) []Signal {
 		return c.refuse(l, p)
 	}
 	q.ID = string(l.ID)
+	switch {
+	case c.request.Policy == Allow && l.Method != "item/tool/requestUserInput":
+		return []Signal{{Reply: q.Reply(Answer{Text: permissionOptions()[0]}), ReplyTo: q.ID}}
+	case !asks(c.request.Policy):
+		return c.refuse(l, p)
+	}
 	return []Signal{{State: Waiting, Ask: &q, Doing: shortLine(q.Text)}}
 }
 

@@ -26,7 +26,7 @@ import (
 // running. The error is a [*supervisor.FailedError] if the program or the folder to
 // run in is missing.
 func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Options) (*Attempt, error) {
-	job.Request.LimitUSD = job.Limit.USD()
+	job.Request.LimitUSD, job.Request.LimitTokens = job.Limit.USD(), job.Limit.Tokens
 	launch, err := with.Launch(job.Request)
 	if err != nil {
 		return nil, err

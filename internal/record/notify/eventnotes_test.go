@@ -164,3 +164,22 @@ func TestOfflineNote(t *testing.T) {
 		}
 	}
 }
+
+func TestALimitOfTheUserCausesANotification(t *testing.T) {
+	for _, c := range []struct {
+		event       store.Event
+		title, text string
+	}{
+		{store.Event{Kind: "budget.warning", Why: "81 % of the day's budget is spent: $8.10 of $10.00"}, "81 % of the day's budget is spent", "$8.10 of $10.00"},
+		{store.Event{Kind: "budget.warning", Run: "r1", Task: "api", Why: "90 % of the task's budget is spent: $0.0018 of $0.0020"}, "api: 90 % of the task's budget is spent", "$0.0018 of $0.0020"},
+		{store.Event{Kind: "budget.spent", Why: "the day's budget of $20.00 is spent"}, "the day's budget of $20.00 is spent", "tasks wait until there is more"},
+	} {
+		n, ok := noteOf(eventWithRows{Event: c.event})
+		if !ok || !mayNotify(c.event) || n.Kind != Budget || n.Title != c.title || n.Text != c.text || n.Next != "gaffer cost" {
+			t.Errorf("%s: %+v", c.event.Why, n)
+		}
+	}
+	if mayNotify(store.Event{Kind: "budget.warning", Run: "r1", Task: "api", Why: "81 % of the run's budget is spent: $1 of $2"}) {
+		t.Error("a run has two notifications")
+	}
+}
