@@ -110,7 +110,9 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 		setSandbox(&job.Request, job.Sandbox, work)
 	}
 	if w.opts.Terminal != nil {
-		opts.Terminal = func(from int64) *supervisor.Terminal { return w.opts.Terminal(h.Task, spec, job.Log, from) }
+		shown := spec
+		shown.Agent = name // the terminal shows the output of the agent that works on the attempt
+		opts.Terminal = func(from int64) *supervisor.Terminal { return w.opts.Terminal(h.Task, shown, job.Log, from) }
 	}
 	if err := h.awaitLease(ctx); err != nil {
 		return nil, err

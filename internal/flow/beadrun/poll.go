@@ -113,8 +113,9 @@ func polled(one engine.Assignment) (Polled, error) {
 		return Polled{}, fmt.Errorf("task %s: %w", one.Task.Task, err)
 	}
 	bead, earlier := recorder.BeadName(one.Task, spec)
+	agent, _ := engine.AgentOfAttempt(spec, one.Attempt.Fallback)
 	p := Polled{
-		Bead: bead, Attempt: earlier + one.Attempt.Number, Agent: engine.AgentOf(spec),
+		Bead: bead, Attempt: earlier + one.Attempt.Number, Agent: agent,
 		Started: one.Attempt.Started, Run: one.Task.Run, Task: one.Task.Task, PID: one.Attempt.PID,
 	}
 	if d := spec.Dispatch; d != nil {

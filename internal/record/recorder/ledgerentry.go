@@ -27,9 +27,12 @@ type entry struct {
 	number  int
 	retries int
 	started time.Time
-	result  *ledger.Result // how the attempt ended; nil for a start
-	end     *ledger.Result // for a start, the end that is written together with it; nil if there is none
-	written bool           // the start was already written in a batch, together with its end
+	// fallback is the agent that works on the attempt in place of the task's own agent; empty if none
+	// does.
+	fallback string
+	result   *ledger.Result // how the attempt ended; nil for a start
+	end      *ledger.Result // for a start, the end that is written together with it; nil if there is none
+	written  bool           // the start was already written in a batch, together with its end
 }
 
 // entryOf returns the ledger entry for an event, or false if the event needs none. stopping says
@@ -38,7 +41,7 @@ func entryOf(n eventContent, stopping bool) (entry, bool) {
 	if n.task == nil || n.attempt == nil {
 		return entry{}, false
 	}
-	e := entry{seq: n.Seq, task: n.Task, number: n.attempt.Number, retries: n.task.Retries, started: n.attempt.Started}
+	e := entry{seq: n.Seq, task: n.Task, number: n.attempt.Number, retries: n.task.Retries, started: n.attempt.Started, fallback: n.attempt.Fallback}
 	if n.attempt.Status.Final() {
 		e.result = resultOf(*n.attempt)
 		e.result.WillRetry = n.task.Status == store.Queued && n.attempt.Status != store.Complete && !stopping
@@ -87,8 +90,9 @@ func verificationOf(checks json.RawMessage) *ledger.Verification {
 // runOf returns the run record of an attempt. messages are the texts of users' messages with which
 // the attempt started. The schema does not allow 0 retries, so 0 becomes 1.
 func (e entry) runOf(b bead, project string, spec plan.Task, previous *store.Attempt, messages []string) ledger.Run {
+	agent, model := engine.AgentOfAttempt(spec, e.fallback)
 	d := ledger.Dispatch{
-		Bead: b.name, Agent: engine.AgentOf(spec), Model: cmp.Or(spec.Model, "default"), Repo: project,
+		Bead: b.name, Agent: agent, Model: cmp.Or(model, "default"), Repo: project,
 		Prompt:  engine.WithMessages(cmp.Or(engine.Prompt(spec, previous), strings.Join(spec.Argv, " ")), messages),
 		Attempt: b.earlier + e.number, MaxRetries: max(e.retries, 1),
 	}

@@ -22,7 +22,7 @@ func RecordsOf(reader store.Reader, t store.Task, attempts []store.Attempt, proj
 	pairs := make([]ledger.AttemptRecords, len(attempts))
 	for i := range attempts {
 		a := &attempts[i]
-		e := entry{task: t.Task, number: a.Number, retries: t.Retries, started: a.Started}
+		e := entry{task: t.Task, number: a.Number, retries: t.Retries, started: a.Started, fallback: a.Fallback}
 		said, err := messagesOf(reader, *a)
 		if err != nil {
 			return nil, err
