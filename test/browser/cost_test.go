@@ -41,7 +41,7 @@ func TestCostIsShownByDayAgentModelProjectAndRun(t *testing.T) {
 	p.Accessible("cost by day")
 	p.looks("cost")
 	for by, want := range map[string][]string{
-		"agent": {"fake", "$0.97+"}, "model": {"large", "small", "default model"},
+		"agent": {"fake", "$0.97+"}, "account": {"fake", "$0.97+"}, "model": {"large", "small", "default model"},
 		"project": {strings.TrimPrefix(w.dir[strings.LastIndex(w.dir, "/"):], "/")}, "run": {"checkout", "search", evil},
 	} {
 		p.Act(fmt.Sprintf(`[...document.querySelectorAll('nav[aria-label="Group by"] a')].find((a) => a.innerText.toLowerCase() === %q).click()`, by))
