@@ -94,7 +94,7 @@ func (s *sandboxes) choose(t plan.Task, want plan.Sandbox) (sandbox.Choice, sand
 	if p.Gaffer || want.Mode == "" || want.Mode == plan.SandboxNone { // do not look what the machine has: that takes time
 		return sandbox.Choice{Mode: plan.SandboxNone}, p, nil
 	}
-	c, err := s.machine.Facts().Choose(want, p)
+	c, err := s.machine.Facts(want.Image != "" || want.Mode == plan.SandboxContainer).Choose(want, p)
 	return c, p, err
 }
 

@@ -58,7 +58,7 @@ func (l *layout) agentFiles(kind string, c Command, work string) error {
 		if !filepath.IsAbs(f.path) {
 			continue
 		}
-		dir := real(f.path)
+		dir := realPath(f.path)
 		if !within(dir, l.home) && exists(dir) {
 			l.add(empty, dir)
 		}
@@ -81,7 +81,7 @@ func (l *layout) agentFiles(kind string, c Command, work string) error {
 		}
 		for _, file := range f.copied {
 			if exists(file) {
-				l.copies = append(l.copies, copied{real(file), file})
+				l.copies = append(l.copies, copied{realPath(file), file})
 			}
 		}
 	}

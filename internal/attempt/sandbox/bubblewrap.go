@@ -61,7 +61,7 @@ func (l *layout) bubblewrap(self, bwrap string, s Spec, c Command) []string {
 		argv = append(argv, "--ro-bind", f.from, shown)
 		init = append(init, "--copy="+shown+":"+f.to)
 	}
-	argv = append(argv, "--bind", filepath.Join(c.Scratch, socketName), socketInside, "--chdir", real(c.Dir), "--")
+	argv = append(argv, "--bind", filepath.Join(c.Scratch, socketName), socketInside, "--chdir", realPath(c.Dir), "--")
 	init = append(init, "--socket="+socketInside)
 	if s.Network == plan.NetworkList {
 		init = append(init, "--proxy")
@@ -74,7 +74,7 @@ func (l *layout) bubblewrap(self, bwrap string, s Spec, c Command) []string {
 func (l *layout) container(self, engine string, s Spec, c Command) []string {
 	const inside = "/run/gaffer"
 	argv := append(l.enter(self, s, c), engine, "run", "--rm", "--interactive", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--pids-limit=4096", "--ipc=private",
-		"--workdir="+real(c.Dir))
+		"--workdir="+realPath(c.Dir))
 	if strings.HasSuffix(engine, "podman") {
 		argv = append(argv, "--userns=keep-id")
 	} else {

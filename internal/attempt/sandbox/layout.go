@@ -49,7 +49,7 @@ func (m *Machine) Wrap(s Spec, c Command) (argv, env []string, err error) {
 	if !s.Outside() {
 		return c.Argv, c.Env, nil
 	}
-	facts := m.Facts()
+	facts := m.Facts(s.Mode == plan.SandboxContainer)
 	if reason := facts.unavailable(s.Mode, plan.Sandbox{Image: s.Image}, Program{Kind: s.Kind}); reason != "" {
 		return nil, nil, &UnavailableError{s.Mode, reason}
 	}
@@ -96,7 +96,7 @@ type layout struct {
 
 func (l *layout) add(kind mountKind, paths ...string) {
 	for _, p := range paths {
-		p = real(p)
+		p = realPath(p)
 		if kind == empty || kind == masked {
 			l.mounts = append(l.mounts, mount{kind: kind, to: p})
 		} else {
@@ -108,7 +108,7 @@ func (l *layout) add(kind mountKind, paths ...string) {
 // addIfThere adds the paths that exist.
 func (l *layout) addIfThere(kind mountKind, paths ...string) {
 	for _, p := range paths {
-		if exists(p) && exists(real(p)) {
+		if exists(p) && exists(realPath(p)) {
 			l.add(kind, p)
 		}
 	}
@@ -131,7 +131,7 @@ func (l *layout) source(path string) (from string, shown bool) {
 // mask hides the paths that the sandbox would show.
 func (l *layout) mask(paths ...string) {
 	for _, p := range paths {
-		p = real(p)
+		p = realPath(p)
 		from, shown := l.source(p)
 		if !shown {
 			continue
@@ -158,17 +158,17 @@ const (
 // almost empty home folder, and the folder it works in.
 func (m *Machine) layout(s Spec, c Command) (*layout, error) {
 	home := lookup(c.Env, "HOME")
-	if !filepath.IsAbs(home) || real(home) == "/" {
+	if !filepath.IsAbs(home) || realPath(home) == "/" {
 		return nil, fmt.Errorf("sandbox %s: the home folder %q cannot be hidden; set HOME to another folder", s.Mode, home)
 	}
-	home = real(home)
-	work := real(c.Dir)
+	home = realPath(home)
+	work := realPath(c.Dir)
 	l := &layout{home: home}
 	if s.Mode == plan.SandboxBubblewrap {
 		l.add(readOnly, "/")
 		l.addIfThere(empty, "/run", "/home", "/root", "/media", "/mnt")
 		l.addIfThere(readOnly, "/run/current-system", "/run/opengl-driver", "/run/wrappers") // parts of NixOS that programs need
-		if file := real("/etc/resolv.conf"); within(file, "/run") {
+		if file := realPath("/etc/resolv.conf"); within(file, "/run") {
 			l.addIfThere(readOnly, file)
 		}
 		l.mask(systemCredentials()...)
@@ -201,7 +201,7 @@ func (m *Machine) layout(s Spec, c Command) (*layout, error) {
 	git := findRepository(work)
 	l.repository(git)
 	for _, p := range append(credentials(home), m.Hidden...) {
-		if p = real(p); p != work && within(p, work) {
+		if p = realPath(p); p != work && within(p, work) {
 			l.mask(p)
 		}
 	}
@@ -217,7 +217,7 @@ func (l *layout) addWritable(paths []string) error {
 		if !exists(p) {
 			return fmt.Errorf("sandbox: write: there is no folder %s", p)
 		}
-		if real(p) == "/" || real(p) == l.home {
+		if realPath(p) == "/" || realPath(p) == l.home {
 			return fmt.Errorf("sandbox: write: %s is too much; name the folders that the agent needs", p)
 		}
 		l.add(writable, p)
@@ -239,13 +239,13 @@ func expand(paths []string, home string) (list []string) {
 // and the other programs in PATH.
 func (l *layout) installation(self string, c Command) {
 	hidden := func(path string) bool {
-		_, shown := l.source(real(path))
+		_, shown := l.source(realPath(path))
 		return exists(path) && !shown
 	}
 	for _, dir := range filepath.SplitList(lookup(c.Env, "PATH")) {
 		parent := filepath.Dir(dir)
 		switch {
-		case !filepath.IsAbs(dir) || !hidden(dir) || real(dir) == l.home || within(l.home, real(dir)):
+		case !filepath.IsAbs(dir) || !hidden(dir) || realPath(dir) == l.home || within(l.home, realPath(dir)):
 		case filepath.Base(dir) == "bin" && isPrefix(parent, l.home):
 			l.addIfThere(readOnly, parent)
 		default:
@@ -266,7 +266,7 @@ func (l *layout) installation(self string, c Command) {
 		}
 		switch {
 		case !hidden(program) || within(program, c.Dir):
-		case within(l.home, real(folder)):
+		case within(l.home, realPath(folder)):
 			l.addIfThere(readOnly, program)
 		default:
 			l.addIfThere(readOnly, folder)
@@ -285,7 +285,7 @@ func (l *layout) installation(self string, c Command) {
 // isPrefix reports whether a folder contains one installation alone, such as ~/.nvm/versions/node/v22
 // or ~/sdk/go. ~/.local and ~/.cargo contain more than programs.
 func isPrefix(folder, home string) bool {
-	if folder = real(folder); within(home, folder) || folder == filepath.Join(home, ".local") || folder == filepath.Join(home, ".cargo") {
+	if folder = realPath(folder); within(home, folder) || folder == filepath.Join(home, ".local") || folder == filepath.Join(home, ".cargo") {
 		return false
 	}
 	return slices.ContainsFunc([]string{"lib", "pkg", "libexec"}, func(name string) bool { return exists(filepath.Join(folder, name)) })
@@ -298,7 +298,7 @@ func (l *layout) toolchains(env []string) {
 		l.addIfThere(readOnly, filepath.Join(l.home, name))
 	}
 	for _, name := range []string{"GOROOT", "GOMODCACHE", "JAVA_HOME", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "VOLTA_HOME", "BUN_INSTALL", "ANDROID_HOME"} {
-		if dir := lookup(env, name); filepath.IsAbs(dir) && !within(l.home, real(dir)) {
+		if dir := lookup(env, name); filepath.IsAbs(dir) && !within(l.home, realPath(dir)) {
 			l.addIfThere(readOnly, dir)
 		}
 	}

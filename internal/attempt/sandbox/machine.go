@@ -32,18 +32,28 @@ type Machine struct {
 	// machine may have: gaffer's state and settings.
 	Hidden []string
 
-	once  sync.Once
-	facts Facts
+	mu            sync.Mutex
+	facts         Facts
+	looked, asked bool // facts are known; those about containers are known
 }
 
-// Facts finds out what the machine has. It looks once.
-func (m *Machine) Facts() Facts {
-	m.once.Do(func() { m.facts = Look(context.Background(), m.Environ) })
+// Facts finds out what the machine has. It looks once, and asks the container engine, which may take
+// long, only if containers is set.
+func (m *Machine) Facts(containers bool) Facts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.looked {
+		m.looked, m.facts = true, lookLocal(context.Background(), m.Environ)
+	}
+	if containers && !m.asked {
+		m.asked = true
+		m.facts.Engine, m.facts.NoContainer = lookEngine(context.Background(), m.Environ)
+	}
 	return m.facts
 }
 
 // SetFacts replaces what Facts would find out, for tests.
-func (m *Machine) SetFacts(f Facts) { m.once.Do(func() {}); m.facts = f }
+func (m *Machine) SetFacts(f Facts) { m.looked, m.asked, m.facts = true, true, f }
 
 // lookTimeout is the time limit for a program that is run to find out whether it works.
 const lookTimeout = 10 * time.Second
@@ -51,11 +61,17 @@ const lookTimeout = 10 * time.Second
 // Look finds out which sandboxes a machine has. It runs bwrap and the container engine, because an
 // installed program may still not work: a kernel may forbid namespaces, an engine may be stopped.
 func Look(ctx context.Context, environ []string) Facts {
-	f := Facts{System: runtime.GOOS}
+	f := lookLocal(ctx, environ)
+	f.Engine, f.NoContainer = lookEngine(ctx, environ)
+	return f
+}
+
+// lookLocal finds out everything but what a container engine can do.
+func lookLocal(ctx context.Context, environ []string) Facts {
+	f := Facts{System: runtime.GOOS, NoContainer: "no container engine was asked"}
 	_, err := find("socat", environ)
 	f.Socat = err == nil
 	f.Bwrap, f.NoBubblewrap = lookBubblewrap(ctx, environ)
-	f.Engine, f.NoContainer = lookEngine(ctx, environ)
 	return f
 }
 
@@ -138,8 +154,8 @@ func lookup(environ []string, name string) (value string) {
 	return value
 }
 
-// real returns a path without symbolic links, or the path itself if it does not exist.
-func real(path string) string {
+// realPath returns a path without symbolic links, or the path itself if it does not exist.
+func realPath(path string) string {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		return target
 	}

@@ -43,13 +43,13 @@ func linkedRepository(link string) repository {
 	if !filepath.IsAbs(git) {
 		git = filepath.Join(filepath.Dir(link), git)
 	}
-	git = real(git)
+	git = realPath(git)
 	common := filepath.Dir(filepath.Dir(git))
 	back := readLine(filepath.Join(git, "gitdir"))
 	if !filepath.IsAbs(back) {
 		back = filepath.Join(git, back)
 	}
-	if filepath.Base(filepath.Dir(git)) != "worktrees" || real(back) != real(link) || !exists(filepath.Join(common, "objects")) || !exists(filepath.Join(common, "HEAD")) {
+	if filepath.Base(filepath.Dir(git)) != "worktrees" || realPath(back) != realPath(link) || !exists(filepath.Join(common, "objects")) || !exists(filepath.Join(common, "HEAD")) {
 		return repository{}
 	}
 	return repository{link: link, git: git, common: common, branch: headOf(git)}
@@ -72,7 +72,7 @@ func readLine(file string) string {
 // Writable returns the folders of the repository that a commit in this folder writes to, for a
 // program with a sandbox of its own.
 func Writable(work string) []string {
-	r := findRepository(real(work))
+	r := findRepository(realPath(work))
 	switch {
 	case r.link == "":
 		return nil

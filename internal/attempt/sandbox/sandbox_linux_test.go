@@ -138,7 +138,7 @@ func (w *world) git(dir string, args ...string) string {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir := real(t.TempDir())
+	dir := realPath(t.TempDir())
 	w := &world{t: t, dir: dir, home: filepath.Join(dir, "home"), state: filepath.Join(dir, "home/.local/state/gaffer")}
 	w.main, w.tree = filepath.Join(w.home, "shop"), filepath.Join(w.state, "worktrees/run/task")
 	socket := filepath.Join(dir, "agent.sock")
@@ -391,4 +391,32 @@ func TestTheTablesInTheDocumentationAreThoseOfTheTests(t *testing.T) {
 	} else if want != string(text) {
 		t.Error("docs/sandbox.md differs from the tables in attacks_linux_test.go: go test ./internal/attempt/sandbox -run Tables -update")
 	}
+}
+
+func TestAnAgentInASandboxIsFrozenWithoutALeaseAndContinues(t *testing.T) {
+	needBubblewrap(t)
+	w := newWorld(t)
+	p, log := w.start("bubblewrap", []string{"sh", "-c", `echo ready; while ! test -e go; do sleep 0.1; done; echo continued`}, false)
+	testenv.Wait(t, "the agent runs", func() error { return contains(log, "ready") })
+	frozen := func(want bool) {
+		t.Helper()
+		testenv.Wait(t, fmt.Sprintf("frozen = %t", want), func() error {
+			s, err := p.Status()
+			if err == nil && s.Frozen != want {
+				err = fmt.Errorf("found %+v", s)
+			}
+			return err
+		})
+	}
+	w.must(p.Extend(time.Now().Add(-time.Second)))
+	frozen(true)
+	w.write(filepath.Join(w.tree, "go"), "")
+	w.must(p.Extend(time.Now().Add(time.Hour)))
+	frozen(false)
+	exit, err := p.Wait(t.Context())
+	w.must(err)
+	if exit.Code != 0 {
+		t.Errorf("the exit is %+v", exit)
+	}
+	w.must(contains(log, "continued"))
 }

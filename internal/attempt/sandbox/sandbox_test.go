@@ -143,7 +143,7 @@ func TestAForgedWorktreeOpensNoFolder(t *testing.T) {
 }
 
 func TestAPlanCanOpenNoFolderWithCredentials(t *testing.T) {
-	home := real(t.TempDir())
+	home := realPath(t.TempDir())
 	for _, name := range []string{".ssh", "notes", "shop", ".config/gaffer"} {
 		if err := os.MkdirAll(filepath.Join(home, name), 0o755); err != nil {
 			t.Fatal(err)

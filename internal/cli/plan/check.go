@@ -134,6 +134,9 @@ func check(ctx context.Context, e *env.Env, load func(plan.Options) (string, pla
 	}
 	if asJSON {
 		out := wire(loaded)
+		if err := addSandboxes(ctx, e, loaded, out.Tasks); err != nil {
+			return err
+		}
 		out.Ready, out.Lacks = len(lacks) == 0, append([]preflight.Problem{}, lacks...)
 		err = e.PrintJSON(out)
 	} else if err = draw(e, loaded); err == nil {
@@ -158,6 +161,25 @@ func missingHere(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Prob
 		return nil, err
 	}
 	return app.Preflight(ctx, opts, p)
+}
+
+// addSandboxes sets the sandbox that each task gets on this machine.
+func addSandboxes(ctx context.Context, e *env.Env, p plan.Plan, tasks []checkedTask) error {
+	far, err := connect.UsesServer(e)
+	if far || err != nil {
+		return err
+	}
+	opts, err := connect.Options(e, nil)
+	if err != nil {
+		return err
+	}
+	boxes, err := app.Sandboxes(ctx, opts, p)
+	for i, t := range tasks {
+		if mode := boxes.Modes[t.ID]; mode != plan.SandboxNone {
+			tasks[i].Sandbox = string(mode)
+		}
+	}
+	return err
 }
 
 // printProblems prints the problems of a plan as the command's result, and returns an error with

@@ -59,6 +59,7 @@ type checkedTask struct {
 	Permissions   *permissions            `json:"permissions,omitempty"`
 	AnswerTimeout string                  `json:"answer_timeout,omitempty"`
 	AnswerDefault string                  `json:"answer_default,omitempty"`
+	Sandbox       string                  `json:"sandbox,omitempty"` // the sandbox that the agent gets on this machine; empty if none
 	Done          bool                    `json:"done,omitempty"`
 	Line          int                     `json:"line,omitempty"`
 }
