@@ -28,8 +28,8 @@ type Request struct {
 	LimitUSD float64 `json:",omitzero"`
 	// LimitTokens is how many tokens the attempt may use. 0 means no limit. A program with several
 	// modes is started in one that reports its usage while it works.
-	LimitTokens int64 `json:",omitzero"`
-	Policy   Policy  // how to handle requests for permission; empty means Ask
+	LimitTokens int64  `json:",omitzero"`
+	Policy      Policy // how to handle requests for permission; empty means Ask
 	// Permissions are rules for requests for permission. gaffer's engine decides by them; an adapter
 	// passes them to a program that can enforce them itself.
 	Permissions Permissions

@@ -75,6 +75,7 @@ func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Chang
 	if start.Found != nil && start.Found.Bases[step.Group] != "" {
 		t.Base = start.Found.Bases[step.Group]
 	}
+	t.Sandbox.Mode = plan.SandboxMode(start.Sandbox)
 	t.KeepMessage = true
 	t.Step, err = json.Marshal(step)
 	return t, err

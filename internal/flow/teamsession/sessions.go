@@ -123,8 +123,12 @@ func (s *Sessions) submit(ctx context.Context, n Request, session string) (strin
 	if err != nil {
 		return "", err
 	}
+	sandbox := ""
+	if mode, byFlag := s.project.Config.Sandbox(); byFlag { // stored, because another process may continue the run
+		sandbox = mode
+	}
 	p, err := teamrun.Plan(teamstate.Start{
-		Session: session, Requirements: n.Requirements, Mode: n.Mode, Developers: n.Developers, Iterations: n.Iterations,
+		Sandbox: sandbox, Session: session, Requirements: n.Requirements, Mode: n.Mode, Developers: n.Developers, Iterations: n.Iterations,
 		Branch: fmt.Sprintf("gaffer/%s/team", session), Into: n.Into, Tests: n.Tests, TestsTimeout: n.TestsTimeout, Roles: n.Roles, Questions: string(n.Questions), Found: n.found,
 	}, set, s.project.Now())
 	if err != nil {

@@ -26,6 +26,7 @@ type Start struct {
 	Roles        string    `json:"roles,omitempty"` // path of a file that configures the roles; empty means none
 
 	Questions string `json:"questions,omitempty"` // for the agents of all roles; empty means what the roles say
+	Sandbox   string `json:"sandbox,omitempty"`   // mode of the agents' sandbox that the user has chosen by a flag; empty means that the settings decide
 
 	Found *Found `json:"found,omitempty"` // state of another program's session to continue; nil for a new session
 
