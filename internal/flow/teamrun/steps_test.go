@@ -52,3 +52,20 @@ func TestThePolicyForQuestionsHoldsForAllRolesAndIsKept(t *testing.T) {
 		}
 	}
 }
+
+type oneRole struct{}
+
+func (oneRole) Task(b teamstate.Brief) (plan.Task, error) { return plan.Task{ID: b.Step.ID}, nil }
+
+// Another process may continue the run, without the flag of the user who has started it.
+func TestEveryAgentOfATeamHasTheSandboxThatTheTeamWasStartedWith(t *testing.T) {
+	start := teamstate.Start{Session: "v4_x", Requirements: "do it", Branch: "gaffer/v4_x/team", Sandbox: "bubblewrap"}
+	c := &Conductor{opts: Options{Run: store.Run{ID: "r"}, Trees: noTrees{}, Roles: oneRole{}}, start: start, session: teamstate.New(start, time.Now())}
+	task, err := c.task(teamstate.Step{ID: "pm-1", Role: "pm", Purpose: "plan"})
+	if err != nil || task.Sandbox.Mode != plan.SandboxBubblewrap {
+		t.Errorf("found %+v, %v", task.Sandbox, err)
+	}
+	if task, err := c.task(teamstate.Step{ID: "deliver-1", Purpose: teamstate.Deliver}); err != nil || task.Sandbox.Mode != "" {
+		t.Errorf("a merge has the sandbox %+v, %v", task.Sandbox, err)
+	}
+}
