@@ -234,10 +234,13 @@ func (w *world) try(sandbox string, a attack) (succeeded bool, output string) {
 	w.must(decoy.Start())
 	defer func() { _ = decoy.Process.Kill(); _ = decoy.Wait() }()
 	w.env = append(w.env, fmt.Sprintf("DECOY=%d", decoy.Process.Pid))
-	p, log := w.start(sandbox, []string{"sh", "-c", script}, false)
+	p, log := w.start(sandbox, []string{"sh", "-c", "echo started; " + script}, false)
 	exit, err := p.Wait(w.t.Context())
 	w.must(err)
 	text, _ := os.ReadFile(log)
+	if !strings.HasPrefix(string(text), "started\n") {
+		w.t.Errorf("in sandbox %s the script was not started: %s", sandbox, text)
+	}
 	succeeded = exit.Code == 0 || exit.Lost
 	if checked {
 		cmd := exec.Command("sh", "-c", outside)
