@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 
@@ -37,6 +38,9 @@ type Program struct {
 	Name string
 	Dir  string
 	Env  []string // environment; nil means that of this process
+	// EndsWithParent means that the program is killed when this process is killed, where the system
+	// can do that. Otherwise it could write a comment after the next process has looked for it.
+	EndsWithParent bool
 }
 
 // CheckInstalled returns an [*Error] if the program is not installed. advice says what the user can
@@ -63,6 +67,11 @@ func (p *Program) Run(ctx context.Context, input string, args ...string) (string
 	var out, said limitedBuffer
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Dir, p.Env, strings.NewReader(input), &out, &said
 	cmd.WaitDelay = endGrace
+	if p.EndsWithParent {
+		runtime.LockOSThread() // the program must not end because this thread ends
+		defer runtime.UnlockOSThread()
+		endWithParent(cmd)
+	}
 	err := cmd.Run()
 	called := p.Name
 	if len(args) > 0 {

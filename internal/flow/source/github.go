@@ -19,7 +19,7 @@ type github struct {
 }
 
 func newGitHub(s Spec, dir string) (*github, error) {
-	p := &forge.Program{Name: forge.GitHub, Dir: dir}
+	p := &forge.Program{Name: forge.GitHub, Dir: dir, EndsWithParent: true}
 	return &github{s, p}, p.CheckInstalled("install it, and log in with 'gh auth login'")
 }
 

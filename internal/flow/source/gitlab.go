@@ -20,7 +20,7 @@ type gitlab struct {
 }
 
 func newGitLab(s Spec, dir string) (*gitlab, error) {
-	p := &forge.Program{Name: forge.GitLab, Dir: dir}
+	p := &forge.Program{Name: forge.GitLab, Dir: dir, EndsWithParent: true}
 	return &gitlab{s, p}, p.CheckInstalled("install it, and log in with 'glab auth login'")
 }
 
