@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -16,16 +15,22 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// slowGH is a stand-in for gh with four issues. It keeps comments as GitHub does, and takes some time
+// slowGH is a stand-in for gh with eight issues. It keeps comments as GitHub does, and takes some time
 // before and after it has stored one.
 const slowGH = `#!/bin/sh
 case "$*" in
-"issue list"*) jq -nc '[range(1;5) | {number: ., title: "Issue \(.)", body: "x", url: "", state: "OPEN", author: {login: "ben"}}]' ;;
+"issue list"*) jq -nc '[range(1;9) | {number: ., title: "Issue \(.)", body: "x", url: "", state: "OPEN", author: {login: "ben"}}]' ;;
 *"--json comments") jq -Rs '{comments: [{body: .}]}' "$COMMENTS/$3" 2>/dev/null || echo '{"comments":[]}' ;;
-"issue comment"*) text=$(cat); sleep 0.05; echo "$text" >>"$COMMENTS/$3"; sleep 0.05 ;;
+"issue comment"*) text=$(cat); echo >>"$COMMENTS/begun"; sleep 0.05; echo "$text" >>"$COMMENTS/$3"; sleep 0.05 ;;
 *) exit 9 ;;
 esac
 `
+
+// commentsBegun returns how many comments the stand-in has begun to write.
+func commentsBegun(dir string) int {
+	data, _ := os.ReadFile(filepath.Join(dir, "comments", "begun")) // the file is missing at first
+	return len(data)
+}
 
 func TestNoIssueIsTakenTwiceAndNoCommentIsWrittenTwiceHoweverOftenGafferIsKilled(t *testing.T) {
 	testenv.Integration(t)
@@ -57,10 +62,9 @@ func TestNoIssueIsTakenTwiceAndNoCommentIsWrittenTwiceHoweverOftenGafferIsKilled
 	})
 
 	commands := [][]string{
-		{"run", "--from", "gh:ada/shop", "night.yaml", "--limit", "2"}, {"resume"}, {"sources", "--send"},
-		{"run", "--from", "gh:ada/shop", "night.yaml"}, {"sources", "--send"}, {"resume"},
+		{"run", "--from", "gh:ada/shop", "night.yaml", "--limit", "3"}, {"sources", "--send"}, {"resume"}, {"sources", "--send"},
 	}
-	for i := range testenv.Count(6, 30, 300) {
+	for i := range testenv.Count(4, 12, 200) {
 		// Start two processes at the same time, and kill them.
 		var both []*exec.Cmd
 		for range 2 {
@@ -70,9 +74,13 @@ func TestNoIssueIsTakenTwiceAndNoCommentIsWrittenTwiceHoweverOftenGafferIsKilled
 			}
 			both = append(both, cmd)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(500))*time.Millisecond)
-		<-ctx.Done()
-		cancel()
+		// Kill them at any moment, or soon after one of them has begun to write a comment.
+		begun, moment := commentsBegun(dir), time.Duration(rand.IntN(500))*time.Millisecond
+		if i%3 != 2 {
+			testenv.Poll(2*time.Second, func() bool { return commentsBegun(dir) > begun })
+			moment /= 5
+		}
+		testenv.Poll(moment, func() bool { return false })
 		for _, cmd := range both {
 			_ = cmd.Process.Kill() // ignore the error: the process may have ended
 			_ = cmd.Wait()         // ignore the error: the process was killed
@@ -83,14 +91,14 @@ func TestNoIssueIsTakenTwiceAndNoCommentIsWrittenTwiceHoweverOftenGafferIsKilled
 		for _, args := range [][]string{{"resume"}, {"run", "--from", "gh:ada/shop", "night.yaml"}, {"sources", "--send"}} {
 			_ = gaffer(args...).Run() // ignore the error: there may be nothing to resume
 		}
-		for n := 1; n <= 4; n++ {
+		for n := 1; n <= 8; n++ {
 			if _, err := os.Stat(filepath.Join(dir, "comments", fmt.Sprint(n))); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	for n := 1; n <= 4; n++ {
+	for n := 1; n <= 8; n++ {
 		text, err := os.ReadFile(filepath.Join(dir, "comments", fmt.Sprint(n)))
 		if got := strings.Count(string(text), "<!-- gaffer report"); err != nil || got != 1 {
 			t.Errorf("issue %d has %d comments: %v\n%s", n, got, err, text)
@@ -107,7 +115,7 @@ func TestNoIssueIsTakenTwiceAndNoCommentIsWrittenTwiceHoweverOftenGafferIsKilled
 	for _, r := range runs {
 		total, complete = total+r.Counts.Total, complete+r.Counts.Complete
 	}
-	if err != nil || total != 4 || complete != 4 {
-		t.Errorf("%d tasks, %d complete, want 4: %v\n%s", total, complete, err, out)
+	if err != nil || total != 8 || complete != 8 {
+		t.Errorf("%d tasks, %d complete, want 8: %v\n%s", total, complete, err, out)
 	}
 }
