@@ -26,6 +26,7 @@ const later = {
   records: () => import('./pages/records.js'),
   cost: () => import('./pages/cost.js'),
   report: () => import('./pages/report.js'),
+  schedules: () => import('./pages/schedules.js'),
   search: () => import('./pages/search.js'),
   workers: () => import('./pages/workers.js'),
 };
@@ -33,7 +34,7 @@ const later = {
 /** Returns the name of the page for an address, and the page's props. @param {string[]} path */
 function pageOf([first, ...rest]) {
   if (!first) return ['fleet', {}];
-  if (['new', 'records', 'cost', 'report', 'search', 'workers'].includes(first)) return [first, {}];
+  if (['new', 'records', 'cost', 'report', 'schedules', 'search', 'workers'].includes(first)) return [first, {}];
   if (first === 'runs') {
     const [run, what, task, part] = rest;
     if (!run) return ['runs', {}];
