@@ -52,7 +52,7 @@ func TestATaskContinuesInItsConversationWithAnotherAccountAfterARateLimit(t *tes
 			p.Errorf("the model does not see the conversation:\n%s", last.Body)
 		}
 		lanes := p.status().Lanes
-		if len(lanes) != 1 || lanes[0].Name != agent+"/work" || !lanes[0].Free {
+		if len(lanes) != 1 || lanes[0].Name != fmt.Sprintf("%s/%s", agent, "work") || !lanes[0].Free {
 			p.Errorf("the lanes are %s", encode(lanes))
 		}
 		if out := p.done("accounts"); !strings.Contains(out, "paused until") {
