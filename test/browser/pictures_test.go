@@ -88,6 +88,7 @@ func (p *page) views() []view {
 		{"new", "#/new"},
 		{"cost", "#/cost"},
 		{"report", "#/report"},
+		{"schedules", "#/schedules"},
 		{"records", "#/records"},
 		{"statistics", "#/records?view=statistics"},
 		{"search", "#/search?q=check"},

@@ -17,9 +17,9 @@ func (c *serverReader) asked(l serverLine, p serverParams) []Signal {
 	}
 	q.ID = string(l.ID)
 	switch {
-	case c.request.Policy == Allow && l.Method != "item/tool/requestUserInput":
+	case c.request.allowsAll() && l.Method != "item/tool/requestUserInput":
 		return []Signal{{Reply: q.Reply(Answer{Text: permissionOptions()[0]}), ReplyTo: q.ID}}
-	case !asks(c.request.Policy):
+	case !c.request.asks():
 		return c.refuse(l, p)
 	}
 	return []Signal{{State: Waiting, Ask: &q, Doing: shortLine(q.Text)}}
