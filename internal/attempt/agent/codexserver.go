@@ -43,11 +43,8 @@ func (c codex) server(r Request) Launch {
 		encode(thread))
 	argv := append(slices.Clone(c.argv), "--disable", "plugins")
 	argv = append(argv, c.sandbox(r)...)
-	switch {
-	case !r.asks():
+	if !r.asks() {
 		argv = append(argv, "-c", `approval_policy="never"`)
-	case r.Sandbox == InAnOuter && !r.allowsAll(): // there is no sandbox of its own that codex asks to leave, so it asks for each command
-		argv = append(argv, "-c", `approval_policy="untrusted"`)
 	}
 	return Launch{Argv: append(argv, "app-server"), Env: c.env, Input: input, Open: true, Linger: linger}
 }

@@ -8,8 +8,8 @@ import { signal } from './view.js';
 const all = [
   { name: 'fleet', title: 'Fleet', href: '#/', at: '', key: 'f' },
   { name: 'runs', title: 'Runs', href: '#/runs', at: 'runs', key: 'r' },
-  { name: 'schedules', title: 'Schedules', href: '#/schedules', at: 'schedules', key: 'h' },
   { name: 'projects', title: 'Projects', href: '#/projects', at: 'projects', key: 'p' },
+  { name: 'schedules', title: 'Schedules', href: '#/schedules', at: 'schedules', key: 'h' },
   { name: 'cost', title: 'Cost', href: '#/cost', at: 'cost', key: 'c' },
   { name: 'report', title: 'Report', href: '#/report', at: 'report', key: 'm' },
   { name: 'records', title: 'Records', href: '#/records', at: 'records', key: 'e' },

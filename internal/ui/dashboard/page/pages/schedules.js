@@ -42,7 +42,7 @@ export function Page() {
     ${!list && !schedules.error.value && html`<p class="starting">Loading…</p>`}
     ${list && list.length === 0 && html`<${Empty} title="There are no schedules."><p>In a project: <code>gaffer schedule add "0 2 * * 1-5" plan.yaml</code></p><//>`}
     ${list && list.length > 0 && html`<div class="scroll"><table class="schedules">
-      <thead><tr><th scope="col">Schedule</th><th scope="col">Times</th><th scope="col">Next</th><th scope="col">Last</th><th scope="col">State</th><td></td></tr></thead>
+      <thead><tr><th scope="col">Schedule</th><th scope="col">Times</th><th scope="col">Next</th><th scope="col">Last</th><th scope="col">State</th><th scope="col"><span class="hidden">Actions</span></th></tr></thead>
       <tbody>${list.map((s) => html`<${Schedule} key=${s.id} s=${s} load=${() => schedules.load()} />`)}</tbody></table></div>`}`;
 }
 
