@@ -57,7 +57,7 @@ func EncodeTask(t Task) (json.RawMessage, error) { return json.Marshal(encodedTa
 // version returns the first version whose readers understand the task. A gaffer of version 1 would
 // ignore the task's rules, and allow what they deny.
 func (t Task) version() int {
-	if t.Questions == Rules || !t.Permissions.Empty() {
+	if t.Questions == Rules || !t.Permissions.Empty() || !reflect.ValueOf(t.Sandbox).IsZero() {
 		return 2
 	}
 	return 1

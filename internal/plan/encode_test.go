@@ -42,6 +42,7 @@ var encoded = map[string]Plan{
 		Mode: SandboxContainer, Network: NetworkList, Hosts: []string{"api.example"}, Write: []string{"/srv/cache"}, Read: []string{"/srv/data"}, Image: "golang",
 	}}),
 	"fallback": planOf(Task{ID: "a", Agent: "claude", Fallback: []string{"codex", "claude:haiku"}}),
+	"fork":     planOf(Task{ID: "a", Fork: &Fork{Run: "20261118-070000-4cebc8bf", Task: "a", Attempt: 2, Turn: 3, Thread: "t1", Point: "p1", Prompt: "Go on.", Input: 100, Output: 20, Cached: 10}}),
 	"item":     planOf(Task{ID: "a", Item: SourceItem{Source: "gh:ada/shop", ID: "12", URL: "https://git.example/ada/shop/12", Title: "Login fails", Take: TakeAgain, Report: ItemReport{Comment: true, Label: "done", PR: true}}}),
 	"bead": planOf(Task{ID: "a", Dispatch: &Dispatch{
 		Bead: "bd-1", Ledger: "/srv/state", Repo: "/srv/repo", Template: "bug-fix", Vars: map[string]string{"FILE": "a.go"}, Session: "agent-bd-1", Earlier: 2,

@@ -49,7 +49,7 @@ func TestAForkContinuesACopyOfTheConversationInItsOwnWorktree(t *testing.T) {
 			original := p.ended()
 			p.came(original, fleet.Complete, "")
 			kept := p.conversations()
-			name := original.Run + "/work"
+			name := original.Run + "/" + original.ID
 
 			made, forked := p.fork(name, "--prompt", "other words")
 			p.came(forked, fleet.Complete, "")
