@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 )
 
 // Version is the version of the JSON format of plans and tasks. It must be increased if an older
@@ -55,7 +56,7 @@ func Encode(p Plan) (json.RawMessage, error) {
 func EncodeTask(t Task) (json.RawMessage, error) { return json.Marshal(encodedTask{t.version(), t}) }
 
 // version returns the first version whose readers understand the task. A gaffer of version 1 would
-// ignore the task's rules, and allow what they deny.
+// ignore the task's rules and its sandbox, and allow what they deny.
 func (t Task) version() int {
 	if t.Questions == Rules || !t.Permissions.Empty() || !reflect.ValueOf(t.Sandbox).IsZero() {
 		return 2

@@ -58,7 +58,7 @@ func TestOddBytesInTheFieldsOfRunsAreRefused(t *testing.T) {
 	}
 	queries := map[string][]string{
 		"GET /v1/runs": {"project"}, "GET /v1/runs/find": {"project", "name", "task"}, "GET /v1/questions": {"run"},
-		"GET /v1/sessions": {"project"}, "GET /v1/records": {"run"}, "GET /v1/report": {"project", "since", "agent"}, "GET /v1/report/morning": {"project", "since", "tz"},
+		"GET /v1/sessions": {"project"}, "GET /v1/records": {"run"}, "GET /v1/report": {"project", "since", "agent"}, "GET /v1/report/morning": {"since", "tz"},
 		"GET /v1/search": {"q"},
 	}
 	for _, odd := range []string{"a\x00b", "a\nb", "a\x1b[31m", "\u202eevil", strings.Repeat("x", 201)} {

@@ -42,7 +42,7 @@ func TestSecurityWrongRoleForEachRoute(t *testing.T) {
 		"POST /api/projects", "POST /api/projects/active", "POST /api/build-events", "POST /api/inbox", "PATCH /api/inbox/{id}", "DELETE /api/inbox/{id}",
 		"POST /v1/runs", "POST /v1/runs/{id}/cancel", "POST /v1/runs/{id}/retry", "POST /v1/runs/{id}/resume", "POST /v1/questions/{id}/answer", "DELETE /v1/grants/{id}",
 		"POST /v1/runs/{id}/tasks/{name}/review", "POST /v1/runs/{id}/tasks/{name}/messages", "DELETE /v1/runs/{id}/tasks/{name}/messages/{message}", "POST /v1/runs/{id}/tasks/{name}/interrupt",
-		"GET /v1/places", "GET /v1/programs", "GET /v1/plans", "GET /v1/plans/file", "POST /v1/plans/check", "POST /v1/plans/start", "GET /v1/runs/{id}/plan/text",
+		"GET /v1/places", "GET /v1/programs", "GET /v1/plans", "GET /v1/plans/file", "POST /v1/plans/check", "POST /v1/plans/start", "GET /v1/runs/{id}/plan/text", "POST /v1/runs/{id}/tasks/{name}/fork",
 		"POST /v1/schedules/{id}/pause", "POST /v1/schedules/{id}/resume", "POST /v1/schedules/{id}/run",
 		"POST /v1/runs/{id}/merge", "POST /v1/runs/{id}/tasks/{name}/merge", "POST /v1/runs/{id}/tasks/{name}/undo", "POST /v1/runs/{id}/tasks/{name}/discard",
 	}

@@ -105,6 +105,14 @@ func (noSchedules) Run(context.Context, credential.Identity, string) (f fleet.Fi
 	return f, "", protocol.Conflict("not_started", "there is no plan")
 }
 
+func (noNewRuns) Fork(context.Context, credential.Identity, fleet.ForkRequest) (r fleet.ForkResult, warning string, err error) {
+	return r, "", errNoProject
+}
+
+func (noNewRuns) Turns(context.Context, string, string) ([]fleet.Turn, error) {
+	return nil, errNoProject
+}
+
 // another is the key of a second worker's token in whole.tokens.
 const another credential.Role = "another worker"
 

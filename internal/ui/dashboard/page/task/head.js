@@ -6,7 +6,7 @@ import { go, link } from '../core/route.js';
 import { at, exact, now, span, tick } from '../core/time.js';
 import { count, many, money } from '../core/words.js';
 import { html } from '../core/view.js';
-import { attempt, confirm } from '../parts/dialog.js';
+import { attempt, confirm, say } from '../parts/dialog.js';
 import { Question } from '../parts/question.js';
 import { Ago, Status, Until } from '../parts/status.js';
 import { Candidates } from './candidates.js';
@@ -55,6 +55,7 @@ function Facts({ source, task }) {
     ${fact('Task', html`<code>${task.id}</code>`)}
     ${fact('Wave', task.wave)}
     ${fact('Candidate of', task.candidate_of && links([task.candidate_of]))}
+    ${fact('Forked from', task.forked_from && html`<${Origin} f=${task.forked_from} />`)}
     ${fact('Needs', links(task.after ?? []))}
     ${fact('Needed by', links(all.filter((t) => (t.after ?? []).includes(task.id)).map((t) => t.id)))}
     ${fact('Agent', task.agent && html`${task.agent}${task.model && html` <span class="faint">${task.model}</span>`}`)}
@@ -80,6 +81,9 @@ function fallback(task, a) {
   if (!list.length && !a?.fallback) return null;
   return html`<bdi>${list.join(', ')}</bdi>${a?.fallback && html` <span class="faint">attempt ${a.number} by <bdi>${String(a.fallback)}</bdi></span>`}`;
 }
+
+// Origin is the task that a task was forked from.
+const Origin = ({ f }) => html`<a href=${link('runs', f.run, 'tasks', f.task)}>${f.task}</a> <span class="faint">of <code>${f.run}</code>${f.turn > 0 && `, turn ${f.turn}`}${!f.copied && ', with a summary of the conversation'}</span>`;
 
 // waited returns how long an agent has waited for the user, in milliseconds.
 function waited(a) {
@@ -137,14 +141,28 @@ function Actions({ source, task }) {
     attempt(`Cancelled: ${task.id}`, () => send(path`/v1/runs/${task.run}/cancel`, { task: task.id, why: 'cancelled in the dashboard' }));
   };
   const retry = () => attempt(`Queued again: ${task.id}`, () => send(path`/v1/runs/${task.run}/retry`, { task: task.id }));
+  const forks = may && task.tries > 0 && task.status !== 'running' && task.agent !== 'command' && !String(task.agent).startsWith('gaffer-');
+  const fork = async () => {
+    const text = html`<p>A new task continues a copy of the conversation and the files of <code>${task.id}</code>, as its last attempt has left them. This task stays as it is.</p>`;
+    const prompt = await confirm({ title: 'Fork this task?', text, action: 'Fork', input: 'What to say to the agent next (it continues if you say nothing)' });
+    if (prompt === null) return;
+    const key = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+    await attempt(`Forked: ${task.id}`, async () => {
+      const { fork: made, warning } = await send(path`/v1/runs/${task.run}/tasks/${task.id}/fork`, { prompt: prompt.trim(), key });
+      for (const note of [...(made.notes ?? []), warning].filter(Boolean)) say(note);
+      go(link('runs', made.run, 'tasks', made.task));
+    });
+  };
   const review = link('runs', task.run, 'tasks', task.id, 'review');
   useCommands(() => [
     task.branch && { id: 'task-review', title: 'Review the change', hint: task.id, run: () => go(review) },
     may && (task.status === 'failed' || task.status === 'cancelled') && { id: 'task-retry', title: 'Retry the task', hint: task.id, run: retry },
+    forks && { id: 'task-fork', title: 'Fork the task…', hint: task.id, run: fork },
     may && (task.status === 'running' || task.status === 'queued') && { id: 'task-cancel', title: 'Cancel the task…', hint: task.id, run: cancel },
   ].filter(Boolean));
   return html`<span class="actions">
     ${task.branch && html`<a class="button" href=${review}>Review</a>`}
+    ${forks && html`<button onClick=${fork}>Fork…</button>`}
     ${may && (task.status === 'failed' || task.status === 'cancelled') && html`<button class="primary" onClick=${retry}>Retry</button>`}
     ${may && (task.status === 'running' || task.status === 'queued') && html`<button class="danger" onClick=${cancel}>Cancel…</button>`}</span>`;
 }
