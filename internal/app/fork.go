@@ -68,6 +68,9 @@ func (s *NewRunService) Fork(ctx context.Context, by credential.Identity, r flee
 		}
 		return result, warning, nil
 	}
+	if source.Worker == "" {
+		return result, "", &fork.Error{Text: fmt.Sprintf("the worker that has the conversation of task %s is not known any more", r.Task)}
+	}
 	p, result, err := fork.Plan(source, r)
 	if err != nil {
 		return result, "", err
@@ -106,6 +109,7 @@ func (a *App) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error)
 func (a *App) forkSource(ctx context.Context, r fleet.ForkRequest) (run store.Run, s fork.Source, err error) {
 	var t store.Task
 	var attempts []store.Attempt
+	var worker string
 	if err := a.store.Read(ctx, func(rd store.Reader) (err error) {
 		if run, err = rd.Run(r.Run); err != nil {
 			return runquery.Missing(err, "run", r.Run)
@@ -114,7 +118,14 @@ func (a *App) forkSource(ctx context.Context, r fleet.ForkRequest) (run store.Ru
 		if t, err = rd.Task(key); err != nil {
 			return runquery.Missing(err, "task", r.Run+"/"+r.Task)
 		}
-		attempts, err = rd.Attempts(key)
+		if attempts, err = rd.Attempts(key); err != nil || len(attempts) == 0 {
+			return err
+		}
+		// Tasks are bound to a worker by its name.
+		w, err := rd.Worker(attempts[len(attempts)-1].Worker)
+		if worker = w.Name; errors.Is(err, store.ErrNotFound) {
+			return nil // the worker was deleted; a run of this machine does not need it
+		}
 		return err
 	}); err != nil {
 		return run, s, err
@@ -126,10 +137,9 @@ func (a *App) forkSource(ctx context.Context, r fleet.ForkRequest) (run store.Ru
 	if err != nil {
 		return run, s, err
 	}
-	s = fork.Source{Run: run.ID, Task: spec}
+	s = fork.Source{Run: run.ID, Task: spec, Worker: worker}
 	for _, one := range attempts {
 		if one.Status.Final() {
-			s.Worker = one.Worker
 			s.Attempts = append(s.Attempts, fork.Attempt{Number: one.Number, Thread: one.Thread, Used: one.SpentEarlier.Add(one.Spent)})
 		}
 	}

@@ -18,7 +18,7 @@ import (
 type Source struct {
 	Run      string
 	Task     plan.Task
-	Worker   string    // id of the worker that has the conversation
+	Worker   string    // name of the worker that has the conversation; empty if unknown
 	Attempts []Attempt // all ended attempts of the task, oldest first
 	// Log returns the log of an attempt.
 	Log func(number int) ([]byte, error)
