@@ -68,7 +68,7 @@ The gaffer process that works on the run passes the answer on. If there is none,
 	}
 	cmd.Flags().IntVar(&o.option, "option", 0, "choose option `N`, from 1")
 	cmd.Flags().BoolVar(&o.deny, "deny", false, "refuse what is asked for")
-	cmd.Flags().StringVar(&o.scope, "for", "", "how long allow or deny holds: `SCOPE` is "+strings.Join(scopes(), ", "))
+	cmd.Flags().StringVar(&o.scope, "for", "", "how long the answer holds: `SCOPE` is "+strings.Join(scopes(), ", "))
 	cmd.Flags().StringVar(&o.rule, "rule", "", "what --for allows or denies, such as 'Bash(go test:*)'")
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)

@@ -78,7 +78,7 @@ func New(e *env.Env) *cobra.Command {
 	flags.StringVar(&o.agent, "agent", "", "agent for chunks that name none: `NAME`, such as claude")
 	flags.StringVar(&o.model, "model", "", "model for chunks that name none: `NAME`")
 	flags.IntVar(&o.parallel, "parallel", 0, "build `N` chunks at once; without it, as many as the plan says, or 1")
-	flags.StringVar(&o.questions, "questions", "", "what becomes of requests and questions that no rule answers: `ask`, rules\n(they are denied), allow or deny")
+	flags.StringVar(&o.questions, "questions", "", "questions that no rule answers: `ask`, rules (deny them),\nallow or deny")
 	flags.BoolVar(&o.fresh, "fresh", false, "replace an incomplete build, and keep it in .fctry/builds")
 	flags.BoolVar(&o.skip, "skip", false, "build although earlier steps of the workflow are not complete")
 	flags.BoolVar(&o.yes, "yes", false, "approve the plan without being asked")

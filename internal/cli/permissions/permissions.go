@@ -56,7 +56,7 @@ func New(e *env.Env) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.since, "since", "7d", "only requests since `WHEN`: 24h, 7d, 14:02 or 2026-02-11")
+	flags.StringVar(&o.since, "since", "7d", "only requests since `WHEN`: 24h, 14:02 or 2026-02-11")
 	flags.BoolVarP(&o.all, "all", "a", false, "of all projects")
 	flags.BoolVar(&o.plan, "plan", false, "print the key permissions for a plan")
 	connect.FleetFlags(e, cmd)
@@ -170,9 +170,9 @@ func grants(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "grants", DisableFlagsInUseLine: true,
 		Short: "List the answers that hold for longer than one request",
-		Long: `List the rules that were made by answers with --for: what they allow or deny, for
-which task or run, or always, and who made them. 'gaffer permissions revoke'
-removes one.`,
+		Long: `List the rules that answers with --for have made and that still hold: what they
+allow or deny, for which task or run, or always, and who made them. 'gaffer
+permissions revoke' removes one.`,
 		Example: "  gaffer permissions grants\n  gaffer permissions grants --json | jq -r '.[] | select(.scope == \"always\").id'",
 		Args:    cobra.NoArgs,
 	}

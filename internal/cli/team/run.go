@@ -47,7 +47,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.tests, "test", nil, "shell `COMMAND` that each merge must pass; repeatable")
 	flags.StringVar(&o.into, "merge-into", "", "merge it all into `BRANCH` when it is complete")
 	flags.IntVar(&o.iterations, "iterations", 0, "stop when a group has had `N` starts of agents")
-	flags.StringVar(&o.questions, "questions", "", "what becomes of requests and questions that no rule answers: `ask`, rules\n(they are denied), allow or deny; for all roles")
+	flags.StringVar(&o.questions, "questions", "", "questions that no rule answers, of all roles: `ask`,\nrules (deny them), allow or deny")
 	flags.Float64Var(&o.budget, "budget", 0, "stop when `USD` is spent")
 	flags.BoolVar(&o.detach, "detach", false, "run in the background, and print the run's id")
 	o.open = runview.ShowFlag(cmd)
