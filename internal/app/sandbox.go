@@ -83,7 +83,9 @@ func (s *sandboxes) specAtLeast(t plan.Task) (sandbox.Spec, error) {
 
 func (s *sandboxes) spec(t plan.Task, want plan.Sandbox) (sandbox.Spec, error) {
 	c, p, err := s.choose(t, want)
-	return sandbox.SpecOf(c, want, p.Kind), err
+	spec := sandbox.SpecOf(c, want, p.Kind)
+	spec.Nested = c.Mode == plan.SandboxBubblewrap && s.machine.Facts(false).Nested
+	return spec, err
 }
 
 func (s *sandboxes) choose(t plan.Task, want plan.Sandbox) (sandbox.Choice, sandbox.Program, error) {

@@ -62,7 +62,7 @@ type Sandbox string
 const (
 	OwnSandbox Sandbox = "own"     // the program makes a sandbox for the commands of its agent
 	OwnOffline Sandbox = "offline" // the same, without a network
-	InAnOuter  Sandbox = "outer"   // the program as a whole is in a sandbox, and needs none of its own
+	InAnOuter  Sandbox = "outer"   // the program as a whole is in a sandbox, and cannot make one of its own
 )
 
 // Policy says how an agent's questions and requests for permission are handled.

@@ -19,6 +19,8 @@ type Spec struct {
 	Write   []string         `json:"write,omitempty"`
 	Read    []string         `json:"read,omitempty"`
 	Image   string           `json:"image,omitempty"`
+	// Nested says that the program can make a sandbox of its own inside of this one.
+	Nested bool `json:"nested,omitempty"`
 }
 
 // SpecOf returns the spec of a task's sandbox.

@@ -19,6 +19,7 @@ type Facts struct {
 	System       string // operating system, as in runtime.GOOS
 	Bwrap        string // path of the program bwrap
 	NoBubblewrap string // why bubblewrap cannot be used
+	Nested       bool   // a program inside bubblewrap can make a sandbox of its own
 	Engine       string // path of podman or docker
 	NoContainer  string // why containers cannot be used
 	Socat        bool   // the program socat is installed
@@ -72,8 +73,15 @@ func lookLocal(ctx context.Context, environ []string) Facts {
 	_, err := find("socat", environ)
 	f.Socat = err == nil
 	f.Bwrap, f.NoBubblewrap = lookBubblewrap(ctx, environ)
+	if f.NoBubblewrap == "" {
+		_, err := try(ctx, environ, f.Bwrap, append(append(probe[:len(probe):len(probe)], f.Bwrap), append(probe, "true")...)...)
+		f.Nested = err == nil
+	}
 	return f
 }
+
+// probe are the arguments of bwrap for a program that shows whether it works.
+var probe = []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--die-with-parent", "--cap-drop", "ALL", "--as-pid-1"}
 
 func lookBubblewrap(ctx context.Context, environ []string) (path, reason string) {
 	if runtime.GOOS != "linux" {
@@ -83,8 +91,7 @@ func lookBubblewrap(ctx context.Context, environ []string) (path, reason string)
 	if err != nil {
 		return "", "the program bwrap is not in PATH; install the package bubblewrap"
 	}
-	probe := []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--die-with-parent", "--cap-drop", "ALL", "--as-pid-1", "true"}
-	if text, err := try(ctx, environ, path, probe...); err != nil {
+	if text, err := try(ctx, environ, path, append(probe[:len(probe):len(probe)], "true")...); err != nil {
 		return path, fmt.Sprintf("%s does not work here: %s; the kernel may forbid user namespaces", path, text)
 	}
 	return path, ""

@@ -423,3 +423,25 @@ func TestAnAgentInASandboxIsFrozenWithoutALeaseAndContinues(t *testing.T) {
 	}
 	w.must(contains(log, "continued"))
 }
+
+// A task without a worktree works in the project's folder, whose .git is a folder.
+func TestAnAgentInTheProjectsFolderCommitsAndCannotChangeWhatGitRuns(t *testing.T) {
+	needBubblewrap(t)
+	w := newWorld(t)
+	w.tree = w.main
+	for _, a := range []attack{
+		{name: "hook", script: `echo evil > .git/hooks/post-commit`},
+		{name: "config", script: `git config core.fsmonitor evil`},
+		{name: "replace", script: `mv .git .git-old`},
+		{name: "redirect", script: `echo /evil > .git/commondir; OUTSIDE test -e "$MAIN/.git/commondir"`},
+		{name: "worktree-config", script: `echo evil > .git/config.worktree; OUTSIDE test -e "$MAIN/.git/config.worktree"`},
+		{name: "other-worktree", script: `echo /evil > .git/worktrees/task/commondir`},
+	} {
+		if ok, out := w.try("bubblewrap", a); ok {
+			t.Errorf("%s succeeded: %s", a.name, out)
+		}
+	}
+	if ok, out := w.try("bubblewrap", attack{script: `echo x > x.txt && git add -A && git commit -qm work && OUTSIDE git -C "$MAIN" cat-file -e main:x.txt`}); !ok {
+		t.Errorf("a commit failed: %s", out)
+	}
+}

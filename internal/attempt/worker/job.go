@@ -32,9 +32,12 @@ func jobOf(a engine.Assignment, spec plan.Task, c conversation) runner.Job {
 	return job
 }
 
-// setSandbox tells the agent's adapter in which sandbox the program runs.
+// setSandbox tells the agent's adapter in which sandbox the program runs. If the program can make a
+// sandbox of its own inside of it, the adapter decides as without one: the policy for questions has
+// the same meaning then.
 func setSandbox(r *agent.Request, s sandbox.Spec, work string) {
 	switch {
+	case s.Outside() && s.Nested:
 	case s.Outside():
 		r.Sandbox = agent.InAnOuter
 	case s.Mode == plan.SandboxProgram:
