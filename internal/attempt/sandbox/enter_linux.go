@@ -27,9 +27,9 @@ const controlLine = "GAFFER "
 // EnterMain runs the part of a sandbox that is outside: it starts bwrap or a container engine, and
 // ends as the agent has ended. Its arguments are what [Machine.Wrap] has made.
 //
-// It ignores the stop signals, and so does bwrap, which would otherwise die of them at once. The
-// supervisor sends them to the whole process group; the first process inside passes them on to the
-// agent.
+// It starts bwrap while it ignores the stop signals, so that bwrap ignores them too, which would
+// otherwise die of them at once. Then it passes the signals on to the group of bwrap, in which the
+// first process inside passes them on to the agent.
 func EnterMain(args []string, stderr io.Writer) int {
 	runtime.LockOSThread() // bwrap ends when the thread ends that has started it
 	signal.Ignore(stopSignals...)
@@ -44,8 +44,11 @@ func EnterMain(args []string, stderr io.Writer) int {
 	}
 	cmd := exec.Command(e.argv[0], e.argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	err = cmd.Run()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	if err = cmd.Start(); err == nil {
+		passSignalsTo(cmd.Process.Pid)
+		err = cmd.Wait()
+	}
 	e.reports.Wait() // all processes inside have ended, so this does not wait long
 	e.clean()
 	if sig := syscall.Signal(e.signal.Load()); sig > 0 {
@@ -64,6 +67,17 @@ func EnterMain(args []string, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// passSignalsTo passes the stop signals on to a process group.
+func passSignalsTo(group int) {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, stopSignals...)
+	go func() {
+		for s := range signals {
+			_ = syscall.Kill(-group, s.(syscall.Signal)) // fails only if no process is left
+		}
+	}()
 }
 
 // entered is a sandbox, seen from outside.

@@ -326,6 +326,19 @@ func TestAStopReachesTheAgentInItsSandbox(t *testing.T) {
 	}
 }
 
+func TestASignalToTheProcessThatIsShownReachesTheAgentInItsSandbox(t *testing.T) {
+	needBubblewrap(t)
+	w := newWorld(t)
+	p, log := w.start("bubblewrap", []string{"sh", "-c", `echo ready; exec sleep 600`}, false)
+	testenv.Wait(t, "the agent runs", func() error { return contains(log, "ready") })
+	w.must(syscall.Kill(p.Started().Agent.PID, syscall.SIGTERM))
+	exit, err := p.Wait(t.Context())
+	w.must(err)
+	if exit.Signal != "SIGTERM" {
+		t.Errorf("the exit is %+v", exit)
+	}
+}
+
 func TestInputReachesTheAgentInItsSandbox(t *testing.T) {
 	needBubblewrap(t)
 	w := newWorld(t)
