@@ -82,6 +82,11 @@ func Open(s Spec, o Options) (Source, error) {
 
 // CheckReport returns an error if the source cannot be told what r says.
 func CheckReport(s Spec, r plan.ItemReport) error {
+	if r.Label != "" {
+		if problem := LabelProblem(r.Label); problem != "" {
+			return &SpecError{Text: r.Label, Problem: "as a label, " + problem}
+		}
+	}
 	switch {
 	case r.IsZero(), s.Kind == GitHub, s.Kind == GitLab:
 		return nil

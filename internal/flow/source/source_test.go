@@ -246,3 +246,23 @@ func TestAnAnswerThatIsNotTheExpectedJSONIsAnError(t *testing.T) {
 		}
 	}
 }
+
+func TestAReportThatASourceCannotGetIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		kind Kind
+		r    plan.ItemReport
+		ok   bool
+	}{
+		{GitHub, plan.ItemReport{Comment: true, Label: "done", PR: true}, true},
+		{GitHub, plan.ItemReport{Label: "--web"}, false},
+		{GitLab, plan.ItemReport{Label: "a,b"}, false},
+		{Inbox, plan.ItemReport{Comment: true}, true},
+		{Inbox, plan.ItemReport{Label: "done"}, false},
+		{Table, plan.ItemReport{Comment: true}, false},
+		{Beads, plan.ItemReport{}, true},
+	} {
+		if err := CheckReport(Spec{Kind: c.kind}, c.r); (err == nil) != c.ok {
+			t.Errorf("%s %+v: %v", c.kind, c.r, err)
+		}
+	}
+}
