@@ -58,5 +58,14 @@ func limitsOf(c *config.Config) (l engine.Limits) {
 }
 
 // accountLimits returns the limits of single accounts by the names of their rows in the store, such
-// as "claude/work". The settings have none yet.
-func accountLimits(*config.Config) map[string]engine.PeriodLimits { return nil }
+// as "claude/work".
+func accountLimits(c *config.Config) map[string]engine.PeriodLimits {
+	limits := map[string]engine.PeriodLimits{}
+	for _, a := range c.Accounts() {
+		l := engine.PeriodLimits{Day: engine.Dollars(a.Budget.Day), Month: engine.Dollars(a.Budget.Month)}
+		if l.Day.Limits() || l.Month.Limits() {
+			limits[engine.AccountName(a.Agent, a.Name)] = l
+		}
+	}
+	return limits
+}

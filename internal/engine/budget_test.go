@@ -348,3 +348,23 @@ func TestALostAttemptKeepsWhatItHasReported(t *testing.T) {
 		t.Errorf("the next attempt may spend %+v", again.Attempt.Limit)
 	}
 }
+
+func TestAnAccountWhoseBudgetIsSpentIsLeftOutUntilTheNextDay(t *testing.T) {
+	f := newFixture(t)
+	f.limits.Accounts = map[string]engine.PeriodLimits{"claude/work": {Day: usd(1)}}
+	f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b")}})
+	claim := func() engine.Assignment {
+		t.Helper()
+		a, err := f.Claim(context.Background(), engine.Claim{Worker: "w", Accounts: []engine.WorkerAccount{{Agent: "claude", Name: "work"}, {Agent: "claude", Name: "spare"}}})
+		f.must(err)
+		return a
+	}
+	a := claim()
+	if a.Attempt.Account != "work" || a.Attempt.Limit != usd(1) {
+		t.Fatalf("the first attempt uses %q, and may spend %+v", a.Attempt.Account, a.Attempt.Limit)
+	}
+	f.spend(a, failure.RateLimited, 1)
+	if b := claim(); b.Attempt.Account != "spare" || b.Attempt.Limit.Limits() {
+		t.Errorf("the second attempt uses %q, and may spend %+v", b.Attempt.Account, b.Attempt.Limit)
+	}
+}
