@@ -123,7 +123,7 @@ func TestASessionStopsBeforeItsBudgetIsOverspentAndContinuesWithALargerOne(t *te
 	}
 	run = c.finish(a, run.ID)
 	c.completed(run)
-	if got := c.starts(); len(got) != 4 || run.Budget.USD != 10 {
+	if got := c.starts(); len(got) != 5 || run.Budget.USD != 10 { // the developer who spent too much starts again
 		t.Errorf("started were %v with $%g", got, run.Budget.USD)
 	}
 }

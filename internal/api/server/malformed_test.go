@@ -26,11 +26,11 @@ var (
 	}
 	// lines are names of fields with one line that a program reads. They must not contain a line
 	// break, which would end the line.
-	lines = []string{"state", "source", "thread", "class"}
+	lines = []string{"state", "source", "thread", "class", "sandbox"}
 	// texts are names of fields that may have several lines.
 	texts = []string{
 		"title", "description", "text", "reason", "why", "doing", "log", "summary", "answer", "default", "options", "compacted",
-		"content", "consumedBy", "error", "ref", "dropped", "denied", "lines", fileName, "prompts", "verify", "problem",
+		"content", "consumedBy", "error", "ref", "dropped", "denied", "lines", fileName, "prompts", "verify", "problem", "tool", "dir", "suggestions",
 	}
 )
 
@@ -142,6 +142,8 @@ func validRequest(r server.Route, h held) (path string, body any, spots []spot) 
 	case "POST /v1/agents/heartbeat":
 		set("idle", "claude_status")
 		set("idle", "status")
+	case "POST /v1/questions/{id}/answer":
+		set("run", "scope")
 	case "POST /v1/tokens":
 		set("worker", "role") // the only role whose tokens may have limits
 	case "PUT /v1/chains/{id}", "POST /v1/tasks/{id}/status":

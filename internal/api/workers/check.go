@@ -95,6 +95,7 @@ func checkProgress(of string, p fleet.Progress) error {
 		protocol.CheckLine(of+".state", p.State, maxShort), protocol.CheckText(of+".doing", p.Doing, maxDoing),
 		protocol.CheckLine(of+".source", p.Source, maxShort), protocol.CheckLine(of+".thread", p.Thread, maxShort),
 		protocol.CheckText(of+".log", p.Log, maxPath), protocol.CheckText(of+".compacted", p.Compacted, maxDoing),
+		protocol.CheckLine(of+".sandbox", p.Sandbox, maxShort),
 	)
 }
 

@@ -106,8 +106,10 @@ func show(e *env.Env, h doctor.Health) error {
 			return err
 		}
 	}
-	if err := table.Print(e, sandboxes(h.Sandboxes)); err != nil {
-		return err
+	if len(h.Sandboxes) > 0 {
+		if err := table.Print(e, sandboxes(h.Sandboxes)); err != nil {
+			return err
+		}
 	}
 	if len(h.Holding) > 0 {
 		if err := table.Print(e, holding(h.Holding)); err != nil {
