@@ -85,7 +85,7 @@ const (
 	beads     = "Builds, teams"
 	machines  = "The browser, many machines, your agent programs"
 	documents = "State documents and records"
-	settings  = "Settings and upkeep"
+	settings  = "Setup"
 )
 
 // groups returns the groups and commands at the top of the command tree, in the order of 'gaffer
