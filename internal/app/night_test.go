@@ -55,6 +55,7 @@ var (
 func nightList() string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
+	_ = w.Write([]string{"id", "title", "prompt"}) // a strings.Builder returns no errors
 	for i := 1; i <= 20; i++ {
 		steps := []string{"usage 1000 100 0.10", fmt.Sprintf("write out/t%02d.txt done", i)}
 		switch i {
@@ -65,40 +66,35 @@ func nightList() string {
 		case 17: // asks for something that only the user can decide
 			steps = append([]string{"permission Bash git push"}, steps...)
 		}
-		_ = w.Write([]string{fmt.Sprintf("t%02d", i), strings.Join(steps, "\n")}) // a strings.Builder returns no errors
+		_ = w.Write([]string{fmt.Sprintf("t%02d", i), fmt.Sprintf("Item %d", i), "fake: " + strings.Join(steps, "\nfake: ")})
 	}
 	w.Flush()
 	return b.String()
 }
 
-// nightPlan reads the list as a plan: one task for each line. Task t20 starts after the others, and
-// needs more than the budget then allows.
-func nightPlan(_ context.Context, root string, args []string) (plan.Plan, error) {
-	text, err := os.ReadFile(filepath.Join(root, args[0]))
+// nightDefaults is the plan with the defaults of the tasks. Its rule answers some of the agents'
+// requests.
+const nightDefaults = `name: night
+parallel: 4
+budget: {usd: 3}
+defaults:
+  agent: fake
+  permissions: {allow: ["Bash(go test:*)"]}
+`
+
+// nightPlan makes a task of each item in the list. Task t20 starts after the others, and needs more
+// than the budget then allows.
+func nightPlan(ctx context.Context, a *app.App, root string, args []string) (plan.Plan, error) {
+	made, err := a.SourcePlan(ctx, app.SourceRequest{From: args[0], Plan: "night.yaml", Dir: root})
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	lines, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
-	if err != nil {
-		return plan.Plan{}, err
+	last := &made.Tasks[len(made.Tasks)-1]
+	last.Budget = plan.Budget{USD: 2}
+	for _, other := range made.Tasks[:len(made.Tasks)-1] {
+		last.After = append(last.After, other.ID)
 	}
-	p := plan.Plan{Name: "night", Source: plan.SourceOrchestrate, Parallel: 4, OnFailure: plan.Continue, Budget: plan.Budget{USD: 3}}
-	for _, line := range lines {
-		task := faked(line[0], strings.Split(line[1], "\n")...)
-		switch task.ID {
-		case "t05", "t09", "t14":
-			task.Questions = plan.Allow
-		case "t17":
-			task.Questions = plan.Ask
-		case "t20":
-			task.Budget = plan.Budget{USD: 2}
-			for _, other := range p.Tasks {
-				task.After = append(task.After, other.ID)
-			}
-		}
-		p.Tasks = append(p.Tasks, task)
-	}
-	return p, nil
+	return made.Plan, nil
 }
 
 // The user adds a schedule in the evening. In the morning the tasks are done, apart from one that
@@ -108,10 +104,13 @@ func TestANight(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.file("tasks.csv", nightList())
+	p.file("night.yaml", nightDefaults)
 	p.file("out/.keep", "")
 	clock := newNightClock(evening)
 	a := p.openAt(clock.now)
-	served, err := a.Serve(app.ServerOptions{LoadPlan: nightPlan})
+	served, err := a.Serve(app.ServerOptions{LoadPlan: func(ctx context.Context, root string, args []string) (plan.Plan, error) {
+		return nightPlan(ctx, a, root, args)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,6 +196,38 @@ func TestANight(t *testing.T) {
 	}
 	if s, err = get(); err != nil || len(s.Fires) != 1 || s.Fires[0].RunStatus != fleet.Failed || !s.Next[0].Equal(planned.AddDate(0, 0, 1)) {
 		t.Errorf("%+v, %v", s, err)
+	}
+	checkMorning(t, a, id)
+}
+
+// checkMorning checks what the morning report says about the night.
+func checkMorning(t *testing.T, a *app.App, run string) {
+	t.Helper()
+	report, err := a.Fleet.Morning(t.Context(), false, fleet.MorningQuery{Since: evening.Add(-4 * time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Failed) != 1 || report.Failed[0].Task != "t20" || report.Failed[0].Class != "budget" || report.Failed[0].Why == "" {
+		t.Errorf("failed: %+v", report.Failed)
+	}
+	if n := len(report.Done) + len(report.Review); n != 19 {
+		t.Errorf("%d tasks are done, and %d wait for a review", len(report.Done), len(report.Review))
+	}
+	answers := map[string]int{}
+	for _, q := range report.Questions {
+		answers[q.By] += q.Count
+	}
+	if answers["rule Bash(go test:*)"] != 3 || len(answers) != 2 {
+		t.Errorf("questions: %+v", report.Questions)
+	}
+	if len(report.Runs) != 1 || report.Runs[0].ID != run || report.Runs[0].StartedBy != "schedule night" {
+		t.Errorf("runs: %+v", report.Runs)
+	}
+	if len(report.Accounts) != 1 || report.Accounts[0].Limited != 2 {
+		t.Errorf("accounts: %+v", report.Accounts)
+	}
+	if item := report.Failed[0].Item; item == nil || item.ID != "t20" || item.Title != "Item 20" {
+		t.Errorf("the item of t20 is %+v", item)
 	}
 }
 
