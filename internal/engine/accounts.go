@@ -84,11 +84,8 @@ func (c *txContext) sharedPool() (*pool, error) {
 }
 
 // workerPool returns the accounts that a worker can use.
-func (c *txContext) workerPool(r Claim) (worker, shared *pool, err error) {
-	if shared, err = c.sharedPool(); err != nil {
-		return nil, nil, err
-	}
-	worker = &pool{
+func workerPool(r Claim, shared *pool) *pool {
+	return &pool{
 		rows: shared.rows, chains: r.Fallbacks,
 		allows: func(agent string) bool { return len(r.Agents) == 0 || slices.Contains(r.Agents, agent) },
 		accounts: func(agent string) (own []WorkerAccount) {
@@ -100,7 +97,6 @@ func (c *txContext) workerPool(r Claim) (worker, shared *pool, err error) {
 			return own
 		},
 	}
-	return worker, shared, nil
 }
 
 func (p *pool) paused(account string) bool { return !p.rows[account].Until.IsZero() }
@@ -213,8 +209,8 @@ func (c *txContext) pickAccount(free []WorkerAccount) (string, error) {
 // rememberPool stores which accounts a worker has, so that the engine knows when all accounts of an
 // agent are paused. An empty name stands for the program's own account. rememberPool adds to the
 // accounts that are stored; with replace, it replaces them. Tasks that can start with an added
-// account become ready.
-func (c *claims) rememberPool(r Claim, replace bool) error {
+// account become ready. rememberPool reports whether it has changed something.
+func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool, err error) {
 	byAgent := map[string][]string{}
 	var agents []string
 	for _, a := range r.Accounts {
@@ -223,23 +219,15 @@ func (c *claims) rememberPool(r Claim, replace bool) error {
 		}
 		byAgent[a.Agent] = append(byAgent[a.Agent], a.Name)
 	}
-	rows, err := c.Accounts()
-	if err != nil {
-		return err
-	}
-	for _, row := range rows { // the worker may lack the accounts that another worker has
+	for _, row := range stored.rows { // the worker may lack the accounts that another worker has
 		own := len(r.Agents) == 0 || slices.Contains(r.Agents, row.Name)
 		if len(row.Pool) > 0 && byAgent[row.Name] == nil && own && !r.Only && !replace {
 			agents, byAgent[row.Name] = append(agents, row.Name), []string{""}
 		}
 	}
-	changed := false
+	slices.Sort(agents)
 	for _, agent := range agents {
-		row, err := c.Account(agent)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		names := byAgent[agent]
+		row, names := stored.rows[agent], byAgent[agent]
 		if !replace {
 			names = unique(append(slices.Clone(row.Pool), names...))
 		}
@@ -249,13 +237,13 @@ func (c *claims) rememberPool(r Claim, replace bool) error {
 		row.Name, row.Pool, changed = agent, names, true
 		c.PutAccount(row)
 		if err := c.event(store.Event{Kind: "lane.accounts", Why: "workers use " + strings.TrimSuffix(strings.Join(names, ", "), ", ")}, row); err != nil {
-			return err
+			return changed, err
 		}
 	}
 	if !changed {
-		return nil
+		return false, nil
 	}
-	return c.schedule.makeAllReady()
+	return true, c.schedule.makeAllReady()
 }
 
 // rememberChain stores which agents may work on the tasks of an account.

@@ -117,18 +117,23 @@ func (c *claims) claimOnce(r Claim) (*Assignment, error) {
 // returns nil without an error, so that its changes are committed: tasks may have failed because of
 // the budget.
 func (c *claims) claim(r Claim) (*Assignment, error) {
-	if err := c.rememberPool(r, false); err != nil {
-		return nil, err
-	}
 	for _, a := range r.Accounts {
 		if _, err := c.budgets.pauseSpentAccount(AccountName(a.Agent, a.Name)); err != nil {
 			return nil, err
 		}
 	}
-	worker, shared, err := c.workerPool(r)
+	shared, err := c.sharedPool()
 	if err != nil {
 		return nil, err
 	}
+	changed, err := c.rememberPool(r, shared, false)
+	if err == nil && changed {
+		shared, err = c.sharedPool()
+	}
+	if err != nil {
+		return nil, err
+	}
+	worker := workerPool(r, shared)
 	query, err := c.query(r, worker, shared)
 	if errors.Is(err, errNoBudget) {
 		return nil, nil

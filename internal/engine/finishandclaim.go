@@ -54,7 +54,11 @@ func (t *turns) turn(f Finish, r Claim) (FinishResult, *Assignment, error) {
 	}
 	if f.Class == failure.RateLimited && r.Worker != "" {
 		// Forget accounts that the user has removed since: they are never paused.
-		if err := t.claims.rememberPool(r, true); err != nil {
+		stored, err := t.sharedPool()
+		if err != nil {
+			return FinishResult{}, nil, err
+		}
+		if _, err := t.claims.rememberPool(r, stored, true); err != nil {
 			return FinishResult{}, nil, err
 		}
 	}

@@ -118,8 +118,12 @@ func taskGrants(r ItemLister, key store.TaskKey) ([]fleet.Grant, error) {
 	return all, err
 }
 
-// AddGrants adds the grants that hold for the task a.Task.
+// AddGrants adds the grants that hold for the task a.Task. A command asks for no permission, so it
+// needs none.
 func (a *Assignment) AddGrants(r ItemLister) (err error) {
+	if a.Task.Agent() == plan.CommandAgent {
+		return nil
+	}
 	a.Grants, err = taskGrants(r, a.Task.TaskKey)
 	return err
 }
