@@ -321,7 +321,7 @@ func Advice(t fleet.Task) string {
 	}
 	switch failure.Class(t.Outcome) {
 	case failure.Denied:
-		return "allow in " + agent + "'s settings what was refused, or set 'questions: ask' or 'allow' in the plan; if the work needs none of it, a 'verify' command that passes makes it complete"
+		return "'gaffer permissions' lists what was refused; allow it with a rule there or in the plan, or in " + agent + "'s settings; if the work needs none of it, a 'verify' command that passes makes it complete"
 	case failure.Auth:
 		return "log in to " + agent + ", or give it its key"
 	case failure.OverBudget:

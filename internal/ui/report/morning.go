@@ -26,7 +26,7 @@ func Morning(r fleet.MorningReport, s Screen) string {
 	p.wrapped("", summary, "")
 	p.tasks("Waiting for you", display.Yellow, r.Waiting, func(t fleet.MorningTask) string { return t.Why })
 	p.tasks("Failed", display.Red, r.Failed, func(t fleet.MorningTask) string {
-		if t.Why == t.Class || t.Class == "failed" {
+		if t.Why == t.Class || t.Class == "failed" || strings.HasPrefix(t.Why, t.Class+":") {
 			return t.Why
 		}
 		return phrase.Join(": ", t.Class, t.Why)
