@@ -71,6 +71,7 @@ func inMemory(w *world) store.Store {
 // world is a simulated fleet on one store. It has two coordinators, some workers, a clock that
 // jumps, and commits that fail.
 type world struct {
+	begun   map[string]bool // ids of the attempts whose start was checked
 	rng     *rand.Rand
 	now     time.Time
 	ids     int
@@ -339,8 +340,16 @@ func (w *world) die(by *worker, of engine.Assignment) error {
 }
 
 // mayStart checks that the assigned attempt was allowed to start. It skips an assignment that the
-// engine has repeated, because the conditions may have changed since the attempt started.
+// engine has repeated, because the conditions may have changed since the attempt started: the worker
+// may have other accounts.
 func (w *world) mayStart(by *worker, a engine.Assignment) error {
+	if w.begun[a.Attempt.ID] {
+		return nil
+	}
+	if w.begun == nil {
+		w.begun = map[string]bool{}
+	}
+	w.begun[a.Attempt.ID] = true
 	return w.store.Read(context.Background(), func(r store.Reader) error {
 		stored, err := r.Attempt(a.Attempt.ID)
 		if err != nil || stored.Status != store.Running || !stored.Started.Equal(w.now) {

@@ -12,7 +12,7 @@ import (
 
 // overviewTime is the time limit for examining the changes of a run. Changes that were not examined
 // by then are counted as unknown.
-var overviewTime = 2 * time.Second
+var overviewTime = 10 * time.Second
 
 // Overview counts the changes of a run by what the user can do next. It changes no file and no
 // branch. It stops after overviewTime, so that a run with many tasks can be shown.

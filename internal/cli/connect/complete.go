@@ -139,7 +139,7 @@ func complete(words func(ctx context.Context, cmd *cobra.Command, args []string,
 }
 
 // completeWithin is the timeout for collecting suggestions.
-const completeWithin = 3 * time.Second
+const completeWithin = 10 * time.Second
 
 // withCommandFleet opens the fleet that cmd would use, and calls fn with it. If cmd has no flag
 // --server, this is the fleet of this machine.
