@@ -54,6 +54,7 @@ func newEnvironment(t *testing.T) *environment {
 	p.env = []string{
 		"HOME=" + p.home, "GAFFER_TRUST=all", "PATH=" + programs + ":" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC", "TERM=xterm-256color",
 		"TMPDIR=" + filepath.Join(root, "tmp"), "TMUX_TMPDIR=" + root, "IS_SANDBOX=1",
+		"GAFFER_SANDBOX=none", // most tests look at files that a sandbox hides; sandboxed chooses the default again
 		"ANTHROPIC_BASE_URL=" + model.Named(p.name), "ANTHROPIC_API_KEY=" + key,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=2", "DISABLE_AUTOUPDATER=1",
 		// Wait for MCP servers: by default, Claude works without the tools of a server that takes

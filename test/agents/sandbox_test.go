@@ -16,6 +16,7 @@ func (p *environment) sandboxed() {
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		p.Skip("bubblewrap is not installed")
 	}
+	p.env = append(p.env, "GAFFER_SANDBOX=auto")
 	p.write(filepath.Join(p.home, ".ssh/id_ed25519"), "SECRET")
 	p.write(filepath.Join(p.home, ".gitconfig"), "[user]\nname = Ada\nemail = ada@example.com\n")
 	p.write("README", "hello\n")
