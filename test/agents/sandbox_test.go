@@ -14,7 +14,7 @@ import (
 func (p *environment) sandboxed() {
 	p.Helper()
 	if _, err := exec.LookPath("bwrap"); err != nil {
-		p.Skip("bubblewrap is not installed")
+		p.Fatal("bubblewrap is not installed; script/test installs it")
 	}
 	p.env = append(p.env, "GAFFER_SANDBOX=auto")
 	p.write(filepath.Join(p.home, ".ssh/id_ed25519"), "SECRET")

@@ -254,7 +254,7 @@ func needBubblewrap(t *testing.T) {
 	t.Helper()
 	testenv.Integration(t)
 	if f := Look(t.Context(), os.Environ()); f.NoBubblewrap != "" {
-		t.Skip(f.NoBubblewrap)
+		t.Fatalf("%s; script/test installs bubblewrap", f.NoBubblewrap)
 	}
 }
 
