@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -28,7 +29,8 @@ func TestTheChoicesOfAPermissionAreItsOptionsAndThenTheAnswersThatLast(t *testin
 			t.Errorf("%s: %+v, %v; want %+v", typed, got, err, want)
 		}
 	}
-	if _, err := q.Reply("9"); err == nil || err.(*NoOptionError).Options != 8 {
+	var none *NoOptionError
+	if _, err := q.Reply("9"); !errors.As(err, &none) || none.Options != 8 {
 		t.Errorf("9: %v", err)
 	}
 	if texts := q.Choices(); len(texts) != 8 || texts[6].Text != "allow for this run: Bash(go test:*)" {

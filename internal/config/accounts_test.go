@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,10 +55,11 @@ func TestSecurityAnAccountIsShownWithoutTheTextsOfItsEnvironment(t *testing.T) {
 
 func TestSecurityAProjectsFileCannotAddAccounts(t *testing.T) {
 	_, _, err := sources{project: twoAccounts}.load(t)
-	if err == nil || !strings.Contains(err.Error(), "accounts.work: found in a project's file, want it in your own") {
+	var refused *Error
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "accounts.work: found in a project's file, want it in your own") {
 		t.Fatalf("got %v", err)
 	}
-	if hint := err.(*Error).Hint(); !strings.Contains(hint, ".config/gaffer/gaffer.yaml") || strings.Contains(hint, "GAFFER_") {
+	if hint := refused.Hint(); !strings.Contains(hint, ".config/gaffer/gaffer.yaml") || strings.Contains(hint, "GAFFER_") {
 		t.Errorf("the hint is %q", hint)
 	}
 }

@@ -52,7 +52,7 @@ func TestASandboxThatCannotWorkIsAProblem(t *testing.T) {
 		"{mode: bubblewrap, network: [a/b]}":     "want hosts such as",
 		"{mode: bubblewrap, write: [data]}":      "want an absolute path",
 		"{mode: container, image: --privileged}": "want the name of an image",
-		"{mode: bubblewrap, netwrok: off}":       "netwrok",
+		"{mode: bubblewrap, networks: off}":      "networks",
 	} {
 		_, err := Parse(nil, []byte("tasks:\n  - {id: a, prompt: x, sandbox: "+text+"}\n"), Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -36,17 +36,20 @@ func TestClaudeGetsTheRulesThatItCanEnforceItself(t *testing.T) {
 		{
 			"allow and deny",
 			agent.Request{Permissions: agent.Permissions{Allow: []string{"Bash(go test:*)", "Edit(src/**)"}, Deny: []string{"Bash(rm:*)"}}},
-			[]string{"Bash(go test:*)", "Edit(src/**)"}, []string{"Bash(rm:*)"},
+			[]string{"Bash(go test:*)", "Edit(src/**)"},
+			[]string{"Bash(rm:*)"},
 		},
 		{
 			"a rule that asks about the same tool",
 			agent.Request{Policy: agent.Rules, Permissions: agent.Permissions{Allow: []string{"Bash(git:*)", "WebFetch"}, Ask: []string{"Bash(git push:*)"}}},
-			[]string{"WebFetch"}, nil,
+			[]string{"WebFetch"},
+			nil,
 		},
 		{
 			"a deny rule that cannot be an argument",
 			agent.Request{Permissions: agent.Permissions{Allow: []string{"Bash(echo:*)", "WebFetch"}, Deny: []string{"Bash(echo (x))"}}},
-			[]string{"WebFetch"}, nil,
+			[]string{"WebFetch"},
+			nil,
 		},
 		{"a question is answered by nobody", agent.Request{Permissions: agent.Permissions{Allow: []string{"AskUserQuestion"}}}, nil, nil},
 		{"everything is denied", agent.Request{Policy: agent.Deny, Permissions: agent.Permissions{Allow: []string{"Bash"}}}, nil, nil},

@@ -24,11 +24,13 @@ func TestTurnsAreFoundInTheLogsOfEachProgram(t *testing.T) {
 				`{"type":"assistant","message":{"content":[{"type":"text","text":"two"}]},"parent_tool_use_id":null,"session_id":"s","uuid":"a2"}`,
 				`{"type":"result","subtype":"success","is_error":false,"result":"two","session_id":"s","uuid":"z"}`,
 			},
-			[]Turn{{"first", "sub-agent: of a sub-agent", "r1"}, {"second", "two", "a2"}}, CopiesParts,
+			[]Turn{{"first", "sub-agent: of a sub-agent", "r1"}, {"second", "two", "a2"}},
+			CopiesParts,
 		},
 		"codex exec": {
 			[]string{`{"type":"thread.started","thread_id":"t"}`, `{"type":"turn.started"}`, `{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"done"}}`, `{"type":"turn.completed","usage":{}}`},
-			[]Turn{{"", "done", ""}}, CopiesWhole,
+			[]Turn{{"", "done", ""}},
+			CopiesWhole,
 		},
 		"codex app-server": {
 			[]string{
@@ -40,7 +42,8 @@ func TestTurnsAreFoundInTheLogsOfEachProgram(t *testing.T) {
 				`{"method":"item/started","params":{"threadId":"t","item":{"type":"userMessage","id":"j","clientId":"c","content":[{"type":"text","text":"meanwhile"}]}}}`,
 				`{"method":"turn/started","params":{"threadId":"t","turn":{"id":"n2"}}}`,
 			},
-			[]Turn{{"first", "one", "n1"}, {"", "", "n2"}}, CopiesParts,
+			[]Turn{{"first", "one", "n1"}, {"", "", "n2"}},
+			CopiesParts,
 		},
 		"plain text": {[]string{"hello", "{not json"}, []Turn{{}}, CopiesNone},
 		"nothing":    {nil, nil, CopiesNone},

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -92,13 +93,17 @@ func tunnel(address string) error {
 	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", address, address)
 	in := bufio.NewReader(conn)
 	r, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
-	if err != nil || r.StatusCode != http.StatusOK {
-		return fmt.Errorf("connect: %v %v", r, err)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		return fmt.Errorf("connect: %s", r.Status)
 	}
 	fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	text, err := io.ReadAll(in)
 	if !strings.HasSuffix(string(text), "hello") {
-		return fmt.Errorf("%q %v", text, err)
+		return fmt.Errorf("read %q: %w", text, cmp.Or(err, io.ErrUnexpectedEOF))
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func BudgetFlags(cmd *cobra.Command, what string) func() (fleet.Cost, error) {
 		switch {
 		case cmd.Flags().Changed("budget") && !(c.USD >= 0.000001 && c.USD <= 1e9):
 			return c, exit.Usage(fmt.Errorf("--budget %g: want an amount above 0", c.USD))
-		case cmd.Flags().Changed("tokens") && !(c.Tokens > 0 && c.Tokens <= 1e15):
+		case cmd.Flags().Changed("tokens") && (c.Tokens <= 0 || c.Tokens > 1e15):
 			return c, exit.Usage(fmt.Errorf("--tokens %d: want a number above 0", c.Tokens))
 		}
 		return c, nil

@@ -71,13 +71,13 @@ func show(e *env.Env) *cobra.Command {
 			if *asJSON {
 				return e.PrintJSON(s)
 			}
-			return print(e, s)
+			return printDetails(e, s)
 		})
 	}
 	return cmd
 }
 
-func print(e *env.Env, s fleet.Schedule) error {
+func printDetails(e *env.Env, s fleet.Schedule) error {
 	delay := ""
 	if s.Jitter > 0 {
 		delay = fmt.Sprintf(", each up to %s later", time.Duration(s.Jitter)*time.Second)
@@ -148,7 +148,7 @@ func lastText(s fleet.Schedule) string {
 
 // fireText says in a few words what became of a planned time.
 func fireText(f fleet.Fire) string {
-	text := string(cmp.Or(string(f.RunStatus), string(f.Status)))
+	text := cmp.Or(string(f.RunStatus), string(f.Status))
 	switch {
 	case f.Status == fleet.FireFailed:
 		text = "not started"
