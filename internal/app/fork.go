@@ -140,7 +140,7 @@ func (a *App) forkSource(ctx context.Context, r fleet.ForkRequest) (run store.Ru
 	s = fork.Source{Run: run.ID, Task: spec, Worker: worker}
 	for _, one := range attempts {
 		if one.Status.Final() {
-			s.Attempts = append(s.Attempts, fork.Attempt{Number: one.Number, Thread: one.Thread, Used: one.SpentEarlier.Add(one.Spent)})
+			s.Attempts = append(s.Attempts, fork.Attempt{Number: one.Number, Thread: one.Thread, Account: one.Account, Used: one.SpentEarlier.Add(one.Spent)})
 		}
 	}
 	s.Log = func(number int) ([]byte, error) { return readLog(run, attempts, number) }

@@ -93,6 +93,7 @@ func (s *sandboxes) choose(t plan.Task, want plan.Sandbox) (sandbox.Choice, sand
 	if err != nil {
 		return sandbox.Choice{}, p, err
 	}
+	p.Restricted = t.Questions == plan.Rules || len(t.Permissions.Deny)+len(t.Permissions.Ask) > 0
 	if p.Gaffer || want.Mode == "" || want.Mode == plan.SandboxNone { // do not look what the machine has: that takes time
 		return sandbox.Choice{Mode: plan.SandboxNone}, p, nil
 	}

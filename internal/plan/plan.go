@@ -210,9 +210,10 @@ type Fork struct {
 	// turn or line that is kept; empty means all. Prompt is the next message of the user in the
 	// copied conversation. The prompt of the task says the same to an agent that does not know the
 	// conversation.
-	Thread string `json:"Thread,omitzero"`
-	Point  string `json:"Point,omitzero"`
-	Prompt string `json:"Prompt,omitzero"`
+	Thread  string `json:"Thread,omitzero"`
+	Account string `json:"Account,omitzero"` // name of the account that had the conversation
+	Point   string `json:"Point,omitzero"`
+	Prompt  string `json:"Prompt,omitzero"`
 	// Input, Output and Cached are the tokens that the copied conversation has used. Some programs
 	// include them in the usage of the copy.
 	Input  int64 `json:"Input,omitzero"`

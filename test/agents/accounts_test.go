@@ -31,6 +31,7 @@ func (p *environment) accounts(agent string, names ...string) (keys []string) {
 
 func TestATaskContinuesInItsConversationWithAnotherAccountAfterARateLimit(t *testing.T) {
 	each(t, func(p *environment, agent string) {
+		p.defaultSandbox()
 		keys := p.accounts(agent, "work", "home")
 		model.LimitKey(keys[0], 1) // the limit is reached after the first call of a tool
 		p.play("tool:echo begun-by-work >> done.txt", "text:finished by home")
@@ -63,6 +64,7 @@ func TestATaskContinuesInItsConversationWithAnotherAccountAfterARateLimit(t *tes
 
 func TestCodexContinuesTheWorkOfClaudeWhoseAccountsAreAllLimited(t *testing.T) {
 	p := newEnvironment(t)
+	p.defaultSandbox()
 	keys := p.accounts("claude", "work", "home")
 	model.LimitKey(keys[0], 1)
 	model.LimitKey(keys[1], 0)

@@ -42,6 +42,7 @@ func TestAForkContinuesACopyOfTheConversationInItsOwnWorktree(t *testing.T) {
 		p.git("config", "user.email", "person@example.com")
 		p.git("add", "--all")
 		p.git("commit", "--quiet", "-m", "start")
+		p.defaultSandbox() // for allow
 		for _, questions := range []string{"ask", "allow"} {
 			p.play("text:first", "text:second", "tool:pwd", "text:third", "text:fourth")
 			p.done("run", p.plan(agent, "worktree: true, questions: "+questions))

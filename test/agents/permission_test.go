@@ -57,6 +57,7 @@ func TestARuleAllowsACommandWithoutAQuestion(t *testing.T) {
 
 func TestOnlyRulesDecideIfNobodyIsThere(t *testing.T) {
 	each(t, func(p *environment, agent string) {
+		p.defaultSandbox()
 		p.play("toolx:touch refused")
 		o := p.gaffer("run", p.plan(agent, `questions: rules, permissions: {allow: "Bash(go test:*)"}`))
 		if o.code != 1 || p.has("refused") {
@@ -72,6 +73,7 @@ func TestOnlyRulesDecideIfNobodyIsThere(t *testing.T) {
 // With questions: allow, the programs would run each command without a question.
 func TestADeniedCommandIsNotRunThoughEverythingElseIsAllowed(t *testing.T) {
 	each(t, func(p *environment, agent string) {
+		p.defaultSandbox()
 		p.play("toolx:mkdir -p x && touch refused")
 		o := p.gaffer("run", p.plan(agent, `questions: allow, permissions: {deny: "Bash(touch:*)"}`))
 		if p.has("refused") {

@@ -10,13 +10,16 @@ import (
 	"gaffer/fleet"
 )
 
+// defaultSandbox lets gaffer choose the sandboxes of tasks, as it does for users.
+func (p *environment) defaultSandbox() { p.env = append(p.env, "GAFFER_SANDBOX=auto") }
+
 // sandboxed makes a project with a commit, and keys in the home folder.
 func (p *environment) sandboxed() {
 	p.Helper()
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		p.Fatal("bubblewrap is not installed; script/test installs it")
 	}
-	p.env = append(p.env, "GAFFER_SANDBOX=auto")
+	p.defaultSandbox()
 	p.write(filepath.Join(p.home, ".ssh/id_ed25519"), "SECRET")
 	p.write(filepath.Join(p.home, ".gitconfig"), "[user]\nname = Ada\nemail = ada@example.com\n")
 	p.write("README", "hello\n")
@@ -31,6 +34,9 @@ func (p *environment) sandboxed() {
 func TestAnAgentInBubblewrapCommitsAndFindsNoKeys(t *testing.T) {
 	each(t, func(p *environment, agent string) {
 		p.sandboxed()
+		p.play("text")
+		p.done("run", p.plan(agent, "questions: ask")) // outside of a sandbox, the program makes files of its own
+		before := len(p.turns())
 		p.play("tool:cat ~/.ssh/id_ed25519 > stolen; echo work > work.txt; git add -A && git commit -qm work && echo committed as $(git log -1 --format=%an)")
 		o := p.gaffer("run", p.plan(agent, "worktree: true, questions: allow, verify: git log -1 --format=%s"))
 		if !strings.Contains(o.errors, "sandbox: bubblewrap") {
@@ -42,6 +48,7 @@ func TestAnAgentInBubblewrapCommitsAndFindsNoKeys(t *testing.T) {
 			p.Errorf("the sandbox is %q", task.Attempt.Sandbox)
 		}
 		turns := p.turns()
+		turns = turns[before:]
 		if len(turns) != 2 || !strings.Contains(string(turns[1].Body), "committed as Ada") || strings.Contains(string(turns[1].Body), "SECRET") {
 			p.Errorf("%d turns, the last is %s", len(turns), turns[len(turns)-1].Body)
 		}

@@ -56,9 +56,13 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	if err != nil {
 		return nil, err
 	}
+	files := []string{f.path(promptFile)}
+	if fork := job.Request.Fork; fork != nil && fork.File != "" {
+		files = append(files, fork.File)
+	}
 	argv, env, err := opts.wrap(job, job.Sandbox.Kind, sandbox.Command{
 		Argv: launch.Argv, Env: env, Given: given(launch.Env, with.References(), job), Dir: job.Work,
-		Scratch: f.path(fmt.Sprintf("sandbox-%d", n+1)), Files: []string{f.path(promptFile)},
+		Scratch: f.path(fmt.Sprintf("sandbox-%d", n+1)), Files: files,
 	})
 	if err != nil {
 		return nil, err

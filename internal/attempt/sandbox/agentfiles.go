@@ -11,10 +11,11 @@ import (
 )
 
 // agentFolder is the folder in which an agent program keeps its settings, logins and conversations.
-// The program sees it with all entries read-only, except the writable ones. What it creates beside
-// them is lost. So an agent cannot add a hook or a server that runs outside of the sandbox later.
+// The program sees its settings read-only, and what it creates beside the writable entries is lost.
+// So an agent cannot add a hook or a server that runs outside of the sandbox later.
 type agentFolder struct {
 	path     string
+	settings []string // patterns of entries that the program only reads; empty: all that no other list names
 	writable []string // names of entries that the program changes
 	create   []string // writable entries that are created if they are missing
 	hidden   []string // patterns of entries that the program does not see, and makes anew
@@ -34,7 +35,13 @@ func agentFolders(kind string, env []string, home, work string) []agentFolder {
 		return []agentFolder{f}
 	case "codex":
 		dir := cmp.Or(lookup(env, "CODEX_HOME"), filepath.Join(home, ".codex"))
-		return []agentFolder{{path: dir, writable: []string{"auth.json"}, create: []string{"sessions"}, hidden: []string{"*.sqlite*", "log", "tmp", "history.jsonl", "*.lock", "archived_sessions", "shell_snapshots"}}}
+		// Codex keeps locks, caches and databases beside its settings, and each version adds others. It
+		// does not start if one of them is read-only. So only its settings are shown.
+		settings := []string{"*.toml", "*.md", "*.json", "prompts", "rules", "skills", "plugins", "hooks", "agents", "themes", "memories", ".env"}
+		return []agentFolder{{
+			path: dir, settings: settings, writable: []string{"auth.json"}, create: []string{"sessions"},
+			hidden: []string{"models_cache.json", "version.json", ".codex-global-state.json"},
+		}}
 	case "gemini":
 		return []agentFolder{{path: filepath.Join(home, ".gemini"), writable: []string{"oauth_creds.json"}, create: []string{"tmp"}, hidden: []string{"history"}}}
 	case "opencode":
@@ -67,8 +74,8 @@ func (l *layout) agentFiles(kind string, c Command, work string) error {
 			switch name := e.Name(); {
 			case slices.Contains(f.writable, name):
 				l.addIfThere(writable, filepath.Join(dir, name))
-			case slices.Contains(f.create, name), f.hides(name), slices.Contains(f.copied, filepath.Join(f.path, name)):
-			default:
+			case slices.Contains(f.create, name), matchesAny(f.hidden, name), slices.Contains(f.copied, filepath.Join(f.path, name)):
+			case len(f.settings) == 0, matchesAny(f.settings, name):
 				l.addIfThere(readOnly, filepath.Join(dir, name))
 			}
 		}
@@ -88,8 +95,8 @@ func (l *layout) agentFiles(kind string, c Command, work string) error {
 	return nil
 }
 
-func (f agentFolder) hides(name string) bool {
-	return slices.ContainsFunc(f.hidden, func(pattern string) bool {
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		match, _ := filepath.Match(pattern, name) // the patterns are valid
 		return match
 	})

@@ -73,6 +73,8 @@ type Program struct {
 	// Gaffer says that the program is gaffer itself, which merges branches or compares candidates. It
 	// never runs in a sandbox.
 	Gaffer bool
+	// Restricted says that some of the agent's requests for permission are denied or left to the user.
+	Restricted bool
 }
 
 // Choice is the sandbox of an attempt.
@@ -122,6 +124,10 @@ func (f Facts) strongest(want plan.Sandbox, p Program) Choice {
 
 // unavailable returns why a program cannot run in a sandbox of this mode here, or "".
 func (f Facts) unavailable(mode plan.SandboxMode, want plan.Sandbox, p Program) string {
+	// Codex asks only before a command leaves Codex's own sandbox, so without that no rule would hold.
+	if p.Kind == "codex" && p.Restricted && (mode == plan.SandboxContainer || mode == plan.SandboxBubblewrap && !f.Nested) {
+		return "codex cannot make its own sandbox in it, without which it asks for no permission: no rule would hold"
+	}
 	switch mode {
 	case plan.SandboxBubblewrap:
 		return f.NoBubblewrap

@@ -46,6 +46,8 @@ var everything = Facts{System: "linux", Bwrap: "/usr/bin/bwrap", Engine: "/usr/b
 
 func TestAutoIsTheStrongestSandboxThatTheMachineHas(t *testing.T) {
 	noBwrap := Facts{System: "linux", NoBubblewrap: "no bwrap", NoContainer: "no engine"}
+	nested := everything
+	nested.Nested = true
 	for name, c := range map[string]struct {
 		facts Facts
 		image string
@@ -55,6 +57,10 @@ func TestAutoIsTheStrongestSandboxThatTheMachineHas(t *testing.T) {
 		"a container, with an image":      {everything, "agents", Program{Kind: "claude"}, plan.SandboxContainer},
 		"bubblewrap, without an image":    {everything, "", Program{Kind: "claude"}, plan.SandboxBubblewrap},
 		"the program's own":               {noBwrap, "agents", Program{Kind: "codex"}, plan.SandboxProgram},
+		"bubblewrap for codex":            {everything, "", Program{Kind: "codex"}, plan.SandboxBubblewrap},
+		"codex's own, if rules must hold": {everything, "agents", Program{Kind: "codex", Restricted: true}, plan.SandboxProgram},
+		"both, if codex can make its own": {nested, "agents", Program{Kind: "codex", Restricted: true}, plan.SandboxBubblewrap},
+		"bubblewrap for claude's rules":   {everything, "", Program{Kind: "claude", Restricted: true}, plan.SandboxBubblewrap},
 		"none, if claude's needs bwrap":   {noBwrap, "", Program{Kind: "claude"}, plan.SandboxNone},
 		"claude's own, outside of Linux":  {Facts{System: "darwin", NoBubblewrap: "no Linux", NoContainer: "no Linux"}, "", Program{Kind: "claude"}, plan.SandboxProgram},
 		"none for a command":              {everything, "agents", Program{Kind: "command"}, plan.SandboxNone},

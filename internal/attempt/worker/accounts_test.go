@@ -13,6 +13,7 @@ import (
 	seen "gaffer/fleet"
 	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
@@ -96,6 +97,41 @@ func TestAnAccountWithAConfigFolderDoesNotInheritAKey(t *testing.T) {
 	f.until(run, "a", store.Complete)
 	if got := f.file("keys"); got != "unset /srv/claude-work\n" {
 		t.Errorf("the agent had %q", got)
+	}
+}
+
+func TestAForkWithAnotherAccountGetsTheTranscriptOfTheOriginal(t *testing.T) {
+	f := newFleet(t, time.Minute)
+	f.fakes()
+	work, home := filepath.Join(f.dir, "work"), filepath.Join(f.dir, "home")
+	f.accounts = []account.Account{{Name: "work", Agent: "claude", Kind: "claude", Config: work, Reserve: true}, {Name: "home", Agent: "claude", Kind: "claude", Config: home}}
+	f.must(os.MkdirAll(filepath.Join(work, "projects/-srv"), 0o700))
+	f.must(os.WriteFile(filepath.Join(work, "projects/-srv/thread-1234.jsonl"), []byte("{}\n"), 0o600))
+	script := "fake: tool ls $CLAUDE_CONFIG_DIR/projects/-srv > found\nfake: say done\n"
+	run := f.submitPrompt(plan.Task{Agent: "claude", Prompt: script, Fork: &plan.Fork{Run: "r", Task: "t", Thread: "thread-1234", Account: "work", Prompt: script}})
+	f.startWorker("w", 1)
+	f.until(run, "a", store.Complete)
+	if got := f.file("found"); got != "thread-1234.jsonl\n" {
+		t.Errorf("the agent found %q", got)
+	}
+}
+
+func TestTheSandboxIsChosenForTheFallbackAgent(t *testing.T) {
+	f := newFleet(t, time.Minute)
+	f.fakes()
+	var mu sync.Mutex
+	var chosen []string
+	f.sandbox = func(spec plan.Task) (sandbox.Spec, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		chosen = append(chosen, spec.Agent)
+		return sandbox.Spec{Mode: plan.SandboxNone}, nil
+	}
+	run := f.submitPrompt(plan.Task{Agent: "claude", Fallback: []string{"codex"}, Prompt: "fake: on-attempt 1 limit 3600\nfake: say done\n"})
+	f.startWorker("w", 1)
+	f.until(run, "a", store.Complete)
+	if !slices.Equal(chosen, []string{"claude", "codex"}) {
+		t.Errorf("sandboxes were chosen for %q", chosen)
 	}
 }
 

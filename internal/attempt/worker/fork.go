@@ -1,13 +1,16 @@
 package worker
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/runner"
+	"gaffer/internal/plan"
 )
 
 // completeFork adds to the job what the agent program needs on this machine to copy a conversation:
@@ -16,7 +19,8 @@ func completeFork(with agent.Agent, job *runner.Job) {
 	f := *job.Request.Fork
 	f.Dir = job.Work
 	if finder, ok := with.(agent.ConversationFinder); ok {
-		own := append(slices.Clone(launchEnv(with, job.Request)), job.Env...)
+		accountEnv, _ := job.Account.Environment()
+		own := slices.Concat(launchEnv(with, job.Request), accountEnv, job.Env)
 		pattern := finder.ConversationFiles(f.Thread, func(name string) string {
 			for _, v := range slices.Backward(own) {
 				if value, ok := strings.CutPrefix(v, name+"="); ok {
@@ -31,6 +35,22 @@ func completeFork(with agent.Agent, job *runner.Job) {
 		}
 	}
 	job.Request.Fork = &f
+}
+
+// bringConversation lets the attempt's account copy a conversation that the original task had with
+// another account. If that account does not have it either, the agent program says so itself.
+func (h *heldAttempt) bringConversation(spec plan.Task, job runner.Job) error {
+	from, ok := h.worker.account(job.Agent, spec.Fork.Account)
+	if !ok || spec.Fork.Account == job.Account.Name {
+		return nil
+	}
+	own := job.Account
+	from.Kind, own.Kind = firstKind(from, own), firstKind(own, from)
+	err := account.MoveConversation(spec.Fork.Thread, from, own, os.Getenv)
+	if errors.Is(err, account.ErrNoConversation) {
+		return nil
+	}
+	return err
 }
 
 // launchEnv returns the variables that the agent adds to the environment of its program.

@@ -12,6 +12,7 @@ import (
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine"
 	"gaffer/internal/pause"
+	"gaffer/internal/plan"
 )
 
 // runAttempt calls start, which starts or adopts the attempt, and follows the attempt until its
@@ -101,10 +102,13 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	job.Work, job.Log, job.Grace = work, w.opts.Workspace.Log(h.Task), w.opts.Grace
 	job.Env, job.Secrets = environ(h.Assignment, spec), secretsOf(spec)
 	if job.Request.Fork != nil {
+		if err := h.bringConversation(spec, job); err != nil {
+			return nil, err
+		}
 		completeFork(with, &job)
 	}
 	if w.opts.Sandbox != nil {
-		if job.Sandbox, err = w.opts.Sandbox(spec); err != nil {
+		if job.Sandbox, err = w.opts.Sandbox(sandboxedTask(spec, job)); err != nil {
 			return nil, err
 		}
 		setSandbox(&job.Request, job.Sandbox, work)
@@ -124,6 +128,14 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	defer w.startCompleted()
 	opts.Until = h.lease.ends()
 	return runner.Start(ctx, dir, with, job, opts)
+}
+
+// sandboxedTask returns the task for which a sandbox is chosen: that of the agent which works on this
+// attempt, with the rules that hold for it.
+func sandboxedTask(spec plan.Task, job runner.Job) plan.Task {
+	spec.Agent = job.Agent
+	spec.Permissions.Allow, spec.Permissions.Deny, spec.Permissions.Ask = job.Request.Permissions.Allow, job.Request.Permissions.Deny, job.Request.Permissions.Ask
+	return spec
 }
 
 // notAllowedError reports a task for an agent that this worker does not allow. Only an old

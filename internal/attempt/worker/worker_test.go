@@ -22,6 +22,7 @@ import (
 	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/agent/fake"
+	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/worker"
 	"gaffer/internal/engine"
@@ -55,6 +56,7 @@ type fleet struct {
 	agents     func(name string) (agent.Agent, error)
 	allow      []string // the agents that new workers allow
 	accounts   []account.Account
+	sandbox    func(plan.Task) (sandbox.Spec, error)
 	workspace  worker.Workspace // nil means the fleet's folder
 	older      bool             // the engine does not know that workers restrict their agents, like an old version
 }
@@ -264,6 +266,7 @@ func (f *fleet) startWorker(id string, slots int, adopt ...engine.Assignment) *r
 		Agents:     f.agents,
 		Allow:      f.allow,
 		Accounts:   f.accounts,
+		Sandbox:    f.sandbox,
 		Root:       f.dir,
 		NewKey:     func() string { return fmt.Sprintf("%s %d %d", id, time.Now().UnixNano(), keys.Add(1)) },
 		Supervisor: supervisor.Options{Command: f.supervisor}, Grace: 200 * time.Millisecond,

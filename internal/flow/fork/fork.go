@@ -26,9 +26,10 @@ type Source struct {
 
 // Attempt is what is needed to know about an ended attempt.
 type Attempt struct {
-	Number int
-	Thread string       // id of the conversation
-	Used   fleet.Amount // by this attempt and all earlier ones of the same conversation
+	Number  int
+	Thread  string       // id of the conversation
+	Account string       // name of the account that the agent used; empty for the program's own
+	Used    fleet.Amount // by this attempt and all earlier ones of the same conversation
 }
 
 // turn is a turn of the conversation with what is needed to fork it.
@@ -39,11 +40,12 @@ type turn struct {
 
 // conversation is the conversation of a task's last attempt.
 type conversation struct {
-	thread string
-	used   fleet.Amount
-	copies agent.Copies
-	turns  []turn
-	last   int // number of the last attempt
+	thread  string
+	account string
+	used    fleet.Amount
+	copies  agent.Copies
+	turns   []turn
+	last    int // number of the last attempt
 }
 
 // Turns returns the turns of the task's last conversation, oldest first.
@@ -62,7 +64,7 @@ func read(s Source) (c conversation, err error) {
 		return c, &Error{Text: fmt.Sprintf("no attempt of task %s has ended", s.Task.ID), Next: "fork it when it has ended"}
 	}
 	last := s.Attempts[len(s.Attempts)-1]
-	c.thread, c.used, c.last = last.Thread, last.Used, last.Number
+	c.thread, c.account, c.used, c.last = last.Thread, last.Account, last.Used, last.Number
 	first := len(s.Attempts) - 1
 	for first > 0 && last.Thread != "" && s.Attempts[first-1].Thread == last.Thread {
 		first--
@@ -137,7 +139,7 @@ func Plan(s Source, r fleet.ForkRequest) (plan.Plan, fleet.ForkResult, error) {
 			notes = append(notes, fmt.Sprintf("the conversation can be copied only as a whole, and not up to turn %d: a new one starts, with a summary of the earlier one", at))
 			break
 		}
-		f.Thread, f.Point = c.thread, point
+		f.Thread, f.Account, f.Point = c.thread, c.account, point
 		f.Input, f.Output, f.Cached = c.used.Tokens-c.used.Output, c.used.Output, c.used.Cached
 	}
 	if !t.HasWorktree() {
