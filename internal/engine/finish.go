@@ -136,31 +136,13 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	if class, err = e.settle(&a, &t, &run, class); err != nil {
 		return FinishResult{}, err
 	}
-	v := decideNext(class, a.StopReason, t, e.opts.Rand())
-	if class == failure.OverBudget && v.Status == store.Failed {
-		waits, err := e.budgets.waitsForPeriod(run, t, a)
-		if err != nil {
-			return FinishResult{}, err
-		}
-		if waits {
-			v = decision{Status: store.Queued}
-		}
+	v, err := e.decide(a, t, run, class, final)
+	if err != nil {
+		return FinishResult{}, err
 	}
-	if class == failure.Auth && v.Status == store.Failed && !final {
-		other, err := e.hasOtherLogin(a, t)
-		if err != nil {
-			return FinishResult{}, err
-		}
-		if other { // the task continues with the other account
-			v = decision{Status: store.Queued}
-		}
-	}
-	if class == failure.Lost && v.Status == store.Failed {
+	if class == failure.Lost && v.Status == store.Failed && !final {
 		a.Summary = fmt.Sprintf("%s; %d attempts at this task were lost, so the task may be what ends its workers: find out why before you retry it",
 			cmp.Or(a.Summary, "the attempt was lost"), t.Lost)
-	}
-	if final && v.Status == store.Queued {
-		v = decision{Status: store.Failed, Counts: true}
 	}
 
 	a.Class, a.Ended, a.State, a.Doing, a.HasMessages = class, e.now, "", "", false
@@ -189,19 +171,8 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 		}
 	}
 	if t.HasMessages && v.Status.Final() && (!final || class == failure.None) {
-		another, err := e.messages.needsAttempt(t, class)
-		if err != nil {
+		if v, err = e.decideForMessages(v, a, &t, run, class); err != nil {
 			return FinishResult{}, err
-		}
-		may, err := e.budgets.mayStartNow(run, t)
-		if err != nil {
-			return FinishResult{}, err
-		}
-		another = another && may
-		if ends := v.Status; another {
-			if v = v.retryForMessage(class, a.StopReason, e.opts.Rand()); v.Status == store.Queued {
-				t.EndedAs, t.Retries = ends, max(t.Retries, t.CountedAttempts)
-			}
 		}
 	}
 
@@ -217,6 +188,44 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 		return o, err
 	}
 	return o, e.propagation.statusChanged(t)
+}
+
+// decide decides what happens to the task of an attempt that has ended with this class. If final is
+// set, the worker has found out that no other attempt can succeed.
+func (e *finishes) decide(a store.Attempt, t store.Task, run store.Run, class failure.Class, final bool) (v decision, err error) {
+	v = decideNext(class, a.StopReason, t, e.opts.Rand())
+	continues := false
+	switch {
+	case v.Status != store.Failed:
+	case class == failure.OverBudget:
+		continues, err = e.budgets.waitsForPeriod(run, t, a)
+	case class == failure.Auth && !final:
+		continues, err = e.hasOtherLogin(a, t)
+	}
+	if continues {
+		v = decision{Status: store.Queued}
+	}
+	if final && v.Status == store.Queued {
+		v = decision{Status: store.Failed, Counts: true}
+	}
+	return v, err
+}
+
+// decideForMessages queues a task again that would end although the user has sent it messages which
+// its agent has not read.
+func (e *finishes) decideForMessages(v decision, a store.Attempt, t *store.Task, run store.Run, class failure.Class) (decision, error) {
+	another, err := e.messages.needsAttempt(*t, class)
+	if err != nil || !another {
+		return v, err
+	}
+	if may, err := e.budgets.mayStartNow(run, *t); err != nil || !may {
+		return v, err
+	}
+	ends := v.Status
+	if v = v.retryForMessage(class, a.StopReason, e.opts.Rand()); v.Status == store.Queued {
+		t.EndedAs, t.Retries = ends, max(t.Retries, t.CountedAttempts)
+	}
+	return v, nil
 }
 
 // settle adds what an ended attempt has spent to its run, its task and the sums of its day and month,

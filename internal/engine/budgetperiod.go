@@ -1,0 +1,249 @@
+package engine
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+)
+
+// PeriodLimits limit what may be spent in a day and in a month. An attempt belongs to the day on
+// which it started.
+type PeriodLimits struct{ Day, Month store.Amount }
+
+// BudgetLane is the prefix of the names of accounts that are paused because a limit of the user is
+// reached. See [fleet.Lane].
+const BudgetLane = fleet.BudgetLane
+
+// SpendingKind is the kind of store items that hold what attempts have spent: in a day, in a month,
+// and in a run that has a budget. [SpendingID] returns the id of the item of a day or month.
+const SpendingKind = "spending"
+
+// Spending is the data of an item of kind [SpendingKind].
+type Spending struct {
+	Spent store.Amount `json:"spent"`
+}
+
+// SpendingID returns the id of the item that holds what was spent in a period. The period is a day
+// such as 2026-11-18, or a month such as 2026-11. The account is the name of an account's row, or
+// empty for the sum of all accounts.
+func SpendingID(account, period string) string {
+	if account == "" {
+		return period
+	}
+	return account + " " + period
+}
+
+// runSpendingID is the id of the item that holds what the running attempts of a run have spent, apart
+// from those whose tasks have a budget: that is reserved anyway.
+func runSpendingID(run string) string { return "run " + run }
+
+// DayOf returns the day of a time, such as 2026-11-18. Its first seven characters are the month.
+func DayOf(t time.Time, zone *time.Location) string { return t.In(zone).Format(time.DateOnly) }
+
+func (b *budgets) zone() *time.Location { return cmp.Or(b.opts.Zone, time.Local) }
+
+// userLimits returns the user's limits of days and months.
+func (b *budgets) userLimits() Limits {
+	if b.opts.Limits == nil {
+		return Limits{}
+	}
+	return b.opts.Limits()
+}
+
+// periodScopes returns the user's limits for a day and its month, and those of an account. own is
+// what the attempt itself has spent of it.
+func (b *budgets) periodScopes(account, day string, own store.Amount) (list []scope, err error) {
+	limits := b.userLimits()
+	add := func(account, period, name string, limit store.Amount, until time.Time) error {
+		if !limit.Limits() {
+			return nil
+		}
+		spent, err := b.spending(SpendingID(account, period))
+		list = append(list, scope{name: name, id: SpendingID(account, period), limit: limit, others: subtractAmounts(spent, own), until: until})
+		return err
+	}
+	start, err := time.ParseInLocation(time.DateOnly, day, b.zone())
+	if err != nil {
+		return nil, fmt.Errorf("day %s: %w", day, err)
+	}
+	nextDay := time.Date(start.Year(), start.Month(), start.Day()+1, 0, 0, 0, 0, b.zone())
+	nextMonth := time.Date(start.Year(), start.Month()+1, 1, 0, 0, 0, 0, b.zone())
+	of := limits.Accounts[account]
+	err = errors.Join(
+		add("", day, "the day's budget", limits.Day, nextDay),
+		add("", day[:7], "the month's budget", limits.Month, nextMonth),
+		add(account, day, "the day's budget for "+account, of.Day, nextDay),
+		add(account, day[:7], "the month's budget for "+account, of.Month, nextMonth),
+	)
+	return list, err
+}
+
+// spending returns a sum of what attempts have spent. A sum that does not exist is zero.
+func (b *budgets) spending(id string) (store.Amount, error) { return spendingOf(b.Tx, id) }
+
+func spendingOf(r ItemReader, id string) (store.Amount, error) {
+	item, err := r.Item(store.ItemKey{Kind: SpendingKind, ID: id})
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Amount{}, nil
+	}
+	if err != nil {
+		return store.Amount{}, err
+	}
+	var s Spending
+	if err := json.Unmarshal(item.Data, &s); err != nil {
+		return s.Spent, fmt.Errorf("spending %s: %w", id, err)
+	}
+	return s.Spent, nil
+}
+
+func (b *budgets) setSpending(id string, spent store.Amount) error {
+	data, err := json.Marshal(Spending{Spent: store.Amount{MicroUSD: max(spent.MicroUSD, 0), Tokens: max(spent.Tokens, 0)}})
+	if err != nil {
+		return fmt.Errorf("spending %s: %w", id, err)
+	}
+	b.PutItem(store.Item{ItemKey: store.ItemKey{Kind: SpendingKind, ID: id}, Data: data, Made: b.now})
+	return nil
+}
+
+// addSpending adds to a sum, or does nothing if there is nothing to add.
+func (b *budgets) addSpending(id string, more store.Amount) error {
+	if more.MicroUSD == 0 && more.Tokens == 0 {
+		return nil
+	}
+	spent, err := b.spending(id)
+	if err != nil {
+		return err
+	}
+	return b.setSpending(id, spent.Add(more))
+}
+
+// ItemReader returns store items, in a transaction or in a read-only snapshot.
+type ItemReader interface {
+	Item(key store.ItemKey) (store.Item, error)
+}
+
+// CostLimits returns the user's limits for the day and the month of a time, and what was spent of
+// them.
+func CostLimits(r ItemReader, limits Limits, now time.Time, zone *time.Location) (list []fleet.CostLimit, err error) {
+	day := DayOf(now, zone)
+	start := now.In(zone)
+	nextDay := time.Date(start.Year(), start.Month(), start.Day()+1, 0, 0, 0, 0, zone)
+	nextMonth := time.Date(start.Year(), start.Month()+1, 1, 0, 0, 0, 0, zone)
+	add := func(account, period, key string, limit store.Amount, until time.Time) error {
+		if !limit.Limits() || limit.MicroUSD == Removed {
+			return nil
+		}
+		spent, err := spendingOf(r, SpendingID(account, key))
+		left := subtractAmounts(limit, spent)
+		list = append(list, fleet.CostLimit{
+			Period: period, Key: key, Account: account, Spent: costOf(spent), Limit: costOf(limit), Until: until,
+			Left: costOf(store.Amount{MicroUSD: max(left.MicroUSD, 0), Tokens: max(left.Tokens, 0)}),
+		})
+		return err
+	}
+	err = errors.Join(add("", "day", day, limits.Day, nextDay), add("", "month", day[:7], limits.Month, nextMonth))
+	for _, account := range slices.Sorted(maps.Keys(limits.Accounts)) {
+		of := limits.Accounts[account]
+		err = errors.Join(err, add(account, "day", day, of.Day, nextDay), add(account, "month", day[:7], of.Month, nextMonth))
+	}
+	return list, err
+}
+
+func costOf(a store.Amount) fleet.Cost { return fleet.Cost{USD: a.USD(), Tokens: a.Tokens} }
+
+// dayOf returns the day to which the cost of an attempt belongs. An older version has not stored it.
+func (b *budgets) dayOf(a store.Attempt) string { return cmp.Or(a.Day, DayOf(a.Started, b.zone())) }
+
+// holdForUserLimits reports whether a limit of the user for a day or a month is reached, so that no
+// attempt may start now. It pauses the limit's lane, which all views show, or opens it again if the
+// user has raised the limit.
+func (b *budgets) holdForUserLimits() (held bool, err error) {
+	limits := b.userLimits()
+	if !limits.Day.Limits() && !limits.Month.Limits() {
+		return false, nil
+	}
+	day := DayOf(b.now, b.zone())
+	scopes, err := b.periodScopes("", day, store.Amount{})
+	if err != nil {
+		return false, err
+	}
+	for _, s := range scopes {
+		name := BudgetLane + "day"
+		if s.id == day[:7] {
+			name = BudgetLane + "month"
+		}
+		spent := s.spent(store.Amount{})
+		held = held || spent
+		if err := b.setLane(name, s, spent); err != nil {
+			return false, err
+		}
+	}
+	return held, nil
+}
+
+// checkLanes opens the lane of a limit that the user has raised. The event wakes the workers. It
+// returns 0, because nothing is left to do.
+func (b *budgets) checkLanes() (int, error) {
+	_, err := b.holdForUserLimits()
+	return 0, err
+}
+
+// setLane pauses the lane with a name until the scope's period ends, or opens it.
+func (b *budgets) setLane(name string, s scope, paused bool) error {
+	was, err := b.Account(name)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	lane := store.Account{Name: name}
+	kind, why := "lane.open", ""
+	if paused {
+		lane.Until, lane.Reason = s.until.UTC(), s.text()
+		kind, why = "lane.paused", s.text()
+	}
+	if was.Until.Equal(lane.Until) && was.Reason == lane.Reason {
+		return nil
+	}
+	b.PutAccount(lane)
+	if err := b.event(store.Event{Kind: kind, Why: why}, lane); err != nil || !paused {
+		return err
+	}
+	return b.event(store.Event{Kind: "budget.spent", Why: why}, lane)
+}
+
+// waitsForPeriod reports whether a task that was stopped at a limit can go on by itself: nothing is
+// left of a limit of the user for a day or a month, but the budgets of the task and its run allow
+// more. a is the attempt that was stopped.
+func (b *budgets) waitsForPeriod(run store.Run, t store.Task, a store.Attempt) (bool, error) {
+	may, err := b.mayStartNow(run, t)
+	if err != nil || !may {
+		return false, err
+	}
+	return b.periodSpent(t, a)
+}
+
+// periodSpent reports whether nothing is left of a limit of the user, for the day on which a new
+// attempt at the task would start.
+func (b *budgets) periodSpent(t store.Task, a store.Attempt) (bool, error) {
+	scopes, err := b.periodScopes(accountOf(a, t), DayOf(b.now, b.zone()), store.Amount{})
+	return spentScope(scopes, store.Amount{}) != "", err
+}
+
+// pauseSpentAccount pauses an account, such as "claude/work", if a limit of this account is reached.
+// It reports whether that is so. A claim calls it before it uses the account.
+func (b *budgets) pauseSpentAccount(account string) (bool, error) {
+	scopes, err := b.periodScopes(account, DayOf(b.now, b.zone()), store.Amount{})
+	for _, s := range scopes {
+		if strings.HasPrefix(s.id, account+" ") && s.spent(store.Amount{}) {
+			return true, b.setLane(account, s, true)
+		}
+	}
+	return false, err
+}

@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// errNoBudget is returned for a task that cannot start because a budget does not allow it.
+var errNoBudget = errors.New("not within the budget")
+
+// overBudget handles a task that cannot start because it might exceed the run's budget. While other
+// tasks of the run are running, the task waits: they may use less than the budget that is reserved
+// for them. If none is running, the task fails. overBudget returns errNoBudget, or an error of the
+// store.
+func (c *claims) overBudget(t store.Task, run store.Run) error {
+	if run.Active > 0 {
+		if err := c.schedule.setReady(t, false, "the budget is reserved by others"); err != nil {
+			return err
+		}
+		return errNoBudget
+	}
+	return c.failOverBudget(t, "the run's budget does not allow it")
+}
+
+// failOverBudget fails a task that has not started. It returns errNoBudget, or an error of the store.
+func (c *claims) failOverBudget(t store.Task, why string) error {
+	t.Outcome = string(failure.OverBudget)
+	if err := c.schedule.setStatus(&t, store.Failed, why); err != nil {
+		return err
+	}
+	if err := c.propagation.statusChanged(t); err != nil {
+		return err
+	}
+	return errNoBudget
+}
+
+// reserveOf returns the part of the run's budget that is reserved for the next attempt at a task: what
+// its earlier attempts have left of the task's budget.
+func reserveOf(t store.Task) store.Amount {
+	left := func(budget, spent int64) int64 {
+		if budget == 0 {
+			return 0
+		}
+		return max(budget-spent, 0)
+	}
+	return store.Amount{MicroUSD: left(t.Reserve.MicroUSD, t.Spent.MicroUSD), Tokens: left(t.Reserve.Tokens, t.Spent.Tokens)}
+}
+
+// withinBudget reports whether a run's budget allows an attempt for which the amount more is reserved.
+func withinBudget(run store.Run, more store.Amount) bool {
+	total := run.Spent.Add(run.Reserved).Add(more)
+	return (run.Budget.MicroUSD == 0 || total.MicroUSD <= run.Budget.MicroUSD) &&
+		(run.Budget.Tokens == 0 || total.Tokens <= run.Budget.Tokens)
+}
+
+// costsNothing reports whether a task starts no agent. No budget keeps it from starting.
+func costsNothing(t store.Task) bool { return slices.Contains(freeAccounts(), t.Account) }
+
+// freeAccounts returns the values of [store.Task.Account] of tasks that start no agent.
+func freeAccounts() []string { return []string{plan.CommandAgent, plan.PickAgent} }
+
+// mayStart returns nil if the budgets of a task and its run allow another attempt. If not, it returns
+// a [*BudgetError] that says which budget is too small.
+func (b *budgets) mayStart(run store.Run, t store.Task) error {
+	if s := taskScope(t); s.spent(store.Amount{}) {
+		return &BudgetError{Run: run.ID, Task: t.Task, Limit: t.Reserve, Spent: t.Spent}
+	}
+	if costsNothing(t) && !t.Reserve.Limits() {
+		return nil
+	}
+	ofRun, err := b.runScope(run, t, store.Amount{})
+	if err != nil {
+		return err
+	}
+	if ofRun.spent(store.Amount{}) || !withinBudget(run, reserveOf(t)) {
+		return &BudgetError{Run: run.ID, Limit: run.Budget, Spent: run.Spent}
+	}
+	return nil
+}
+
+// mayStartNow reports whether the budgets of a task and its run allow another attempt.
+func (b *budgets) mayStartNow(run store.Run, t store.Task) (bool, error) {
+	err := b.mayStart(run, t)
+	var refused *BudgetError
+	if errors.As(err, &refused) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// BudgetError reports that a budget does not allow another attempt.
+type BudgetError struct {
+	Run, Task    string // Task is empty if the budget is the run's
+	Limit, Spent store.Amount
+}
+
+func (e *BudgetError) Error() string {
+	if e.Task != "" {
+		return fmt.Sprintf("task %s: its budget is spent: %s", e.Task, e.Spent.Of(e.Limit))
+	}
+	return fmt.Sprintf("run %s: its budget does not allow another attempt: %s spent", e.Run, e.Spent.Of(e.Limit))
+}
+
+// Conflict marks the error as a conflict with the current state of the store.
+func (*BudgetError) Conflict() bool { return true }
+
+// Hint returns the command that allows more.
+func (e *BudgetError) Hint() string {
+	flag := "--budget USD"
+	if e.Limit.MicroUSD == 0 {
+		flag = "--tokens N"
+	}
+	if e.Task != "" {
+		return fmt.Sprintf("'gaffer retry %s/%s %s' goes on with a larger budget", fleet.ShortRun(e.Run), e.Task, flag)
+	}
+	return fmt.Sprintf("'gaffer resume %s %s' goes on with a larger budget", fleet.ShortRun(e.Run), flag)
+}
