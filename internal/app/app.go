@@ -75,6 +75,8 @@ type App struct {
 	Landing       *landing.Lander // merges the changes of tasks
 	Pruner        *retention.Pruner
 	Notifications *notifications.Notifications
+	Sources       *Sources
+	Forks         *Forks
 
 	opts     Options
 	database string // file or URL of the database, for display
@@ -103,6 +105,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 		return nil, err
 	}
 	a := &App{opts: opts, state: state, database: database, locks: runlock.Locks(filepath.Join(state, "runs"))}
+	a.Sources, a.Forks = &Sources{a}, &Forks{a}
 	if strings.Contains(a.database, "://") {
 		a.store, err = postgres.Open(ctx, a.database)
 	} else if closed := readOnly(a.database); closed != nil {

@@ -28,7 +28,7 @@ func AddPending(ctx context.Context, a *App, run string) error {
 func LookAtSources(ctx context.Context, a *App, o ServerOptions) {
 	watched := a.opts.Config.Sources()
 	for _, name := range slices.Sorted(maps.Keys(watched)) {
-		a.lookIfDue(ctx, name, watched[name], a.watchRefusal(o))
+		a.Sources.lookIfDue(ctx, name, watched[name], a.Sources.watchRefusal(o))
 	}
 }
 

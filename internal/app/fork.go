@@ -23,27 +23,30 @@ import (
 	"gaffer/internal/plan"
 )
 
+// Forks makes tasks that continue a copy of another task's conversation and files.
+type Forks struct{ app *App }
+
 // Fork makes a new run with one task, which continues a copy of another task's conversation and
 // files. No task starts before a process works on the new run.
-func (a *App) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error) {
-	run, source, err := a.forkSource(ctx, r)
+func (f *Forks) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error) {
+	run, source, err := f.source(ctx, r)
 	if err != nil {
 		return fleet.ForkResult{}, err
 	}
-	if !a.locks.WorkedOn(run) {
+	if !f.app.locks.WorkedOn(run) {
 		return fleet.ForkResult{}, &fork.Error{Text: fmt.Sprintf("run %s was not worked on by this machine", run.ID), Next: "ask its server: 'gaffer fork --server URL'"}
 	}
-	return a.forkHere(ctx, run, source, r, engine.Submission{Key: "fork " + cmp.Or(r.Key, newID())})
+	return f.submit(ctx, run, source, r, engine.Submission{Key: "fork " + cmp.Or(r.Key, newID())})
 }
 
-// forkHere makes the new run for this machine, in the project of the original.
-func (a *App) forkHere(ctx context.Context, run store.Run, source fork.Source, r fleet.ForkRequest, s engine.Submission) (fleet.ForkResult, error) {
+// submit makes the new run for this machine, in the project of the original.
+func (f *Forks) submit(ctx context.Context, run store.Run, source fork.Source, r fleet.ForkRequest, s engine.Submission) (fleet.ForkResult, error) {
 	p, result, err := fork.Plan(source, r)
 	if err != nil {
 		return result, err
 	}
 	s.Project = run.Project
-	result.Run, err = a.submit(ctx, p, s)
+	result.Run, err = f.app.submit(ctx, p, s)
 	return result, err
 }
 
@@ -53,13 +56,13 @@ func (s *NewRunService) Fork(ctx context.Context, by credential.Identity, r flee
 	if _, err := s.runs.Run(ctx, r.Run); err != nil {
 		return result, "", err
 	}
-	run, source, err := s.app.forkSource(ctx, r)
+	run, source, err := s.app.Forks.source(ctx, r)
 	if err != nil {
 		return result, "", err
 	}
 	key := by.ID + " " + cmp.Or(r.Key, newID())
 	if s.app.locks.WorkedOn(run) {
-		result, err = s.app.forkHere(ctx, run, source, r, engine.Submission{Who: cmp.Or(by.Name, by.ID), Key: "fork " + key})
+		result, err = s.app.Forks.submit(ctx, run, source, r, engine.Submission{Who: cmp.Or(by.Name, by.ID), Key: "fork " + key})
 		if err != nil {
 			return result, "", startError(err)
 		}
@@ -92,25 +95,25 @@ func (s *NewRunService) Turns(ctx context.Context, run, task string) ([]fleet.Tu
 	if _, err := s.runs.Run(ctx, run); err != nil {
 		return nil, err
 	}
-	return s.app.Turns(ctx, run, task)
+	return s.app.Forks.Turns(ctx, run, task)
 }
 
 // Turns returns the turns of a task's conversation, oldest first.
-func (a *App) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
-	_, source, err := a.forkSource(ctx, fleet.ForkRequest{Run: run, Task: task})
+func (f *Forks) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
+	_, source, err := f.source(ctx, fleet.ForkRequest{Run: run, Task: task})
 	if err != nil {
 		return nil, err
 	}
 	return fork.Turns(source)
 }
 
-// forkSource reads what is needed to fork a task. It returns an error if the task is not at rest: its
+// source reads what is needed to fork a task. It returns an error if the task is not at rest: its
 // conversation and its files would change while they are copied.
-func (a *App) forkSource(ctx context.Context, r fleet.ForkRequest) (run store.Run, s fork.Source, err error) {
+func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run, s fork.Source, err error) {
 	var t store.Task
 	var attempts []store.Attempt
 	var worker string
-	if err := a.store.Read(ctx, func(rd store.Reader) (err error) {
+	if err := f.app.store.Read(ctx, func(rd store.Reader) (err error) {
 		if run, err = rd.Run(r.Run); err != nil {
 			return runquery.Missing(err, "run", r.Run)
 		}
@@ -144,8 +147,8 @@ func (a *App) forkSource(ctx context.Context, r fleet.ForkRequest) (run store.Ru
 		}
 	}
 	s.Log = func(number int) ([]byte, error) { return readLog(run, attempts, number) }
-	if !a.locks.WorkedOn(run) {
-		s.Log = func(number int) ([]byte, error) { return a.storedLog(ctx, attempts, number) }
+	if !f.app.locks.WorkedOn(run) {
+		s.Log = func(number int) ([]byte, error) { return f.storedLog(ctx, attempts, number) }
 	}
 	return run, s, nil
 }
@@ -155,12 +158,12 @@ func (a *App) forkSource(ctx context.Context, r fleet.ForkRequest) (run store.Ru
 const maxForkLog = 256 << 20
 
 // storedLog returns the log that a worker has sent of an attempt.
-func (a *App) storedLog(ctx context.Context, attempts []store.Attempt, number int) (log []byte, err error) {
+func (f *Forks) storedLog(ctx context.Context, attempts []store.Attempt, number int) (log []byte, err error) {
 	for _, one := range attempts {
 		if one.Number != number {
 			continue
 		}
-		err = a.store.Read(ctx, func(r store.Reader) error {
+		err = f.app.store.Read(ctx, func(r store.Reader) error {
 			from, end, err := logstore.Span(r, one.ID)
 			log = nil
 			for err == nil && from < end && len(log) < maxForkLog {
@@ -204,15 +207,15 @@ func readLog(run store.Run, attempts []store.Attempt, number int) ([]byte, error
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("the log %s is not a regular file", path)
 	}
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // ignore the error: the file was only read
+	defer func() { _ = file.Close() }() // ignore the error: the file was only read
 	if to < from {
 		to = max(info.Size(), from)
 	}
 	var log bytes.Buffer
-	_, err = io.Copy(&log, io.NewSectionReader(f, from, min(to-from, maxForkLog)))
+	_, err = io.Copy(&log, io.NewSectionReader(file, from, min(to-from, maxForkLog)))
 	return log.Bytes(), err
 }

@@ -85,7 +85,7 @@ defaults:
 // nightPlan makes a task of each item in the list. Task t20 starts after the others, and needs more
 // than the budget then allows.
 func nightPlan(ctx context.Context, a *app.App, root string, args []string) (plan.Plan, error) {
-	made, err := a.SourcePlan(ctx, app.SourceRequest{From: args[0], Plan: "night.yaml", Dir: root})
+	made, err := a.Sources.Plan(ctx, app.SourceRequest{From: args[0], Plan: "night.yaml", Dir: root})
 	if err != nil {
 		return plan.Plan{}, err
 	}

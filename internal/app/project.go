@@ -44,7 +44,7 @@ func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.St
 		Agents:     func(name string) (agent.Agent, error) { return newAgent(opts.Getenv, opts.Project.Root, c, name) },
 		Accounts:   func() []account.Account { return usableAccounts(c, opts.Project.Root, opts.Notice) },
 		Supervisor: opts.Supervisor, Cancel: a.Fleet.Cancel, Notify: a.Notifications.StartRun, Served: a.served.Load, NewID: newID, Now: opts.Now, Notice: opts.Notice,
-		Quiet: quiet, Land: a.landRun, Report: a.reportItems,
+		Quiet: quiet, Land: a.landRun, Report: a.Sources.reportItems,
 	}), sessions, records, terminals
 }
 

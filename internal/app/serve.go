@@ -76,8 +76,8 @@ func (a *App) Serve(o ServerOptions) (*Coordinator, error) {
 	if o.LoadPlan != nil {
 		c.all.Go(func() { c.Schedules.Loop(ctx) })
 	}
-	c.all.Go(func() { a.watchSources(ctx, a.watchRefusal(o)) })
-	c.all.Go(func() { a.sendReportsRepeatedly(ctx) })
+	c.all.Go(func() { a.Sources.watchSources(ctx, a.Sources.watchRefusal(o)) })
+	c.all.Go(func() { a.Sources.sendReportsRepeatedly(ctx) })
 	if o.Notify {
 		c.notifier = a.Notifications.Start("", 0)
 	}

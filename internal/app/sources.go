@@ -27,6 +27,10 @@ import (
 	"gaffer/workflow"
 )
 
+// Sources makes tasks from the items of sources, such as issues, watches sources, and reports to them
+// what became of their items.
+type Sources struct{ app *App }
+
 // SourceRequest says which items of a source become tasks, and how.
 type SourceRequest struct {
 	From     string           // the source, such as "gh:ada/shop label:agent"
@@ -47,13 +51,13 @@ type SourcePlan struct {
 	More  int               // number of items that are left out because of the limit
 }
 
-// SourcePlan reads a source and makes a plan from its items. It changes nothing.
-func (a *App) SourcePlan(ctx context.Context, q SourceRequest) (SourcePlan, error) {
-	return a.sourcePlan(ctx, a.opts, q)
+// Plan reads a source and makes a plan from its items. It changes nothing.
+func (s *Sources) Plan(ctx context.Context, q SourceRequest) (SourcePlan, error) {
+	return s.planIn(ctx, s.app.opts, q)
 }
 
-// sourcePlan is like SourcePlan, in the project of opts.
-func (a *App) sourcePlan(ctx context.Context, opts Options, q SourceRequest) (SourcePlan, error) {
+// planIn is like Plan, in the project of opts.
+func (s *Sources) planIn(ctx context.Context, opts Options, q SourceRequest) (SourcePlan, error) {
 	made := SourcePlan{From: q.From}
 	spec, err := source.Parse(q.From)
 	if err != nil {
@@ -93,7 +97,7 @@ func (a *App) sourcePlan(ctx context.Context, opts Options, q SourceRequest) (So
 		return made, err
 	}
 	made.Found = len(tasks)
-	err = a.store.Read(ctx, func(r store.Reader) (err error) {
+	err = s.app.store.Read(ctx, func(r store.Reader) (err error) {
 		made.Held, err = engine.HeldItems(r, tasks)
 		return err
 	})
@@ -182,23 +186,23 @@ func (o Options) optionsOf(root, why string) (Options, error) {
 }
 
 // itemReports returns the sender of reports to sources.
-func (a *App) itemReports() *source.Reports {
+func (s *Sources) itemReports() *source.Reports {
 	return &source.Reports{
-		Engine: a.engine, Host: host.OS(), Now: a.clock(), Open: a.reportSource, PullRequest: a.pullRequest, Notice: a.opts.Notice,
+		Engine: s.app.engine, Host: host.OS(), Now: s.app.clock(), Open: s.reportSource, PullRequest: s.pullRequest, Notice: s.app.opts.Notice,
 	}
 }
 
 // reportSource opens the source of a report, in the folder of the run's project.
-func (a *App) reportSource(r engine.ItemReport) (source.Source, error) {
+func (s *Sources) reportSource(r engine.ItemReport) (source.Source, error) {
 	var run store.Run
-	err := a.store.Read(context.Background(), func(rows store.Reader) (err error) {
+	err := s.app.store.Read(context.Background(), func(rows store.Reader) (err error) {
 		run, err = rows.Run(r.Run)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	opts, err := a.opts.optionsOf(run.Project, "the run")
+	opts, err := s.app.opts.optionsOf(run.Project, "the run")
 	if err != nil {
 		return nil, err
 	}
@@ -213,8 +217,8 @@ func (a *App) reportSource(r engine.ItemReport) (source.Source, error) {
 	return source.Open(spec, source.Options{Root: opts.Project.Root, Inbox: opts.inbox(), Host: host.OS()})
 }
 
-func (a *App) pullRequest(ctx context.Context, key store.TaskKey) (string, error) {
-	p, err := a.Landing.FindPR(ctx, key.Run, key.Task)
+func (s *Sources) pullRequest(ctx context.Context, key store.TaskKey) (string, error) {
+	p, err := s.app.Landing.FindPR(ctx, key.Run, key.Task)
 	none, wrong := (*landing.NoChangeError)(nil), (*forge.Error)(nil)
 	if errors.As(err, &none) || errors.As(err, &wrong) && wrong.Program == "git" { // the task has no change, or the repository has no remote
 		return "", nil
@@ -224,25 +228,25 @@ func (a *App) pullRequest(ctx context.Context, key store.TaskKey) (string, error
 
 // reportItems tells the sources what became of a run's items. While the run has not ended, it leaves
 // out tasks whose pull requests must be named, because these are opened at the end.
-func (a *App) reportItems(ctx context.Context, run string, ended bool) {
-	_, _, err := a.itemReports().Send(ctx, run, false, func(r engine.ItemReport) bool { return ended || !r.Item.Report.PR })
+func (s *Sources) reportItems(ctx context.Context, run string, ended bool) {
+	_, _, err := s.itemReports().Send(ctx, run, false, func(r engine.ItemReport) bool { return ended || !r.Item.Report.PR })
 	if err != nil && ctx.Err() == nil {
-		a.opts.Notice(fmt.Sprintf("the ends of tasks are not reported to their source: %v; 'gaffer sources --send' tries again", err))
+		s.app.opts.Notice(fmt.Sprintf("the ends of tasks are not reported to their source: %v; 'gaffer sources --send' tries again", err))
 	}
 }
 
 // SendReports sends the reports that other processes have left: those of runs on this machine which
 // no process works on. If now is set, it does not wait for the pause after a failed try.
-func (a *App) SendReports(ctx context.Context, now bool) (sent, failed int, err error) {
-	return a.itemReports().Send(ctx, "", now, func(r engine.ItemReport) bool {
+func (s *Sources) SendReports(ctx context.Context, now bool) (sent, failed int, err error) {
+	return s.itemReports().Send(ctx, "", now, func(r engine.ItemReport) bool {
 		var run store.Run
-		err := a.store.Read(ctx, func(rows store.Reader) (err error) {
+		err := s.app.store.Read(ctx, func(rows store.Reader) (err error) {
 			run, err = rows.Run(r.Run)
 			return err
 		})
 		if err != nil { // the run was deleted; the claim deletes the report, too
 			return errors.Is(err, store.ErrNotFound)
 		}
-		return a.locks.WorkedOn(run) && !a.locks.Owner(run.ID).Alive && (run.Status.Final() || !r.Item.Report.PR)
+		return s.app.locks.WorkedOn(run) && !s.app.locks.Owner(run.ID).Alive && (run.Status.Final() || !r.Item.Report.PR)
 	})
 }

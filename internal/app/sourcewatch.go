@@ -45,22 +45,22 @@ func (o Options) watchedProject(w config.WatchedSource) string {
 	return cmp.Or(w.Project, o.Project.Root)
 }
 
-// Sources returns the sources that the user's settings name, and the reports that are not sent yet.
-func (a *App) Sources(ctx context.Context) (fleet.Sources, error) {
+// List returns the sources that the user's settings name, and the reports that are not sent yet.
+func (s *Sources) List(ctx context.Context) (fleet.Sources, error) {
 	list := fleet.Sources{Sources: []fleet.WatchedSource{}, Reports: []fleet.SourceReport{}}
-	watched := a.opts.Config.Sources()
+	watched := s.app.opts.Config.Sources()
 	for _, name := range slices.Sorted(maps.Keys(watched)) {
 		w := watched[name]
-		s, err := a.watchState(ctx, watchKey(name, a.opts.watchedProject(w)))
+		state, err := s.watchState(ctx, watchKey(name, s.app.opts.watchedProject(w)))
 		if err != nil {
 			return list, err
 		}
 		list.Sources = append(list.Sources, fleet.WatchedSource{
-			Name: name, From: w.From, Plan: w.Plan, Project: a.opts.watchedProject(w), Every: w.Every.String(),
-			LastLook: s.LastLook, NextLook: s.NextLook, Taken: s.Taken, LastRun: s.LastRun, Failures: s.Failures, Error: s.Error,
+			Name: name, From: w.From, Plan: w.Plan, Project: s.app.opts.watchedProject(w), Every: w.Every.String(),
+			LastLook: state.LastLook, NextLook: state.NextLook, Taken: state.Taken, LastRun: state.LastRun, Failures: state.Failures, Error: state.Error,
 		})
 	}
-	reports, err := a.engine.ItemReports(ctx, "")
+	reports, err := s.app.engine.ItemReports(ctx, "")
 	for _, r := range reports {
 		list.Reports = append(list.Reports, fleet.SourceReport{
 			Run: r.Run, Task: r.Task, Source: r.Item.Source, Item: r.Item.ID, Status: fleet.Status(r.Status), Ended: r.Ended, Tries: r.Tries, Next: r.Next, Error: r.Error,
@@ -69,8 +69,8 @@ func (a *App) Sources(ctx context.Context) (fleet.Sources, error) {
 	return list, err
 }
 
-func (a *App) watchState(ctx context.Context, key store.ItemKey) (s watchState, err error) {
-	err = a.store.Read(ctx, func(r store.Reader) error {
+func (s *Sources) watchState(ctx context.Context, key store.ItemKey) (state watchState, err error) {
+	err = s.app.store.Read(ctx, func(r store.Reader) error {
 		item, err := r.Item(key)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil
@@ -78,31 +78,31 @@ func (a *App) watchState(ctx context.Context, key store.ItemKey) (s watchState, 
 		if err != nil {
 			return err
 		}
-		return json.Unmarshal(item.Data, &s)
+		return json.Unmarshal(item.Data, &state)
 	})
-	return s, err
+	return state, err
 }
 
 // changeWatchState changes the state of a watched source in one transaction.
-func (a *App) changeWatchState(ctx context.Context, key store.ItemKey, change func(s *watchState, now time.Time)) (s watchState, err error) {
-	err = a.engine.Do(ctx, "", func(tx *engine.Tx) error {
-		s = watchState{}
+func (s *Sources) changeWatchState(ctx context.Context, key store.ItemKey, change func(state *watchState, now time.Time)) (state watchState, err error) {
+	err = s.app.engine.Do(ctx, "", func(tx *engine.Tx) error {
+		state = watchState{}
 		item, err := tx.Item(key)
 		if err == nil {
-			err = json.Unmarshal(item.Data, &s)
+			err = json.Unmarshal(item.Data, &state)
 		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		change(&s, tx.Now())
-		data, err := json.Marshal(s)
+		change(&state, tx.Now())
+		data, err := json.Marshal(state)
 		if err != nil {
 			return err
 		}
 		tx.PutItem(store.Item{ItemKey: key, Data: data, Made: tx.Now()})
 		return nil
 	})
-	return s, err
+	return state, err
 }
 
 const (
@@ -114,38 +114,38 @@ const (
 
 // watchSources looks at the watched sources, each in its interval, until ctx ends. Failures are
 // recorded and reported, and the next look follows after a pause.
-func (a *App) watchSources(ctx context.Context, refusal func() error) {
-	watched := a.opts.Config.Sources()
+func (s *Sources) watchSources(ctx context.Context, refusal func() error) {
+	watched := s.app.opts.Config.Sources()
 	for ; ctx.Err() == nil && len(watched) > 0; pause.For(ctx, watchTick) {
 		for _, name := range slices.Sorted(maps.Keys(watched)) {
-			a.lookIfDue(ctx, name, watched[name], refusal)
+			s.lookIfDue(ctx, name, watched[name], refusal)
 		}
 	}
 }
 
 // lookIfDue looks at a source if its interval is over. Before it looks, it stores when the next look
 // is due, so that of several servers only one looks.
-func (a *App) lookIfDue(ctx context.Context, name string, w config.WatchedSource, refusal func() error) {
-	key := watchKey(name, a.opts.watchedProject(w))
-	if s, err := a.watchState(ctx, key); err == nil && s.NextLook.After(a.clock()()) {
+func (s *Sources) lookIfDue(ctx context.Context, name string, w config.WatchedSource, refusal func() error) {
+	key := watchKey(name, s.app.opts.watchedProject(w))
+	if state, err := s.watchState(ctx, key); err == nil && state.NextLook.After(s.app.clock()()) {
 		return
 	}
 	due := false
-	before, err := a.changeWatchState(ctx, key, func(s *watchState, now time.Time) {
-		if due = !s.NextLook.After(now); due {
-			s.NextLook = now.Add(w.Every)
+	before, err := s.changeWatchState(ctx, key, func(state *watchState, now time.Time) {
+		if due = !state.NextLook.After(now); due {
+			state.NextLook = now.Add(w.Every)
 		}
 	})
 	if err != nil || !due {
 		if err != nil && ctx.Err() == nil {
-			a.opts.Notice(fmt.Sprintf("source %s: %v", name, err))
+			s.app.opts.Notice(fmt.Sprintf("source %s: %v", name, err))
 		}
 		return
 	}
 	err = refusal()
 	taken, run := 0, ""
 	if err == nil {
-		taken, run, err = a.look(ctx, name, w)
+		taken, run, err = s.look(ctx, name, w)
 	}
 	if ctx.Err() != nil {
 		return
@@ -154,19 +154,19 @@ func (a *App) lookIfDue(ctx context.Context, name string, w config.WatchedSource
 	if err != nil {
 		problem = truncate.Bytes(strings.ReplaceAll(err.Error(), "\n", "; "), 1000)
 		if problem != before.Error { // report each problem once, and not after each look
-			a.opts.Notice(fmt.Sprintf("source %s: %s; it is looked at again later", name, problem))
+			s.app.opts.Notice(fmt.Sprintf("source %s: %s; it is looked at again later", name, problem))
 		}
 	}
-	_, err = a.changeWatchState(ctx, key, func(s *watchState, now time.Time) {
-		s.LastLook, s.Error, s.Taken = now, problem, s.Taken+taken
-		s.LastRun = cmp.Or(run, s.LastRun)
-		s.Failures++
-		if s.NextLook = now.Add(min(w.Every, watchPause<<min(s.Failures-1, 10), maxWatchPause)); problem == "" {
-			s.Failures, s.NextLook = 0, now.Add(w.Every)
+	_, err = s.changeWatchState(ctx, key, func(state *watchState, now time.Time) {
+		state.LastLook, state.Error, state.Taken = now, problem, state.Taken+taken
+		state.LastRun = cmp.Or(run, state.LastRun)
+		state.Failures++
+		if state.NextLook = now.Add(min(w.Every, watchPause<<min(state.Failures-1, 10), maxWatchPause)); problem == "" {
+			state.Failures, state.NextLook = 0, now.Add(w.Every)
 		}
 	})
 	if err != nil && ctx.Err() == nil {
-		a.opts.Notice(fmt.Sprintf("source %s: %v", name, err))
+		s.app.opts.Notice(fmt.Sprintf("source %s: %v", name, err))
 	}
 }
 
@@ -176,19 +176,19 @@ func startedBySource(name string) string { return "source " + name }
 // look takes the new items of a source and starts a run for them. It returns the number of tasks and
 // the id of the run. It also continues runs of the source that no process works on, for example after
 // the machine was restarted.
-func (a *App) look(ctx context.Context, name string, w config.WatchedSource) (taken int, run string, err error) {
-	continued := a.continueRuns(ctx, name)
-	taken, run, err = a.takeNew(ctx, name, w)
+func (s *Sources) look(ctx context.Context, name string, w config.WatchedSource) (taken int, run string, err error) {
+	continued := s.continueRuns(ctx, name)
+	taken, run, err = s.takeNew(ctx, name, w)
 	return taken, run, cmp.Or(err, continued)
 }
 
 // takeNew starts a run for the new items of a source.
-func (a *App) takeNew(ctx context.Context, name string, w config.WatchedSource) (taken int, run string, err error) {
-	opts, err := a.opts.optionsOf(a.opts.watchedProject(w), "the source "+name)
+func (s *Sources) takeNew(ctx context.Context, name string, w config.WatchedSource) (taken int, run string, err error) {
+	opts, err := s.app.opts.optionsOf(s.app.opts.watchedProject(w), "the source "+name)
 	if err != nil {
 		return 0, "", err
 	}
-	made, err := a.sourcePlan(ctx, opts, SourceRequest{From: w.From, Plan: w.Plan, Dir: opts.Project.Root, Limit: w.Limit, Take: plan.TakeNew})
+	made, err := s.planIn(ctx, opts, SourceRequest{From: w.From, Plan: w.Plan, Dir: opts.Project.Root, Limit: w.Limit, Take: plan.TakeNew})
 	if err != nil || len(made.Tasks) == 0 {
 		return 0, "", err
 	}
@@ -199,7 +199,7 @@ func (a *App) takeNew(ctx context.Context, name string, w config.WatchedSource) 
 	if len(problems) > 0 {
 		return 0, "", errors.New(problems[0].String())
 	}
-	run, err = a.submit(ctx, made.Plan, engine.Submission{
+	run, err = s.app.submit(ctx, made.Plan, engine.Submission{
 		Project: opts.Project.Root, Who: startedBySource(name), StartedBy: startedBySource(name), Key: "source " + newID(),
 	})
 	if held := (*engine.ItemsHeldError)(nil); errors.As(err, &held) { // another process has taken the items in the meantime
@@ -208,20 +208,20 @@ func (a *App) takeNew(ctx context.Context, name string, w config.WatchedSource) 
 	if err != nil {
 		return 0, "", err
 	}
-	summary, err := a.query.Summary(ctx, run)
+	summary, err := s.app.query.Summary(ctx, run)
 	if err != nil {
 		return 0, run, err
 	}
-	return summary.Counts.Total, run, a.Background.EnsureProcess(context.WithoutCancel(ctx), run)
+	return summary.Counts.Total, run, s.app.Background.EnsureProcess(context.WithoutCancel(ctx), run)
 }
 
 // continueRuns makes sure that a process works on each unfinished run of a source.
-func (a *App) continueRuns(ctx context.Context, name string) error {
+func (s *Sources) continueRuns(ctx context.Context, name string) error {
 	var ids []string
-	err := a.store.Read(ctx, func(r store.Reader) error {
+	err := s.app.store.Read(ctx, func(r store.Reader) error {
 		runs, err := r.RunningRuns()
 		for _, run := range runs {
-			if run.StartedBy == startedBySource(name) && filepath.IsAbs(run.Project) && a.locks.WorkedOn(run) {
+			if run.StartedBy == startedBySource(name) && filepath.IsAbs(run.Project) && s.app.locks.WorkedOn(run) {
 				ids = append(ids, run.ID)
 			}
 		}
@@ -231,7 +231,7 @@ func (a *App) continueRuns(ctx context.Context, name string) error {
 		return err
 	}
 	for _, id := range ids {
-		if err := a.Background.EnsureProcess(context.WithoutCancel(ctx), id); err != nil {
+		if err := s.app.Background.EnsureProcess(context.WithoutCancel(ctx), id); err != nil {
 			return err
 		}
 	}
@@ -239,20 +239,20 @@ func (a *App) continueRuns(ctx context.Context, name string) error {
 }
 
 // sendReportsRepeatedly sends the reports that other processes have left, until ctx ends.
-func (a *App) sendReportsRepeatedly(ctx context.Context) {
+func (s *Sources) sendReportsRepeatedly(ctx context.Context) {
 	for ; ctx.Err() == nil; pause.For(ctx, sendEvery) {
-		if _, _, err := a.SendReports(ctx, false); err != nil && ctx.Err() == nil {
-			a.opts.Notice(fmt.Sprintf("reports to sources: %v", err))
+		if _, _, err := s.SendReports(ctx, false); err != nil && ctx.Err() == nil {
+			s.app.opts.Notice(fmt.Sprintf("reports to sources: %v", err))
 		}
 	}
 }
 
 // watchRefusal returns why this server starts no runs for its sources, or nil if it does.
-func (a *App) watchRefusal(o ServerOptions) func() error {
+func (s *Sources) watchRefusal(o ServerOptions) func() error {
 	return func() error {
 		if o.WorkersOnly {
 			return errors.New("this server starts no runs on its machine; --workers-only=false allows it")
 		}
-		return localrun.CheckDetach(a.opts.Getenv)
+		return localrun.CheckDetach(s.app.opts.Getenv)
 	}
 }

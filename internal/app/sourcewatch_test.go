@@ -33,7 +33,7 @@ func (p testProject) watching(now *time.Time, sources string) *app.App {
 
 func watched(t *testing.T, a *app.App) map[string]fleet.WatchedSource {
 	t.Helper()
-	list, err := a.Sources(t.Context())
+	list, err := a.Sources.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -219,11 +219,11 @@ func (m machine) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResul
 	if err := m.MayChange(ctx, r.Run, "gaffer fork"); err != nil {
 		return fleet.ForkResult{}, err
 	}
-	return m.app.Fork(ctx, r)
+	return m.app.Forks.Fork(ctx, r)
 }
 
 func (m machine) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
-	return m.app.Turns(ctx, run, task)
+	return m.app.Forks.Turns(ctx, run, task)
 }
 
 func (m machine) Close() error { return m.app.Close() }

@@ -120,7 +120,7 @@ func (f Flags) Load(ctx context.Context, e *env.Env, args []string) (made app.So
 		q.Plan = args[0]
 	}
 	err = connect.WithApp(ctx, e, func(a *app.App) error {
-		made, err = a.SourcePlan(ctx, q)
+		made, err = a.Sources.Plan(ctx, q)
 		return err
 	})
 	return made, err

@@ -58,7 +58,7 @@ tries that again at once.`,
 func run(ctx context.Context, e *env.Env, a *app.App, send, asJSON bool) error {
 	failed := 0
 	if send {
-		sent, left, err := a.SendReports(ctx, true)
+		sent, left, err := a.Sources.SendReports(ctx, true)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func run(ctx context.Context, e *env.Env, a *app.App, send, asJSON bool) error {
 			e.Talk("%s sent, %d failed", phrase.Count(sent, "report"), left)
 		}
 	}
-	list, err := a.Sources(ctx)
+	list, err := a.Sources.List(ctx)
 	if err != nil {
 		return err
 	}
