@@ -35,6 +35,17 @@ type MorningReport struct {
 	Runs      []MorningRun      `json:"runs"` // the runs of these tasks and attempts, latest first
 	Questions []MorningQuestion `json:"questions"`
 	Accounts  []MorningAccount  `json:"accounts"` // the accounts of the attempts, by name
+	// NotStarted are planned times of schedules at which no run started, earliest first.
+	NotStarted []MorningFire `json:"not_started"`
+}
+
+// MorningFire is a planned time of a schedule at which no run started.
+type MorningFire struct {
+	Schedule string     `json:"schedule"` // name of the schedule
+	Planned  time.Time  `json:"planned"`
+	Count    int        `json:"count,omitempty"` // how many planned times this one stands for, if more than one
+	Status   FireStatus `json:"status"`          // FireFailed or FireSkipped
+	Why      string     `json:"why,omitempty"`   // on one line
 }
 
 // MorningTask is a task in a morning report.

@@ -37,6 +37,7 @@ import (
 	"gaffer/internal/flow/beadrun"
 	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/flow/newrun"
+	"gaffer/internal/flow/schedulerun"
 	"gaffer/internal/flow/teamsession"
 	"gaffer/internal/landing"
 	"gaffer/internal/plan"
@@ -120,7 +121,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	a.engine = engine.New(a.store, engine.Options{
 		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Endless: true, Who: opts.author(), Limits: limits,
 	})
-	a.query = runquery.New(a.store, runquery.Options{Annotate: a.annotate, AnnotateTask: a.annotateTask, Limits: limits, Now: a.clock()})
+	a.query = runquery.New(a.store, runquery.Options{Annotate: a.annotate, AnnotateTask: a.annotateTask, Limits: limits, Now: a.clock(), NotStarted: schedulerun.NotStarted})
 	a.Fleet = localfleet.New(localfleet.Options{
 		Store: a.store, Engine: a.engine, Query: a.query, Project: opts.Project.Root, Now: a.clock(), Agent: opts.Agent, Workers: a.workers,
 	})

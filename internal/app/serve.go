@@ -22,6 +22,7 @@ import (
 	"gaffer/internal/engine/logstore"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/sweep"
+	"gaffer/internal/flow/schedulerun"
 	"gaffer/internal/record/notify"
 )
 
@@ -120,7 +121,7 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 			Logs:          runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
 			Hide:          func(run store.Run) bool { return protocol.OwnsRun(run.ID) },
 			AddMergeTasks: workspace.AddMergeTasks, File: a.logFile, Annotate: a.annotate, EnsureProcess: a.Background.EnsureProcess,
-			DefaultBranch: worktree.BranchOf, Limits: limits,
+			DefaultBranch: worktree.BranchOf, Limits: limits, NotStarted: schedulerun.NotStarted,
 		}),
 		Viewer: viewers.New(viewers.Options{
 			Home: home, Locate: a.opts.foldersOf, Now: a.opts.Now, Notice: a.opts.Notice,

@@ -55,6 +55,8 @@ type Options struct {
 	AddMergeTasks func(p plan.Plan, run string) (plan.Plan, error)
 	// Limits returns the user's limits of what agents may cost. If it is nil, there are none.
 	Limits func() engine.Limits
+	// NotStarted returns the planned times of schedules at which no run started, see [runquery.Options].
+	NotStarted func(r store.Reader, project string, since time.Time) ([]fleet.MorningFire, error)
 }
 
 // Service implements [server.Runs]. It is safe for concurrent use. Each embedded type answers the
@@ -80,7 +82,7 @@ func New(opts Options) *Service {
 		opts.Hide = func(store.Run) bool { return false }
 	}
 	runs := &visibleRuns{opts.Store, opts.Hide}
-	query := runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Annotate, Limits: opts.Limits, Now: opts.Now})
+	query := runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Annotate, Limits: opts.Limits, Now: opts.Now, NotStarted: opts.NotStarted})
 	process := ensureProcess(opts.EnsureProcess)
 	return &Service{
 		runReader:       &runReader{store: opts.Store, runs: runs, query: query, now: opts.Now},

@@ -34,7 +34,7 @@ func (l *Querier) Morning(ctx context.Context, q fleet.MorningQuery, now time.Ti
 			Since: q.Since, Until: now, Cost: costs.Total, Runs: []fleet.MorningRun{},
 			Merged: []fleet.MorningTask{}, Review: []fleet.MorningTask{}, Done: []fleet.MorningTask{}, Failed: []fleet.MorningTask{},
 			Waiting: []fleet.MorningTask{}, Running: []fleet.MorningTask{}, Skipped: []fleet.MorningTask{},
-			Questions: []fleet.MorningQuestion{}, Accounts: []fleet.MorningAccount{},
+			Questions: []fleet.MorningQuestion{}, Accounts: []fleet.MorningAccount{}, NotStarted: []fleet.MorningFire{},
 		},
 		costs: map[string]fleet.CostRow{}, questions: map[questionGroup]*fleet.MorningQuestion{}, accounts: map[string]*accountCount{},
 	}
@@ -45,6 +45,11 @@ func (l *Querier) Morning(ctx context.Context, q fleet.MorningQuery, now time.Ti
 	if err := l.store.Read(ctx, func(r store.Reader) (err error) {
 		if runs, err = l.Latest(r, q.Project, true, math.MaxInt); err != nil {
 			return err
+		}
+		if l.opts.NotStarted != nil {
+			if err := c.addNotStarted(l.opts.NotStarted(r, q.Project, q.Since)); err != nil {
+				return err
+			}
 		}
 		c.paused, err = pausedAccounts(r)
 		return err
@@ -276,7 +281,7 @@ func (c *morningCount) addTask(rows morningRows, t store.Task, spec plan.Task, w
 	case diff != nil && diff.Changed > 0 && spec.Land != plan.LandKeep && spec.SharedWorktree == "":
 		r.Review = append(r.Review, m)
 	default:
-		m.Why = line(last.Summary)
+		m.Why = answerLine(last.Summary)
 		r.Done = append(r.Done, m)
 	}
 }
@@ -354,11 +359,34 @@ func line(text string) string {
 	return text
 }
 
+// answerLine returns the answer of an agent on one line. Of an answer in JSON, as the roles of teams
+// give it, it returns the summary or the status.
+func answerLine(text string) string {
+	var answer map[string]any
+	if json.Unmarshal([]byte(text), &answer) != nil {
+		return line(text)
+	}
+	for _, key := range []string{"summary", "message", "status"} {
+		if value, ok := answer[key].(string); ok && value != "" {
+			return line(value)
+		}
+	}
+	return ""
+}
+
 func itemOf(i plan.SourceItem) *fleet.SourceItem {
 	if i == (plan.SourceItem{}) {
 		return nil
 	}
 	return &fleet.SourceItem{Source: i.Source, ID: i.ID, URL: i.URL, Title: i.Title}
+}
+
+func (c *morningCount) addNotStarted(fires []fleet.MorningFire, err error) error {
+	c.report.NotStarted = append([]fleet.MorningFire{}, fires...) // the transaction may be repeated
+	for i := range fires {
+		c.report.NotStarted[i].Why = line(fires[i].Why)
+	}
+	return err
 }
 
 // result sorts and returns the report. Lists of tasks are sorted by time, the latest first.

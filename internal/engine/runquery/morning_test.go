@@ -71,7 +71,10 @@ func (n *night) finish(a store.Attempt, f engine.Finish) {
 
 func (n *night) report(since time.Time) fleet.MorningReport {
 	n.Helper()
-	r, err := runquery.New(n.store, runquery.Options{}).Morning(context.Background(), fleet.MorningQuery{Since: since}, n.now)
+	fires := func(_ store.Reader, _ string, from time.Time) ([]fleet.MorningFire, error) {
+		return []fleet.MorningFire{{Schedule: "nightly", Planned: from, Status: fleet.FireSkipped, Why: "no\nitem"}}, nil
+	}
+	r, err := runquery.New(n.store, runquery.Options{NotStarted: fires}).Morning(context.Background(), fleet.MorningQuery{Since: since}, n.now)
 	n.must(err)
 	return r
 }
@@ -116,6 +119,7 @@ func TestAMorningReportSaysWhatHasBecomeOfEachTask(t *testing.T) {
 	run := n.submit(plan.Plan{Name: "night", Tasks: []plan.Task{
 		{ID: "change", Prompt: "x", Isolation: tree, Item: plan.SourceItem{Source: "gh:ada/shop", ID: "42", URL: "https://example.org/42", Title: "Crash at start"}},
 		{ID: "look", Prompt: "x"},
+		{ID: "role", Prompt: "x"},
 		{ID: "check", Prompt: "x", Verify: []string{"make test"}},
 		{ID: "after", Prompt: "x", After: []string{"check"}},
 		{ID: "ask", Prompt: "x"},
@@ -124,6 +128,7 @@ func TestAMorningReportSaysWhatHasBecomeOfEachTask(t *testing.T) {
 	}})
 	n.finish(n.claim("change"), engine.Finish{Ending: fleet.Ending{Diff: diff}, Progress: fleet.Progress{Spent: store.Amount{MicroUSD: 250_000}}})
 	n.finish(n.claim("look"), engine.Finish{Ending: fleet.Ending{Summary: "nothing to do\n"}, Progress: fleet.Progress{Spent: store.Amount{MicroUSD: 500_000}}})
+	n.finish(n.claim("role"), engine.Finish{Ending: fleet.Ending{Summary: `{"status": "READY", "summary": "the page\nis there", "groups": []}`}})
 	n.finish(n.claim("check"), engine.Finish{Ending: fleet.Ending{Class: failure.VerifyFailed, Summary: "a check failed", Checks: json.RawMessage(`[{"command":"make test","ok":false,"exit":2}]`)}})
 	asking := n.claim("ask")
 	_, err := n.engine.Ask(ctx, engine.Ask{Attempt: asking.ID, Token: asking.Token, Ref: "1", Text: "May I\nuse the network?"})
@@ -140,7 +145,7 @@ func TestAMorningReportSaysWhatHasBecomeOfEachTask(t *testing.T) {
 
 	r := n.report(since)
 	want := map[string]string{
-		"merged": "landed", "review": "change", "done": "look (nothing to do)", "failed": "check (make test (exit 2))", "skipped": "after (a task that it needs did not complete)",
+		"merged": "landed", "review": "change", "done": "look (nothing to do), role (the page is there)", "failed": "check (make test (exit 2))", "skipped": "after (a task that it needs did not complete)",
 		"waiting": "ask (May I use the network?)",
 		"running": "work, later (claude is at its rate limit until 2026-11-19T19:00:00Z)",
 	}
@@ -162,8 +167,11 @@ func TestAMorningReportSaysWhatHasBecomeOfEachTask(t *testing.T) {
 	}, r.Questions); diff != "" {
 		t.Errorf("questions (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff([]fleet.MorningFire{{Schedule: "nightly", Planned: since, Status: fleet.FireSkipped, Why: "no item"}}, r.NotStarted); diff != "" {
+		t.Errorf("schedules (-want +got):\n%s", diff)
+	}
 	usd := 0.75
-	if diff := cmp.Diff([]fleet.MorningAccount{{Name: "claude", Attempts: 6, USD: &usd, Limited: 1, Until: n.now.Add(48 * time.Hour)}}, r.Accounts); diff != "" {
+	if diff := cmp.Diff([]fleet.MorningAccount{{Name: "claude", Attempts: 7, USD: &usd, Limited: 1, Until: n.now.Add(48 * time.Hour)}}, r.Accounts); diff != "" {
 		t.Errorf("accounts (-want +got):\n%s", diff)
 	}
 

@@ -24,6 +24,9 @@ type Options struct {
 	// are none. Now returns the time; nil means the machine's clock.
 	Limits func() engine.Limits
 	Now    func() time.Time
+	// NotStarted returns the planned times of schedules since a time at which no run started, for
+	// morning reports. If it is nil, there are none. An empty project means all projects.
+	NotStarted func(r store.Reader, project string, since time.Time) ([]fleet.MorningFire, error)
 }
 
 // Querier reads a store. It is safe for concurrent use.

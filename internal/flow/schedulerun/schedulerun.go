@@ -165,6 +165,24 @@ func (s *Schedules) List(ctx context.Context, removed bool) (list []fleet.Schedu
 	return list, err
 }
 
+// NotStarted returns the planned times since a time at which no run started, earliest first. An empty
+// project means all projects.
+func NotStarted(r store.Reader, project string, since time.Time) (list []fleet.MorningFire, err error) {
+	all, err := read(r, false)
+	for _, n := range all {
+		if project != "" && n.Project != project {
+			continue
+		}
+		for _, f := range n.Fires {
+			if (f.Status == fleet.FireFailed || f.Status == fleet.FireSkipped) && !f.Decided.Before(since) {
+				list = append(list, fleet.MorningFire{Schedule: n.Name, Planned: f.Planned, Count: f.Count, Status: f.Status, Why: f.Why})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b fleet.MorningFire) int { return a.Planned.Compare(b.Planned) })
+	return list, err
+}
+
 func read(r store.Reader, removed bool) (list []schedule.Schedule, err error) {
 	of := kind
 	if removed {

@@ -291,6 +291,28 @@ func TestAFailedStartIsRecordedAndStopsNoOther(t *testing.T) {
 	if diff := cmp.Diff([]string{"02:00 started", "03:00 started"}, w.statuses(s, "fine")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+	since := time.Time{}
+	notStarted := func(project string) (list []string) {
+		err := w.store.Read(t.Context(), func(r store.Reader) error {
+			fires, err := NotStarted(r, project, since)
+			for _, f := range fires {
+				list = append(list, fmt.Sprintf("%s %s %s: %s", f.Schedule, f.Planned.UTC().Format("15:04"), f.Status, f.Why))
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return list
+	}
+	const why = " failed: plan.yaml does not exist"
+	if diff := cmp.Diff([]string{"broken 02:00" + why, "broken 03:00" + why}, notStarted("")); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	since = w.now
+	if diff := cmp.Diff([]string{"broken 03:00" + why}, notStarted("")); diff != "" || notStarted("/elsewhere") != nil {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
 	var kinds []string
 	err := w.store.Read(t.Context(), func(r store.Reader) error {
 		events, err := r.Events(0, 1000)

@@ -19,11 +19,13 @@ func Morning(r fleet.MorningReport, s Screen) string {
 	p := &morningPrinter{printer: printer{Screen: s}, r: r}
 	p.line("%s", p.paint(display.Bold, cells.Truncate(fmt.Sprintf("Since %s, %s", phrase.Clock(r.Since, r.Until), costText(r.Cost)), p.width())))
 	summary := MorningSummary(r)
-	if summary == "" {
+	if summary == "" && len(r.NotStarted) == 0 {
 		p.line("Nothing has happened.")
 		return p.out.String()
 	}
-	p.wrapped("", summary, "")
+	if summary != "" {
+		p.wrapped("", summary, "")
+	}
 	p.tasks("Waiting for you", display.Yellow, r.Waiting, func(t fleet.MorningTask) string { return t.Why })
 	p.tasks("Failed", display.Red, r.Failed, func(t fleet.MorningTask) string {
 		if t.Why == t.Class || t.Class == "failed" || strings.HasPrefix(t.Why, t.Class+":") {
@@ -44,6 +46,7 @@ func Morning(r fleet.MorningReport, s Screen) string {
 	p.tasks("Complete, nothing to merge", display.Green, r.Done, func(t fleet.MorningTask) string { return t.Why })
 	p.tasks("Running or queued", "", r.Running, func(t fleet.MorningTask) string { return phrase.Join(": ", string(t.Status), t.Why) })
 	p.tasks("Skipped", display.Faint, r.Skipped, func(t fleet.MorningTask) string { return t.Why })
+	p.notStarted()
 	p.runs()
 	p.questions()
 	p.accounts()
@@ -155,6 +158,19 @@ func (p *morningPrinter) runs() {
 		})
 	}
 	p.rows("Runs", "", rows)
+}
+
+// notStarted prints the planned times of schedules at which no run started.
+func (p *morningPrinter) notStarted() {
+	var rows []morningRow
+	for _, f := range p.r.NotStarted {
+		planned := phrase.Clock(f.Planned, p.r.Until)
+		if f.Count > 1 {
+			planned = fmt.Sprintf("%s and %d earlier times", planned, f.Count-1)
+		}
+		rows = append(rows, morningRow{name: f.Schedule, text: planned + " " + string(f.Status), note: f.Why})
+	}
+	p.rows("Schedules that started no run", display.Yellow, rows)
 }
 
 func (p *morningPrinter) questions() {

@@ -46,6 +46,10 @@ func oneNight() fleet.MorningReport {
 			{By: "rule Bash(rm:*)", Tool: "Bash", Denied: true, Count: 1, Example: "Bash: rm -rf /", Run: run, Task: "db"},
 			{Open: true, Count: 1, Example: "May I use the network?", Run: run, Task: "api"},
 		},
+		NotStarted: []fleet.MorningFire{
+			{Schedule: "weekly", Planned: until.Add(-5 * time.Hour), Status: fleet.FireFailed, Why: "week.yaml does not exist"},
+			{Schedule: "issues", Planned: until.Add(-4 * time.Hour), Count: 3, Status: fleet.FireSkipped, Why: "gh:ada/shop: no open item"},
+		},
 		Accounts: []fleet.MorningAccount{{Name: "claude", Attempts: 8, USD: &usd, Limited: 2, Until: until.Add(30 * time.Minute)}, {Name: "codex", Attempts: 1}},
 	}
 }

@@ -89,13 +89,13 @@ const lists = [
 function Report({ r }) {
   const some = lists.filter(([name]) => r[name].length > 0);
   const figure = (name, value, note) => html`<div class="panel tile"><dt>${name}</dt><dd><b>${value}</b>${note && html` <span class="faint">${note}</span>`}</dd></div>`;
-  if (!some.length && !r.runs.length) return html`<${Empty} title=${`Nothing has happened since ${exact(r.since)}.`}><p>Choose a longer time, or <a href="#/new">start a run</a>.</p><//>`;
+  if (!some.length && !r.runs.length && !r.not_started.length) return html`<${Empty} title=${`Nothing has happened since ${exact(r.since)}.`}><p>Choose a longer time, or <a href="#/new">start a run</a>.</p><//>`;
   return html`<dl class="tiles">
       ${figure('Cost', r.cost.attempts ? costText(r.cost) : '$0', r.cost.unknown > 0 && `unknown for ${many(r.cost.unknown, 'attempt')}`)}
       ${some.map(([name, title]) => figure(title, count(r[name].length)))}
     </dl>
     <div class="morning">${some.map(([name, title, kind]) => html`<${Tasks} key=${name} name=${name} title=${title} kind=${kind} list=${r[name]} />`)}
-      <${Runs} list=${r.runs} /><${Questions} list=${r.questions} /><${Accounts} list=${r.accounts} until=${r.until} /></div>
+      <${NotStarted} list=${r.not_started} /><${Runs} list=${r.runs} /><${Questions} list=${r.questions} /><${Accounts} list=${r.accounts} until=${r.until} /></div>
     <p class="faint asof">From ${exact(r.since)} to ${exact(r.until)}.</p>`;
 }
 
@@ -127,6 +127,13 @@ function hour(time) {
   const d = new Date(at(time));
   const clock = { hour: '2-digit', minute: '2-digit', hour12: false };
   return d.toDateString() === new Date(now()).toDateString() ? d.toLocaleTimeString([], clock) : d.toLocaleString([], { month: 'short', day: 'numeric', ...clock });
+}
+
+/** Planned times of schedules at which no run started. */
+function NotStarted({ list }) {
+  return list.length > 0 && html`<section class="panel stack k-waiting" aria-label="Schedules that started no run"><h2>Schedules that started no run <span class="faint">${count(list.length)}</span></h2><ul>${list.map((f, i) => html`<li key=${i}>
+    <div class="line"><a class="what" href=${link('schedules')}><bdi>${f.schedule}</bdi></a> <span>${f.status}</span><span class="space"></span><time class="faint" datetime=${f.planned} title=${exact(f.planned)}>${hour(f.planned)}</time></div>
+    ${(f.why || f.count > 1) && html`<p class="why"><bdi>${f.count > 1 ? `${many(f.count, 'planned time')}: ` : ''}${text(f.why)}</bdi></p>`}</li>`)}</ul></section>`;
 }
 
 function Runs({ list }) {
