@@ -143,8 +143,18 @@ func addGroups(root *cobra.Command, e *env.Env) {
 	}
 }
 
+// completes reports whether a shell asks for completions. For that, cobra parses the flags of the line
+// more than once, so a check for repeated flags would reject each line.
+func completes(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
 func execute(ctx context.Context, e *env.Env, args []string) error {
 	root := newRoot(e)
+	if completes(args) {
+		root.SetArgs(args)
+		return root.ExecuteContext(ctx)
+	}
 	started := rejectMistakes(root)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
