@@ -99,15 +99,18 @@ func TestAnAgentReachesListedHostsOnly(t *testing.T) {
 	})
 }
 
-// Codex commits in its own sandbox, and cannot write elsewhere.
-func TestCodexCommitsInItsOwnSandbox(t *testing.T) {
-	t.Run("codex", func(t *testing.T) {
-		p := newEnvironment(t)
+// The programs' own sandboxes: the agent commits, and cannot write elsewhere.
+func TestAnAgentCommitsInItsProgramsOwnSandbox(t *testing.T) {
+	each(t, func(p *environment, agent string) {
 		p.sandboxed()
+		if _, err := exec.LookPath("socat"); err != nil {
+			p.Fatal("socat is not installed; script/test installs it")
+		}
 		outside := filepath.Join("/var/tmp", "gaffer-"+filepath.Base(filepath.Dir(p.home))) // Codex lets its agent write to all of /tmp
-		t.Cleanup(func() { _ = os.Remove(outside) })
-		p.play("tool:echo work > work.txt; git add -A && git commit -qm work && echo committed; touch " + outside)
-		p.gaffer("run", p.plan("codex", "worktree: true, questions: deny, sandbox: program"))
+		p.Cleanup(func() { _ = os.Remove(outside) })
+		// Claude Code puts empty files of its own into the folder, so "git add -A" would fail.
+		p.play("tool:echo work > work.txt; git add work.txt && git commit -qm work && echo committed; touch " + outside)
+		p.gaffer("run", p.plan(agent, "worktree: true, questions: "+map[string]string{"claude": "allow", "codex": "deny"}[agent]+", sandbox: program"))
 		task := p.ended()
 		p.came(task, fleet.Complete, "")
 		if turns := p.turns(); len(turns) != 2 || !strings.Contains(string(turns[1].Body), "committed") {

@@ -63,7 +63,13 @@ func (p *environment) openAs(program string, args ...string) *terminal {
 		words = append(words, "'"+strings.ReplaceAll(a, "'", `'\''`)+"'")
 	}
 	p.write(filepath.Join(p.home, "open.sh"), strings.Join(words, " ")+"\n")
-	out, err := p.tmux("new-session", "-d", "-P", "-F", "#{pane_pid}", "-s", "person", "-x", "120", "-y", "40", "-c", p.dir, "sh "+filepath.Join(p.home, "open.sh"))
+	var out string
+	var err error
+	// A tmux server that is about to end, because its last terminal was closed, accepts no session.
+	p.until("tmux has a server", func() bool {
+		out, err = p.newSession()
+		return err == nil || !strings.Contains(out, "server exited") && !strings.Contains(out, "lost server")
+	})
 	if err != nil {
 		p.Fatalf("tmux: %v\n%s", err, out)
 	}
@@ -77,6 +83,11 @@ func (p *environment) openAs(program string, args ...string) *terminal {
 		}
 	})
 	return t
+}
+
+// newSession starts open.sh in a new terminal and prints its process id.
+func (p *environment) newSession() (string, error) {
+	return p.tmux("new-session", "-d", "-P", "-F", "#{pane_pid}", "-s", "person", "-x", "120", "-y", "40", "-c", p.dir, "sh "+filepath.Join(p.home, "open.sh"))
 }
 
 // keys types keys into the terminal, in tmux's notation, such as "Enter".
