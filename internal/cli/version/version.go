@@ -4,16 +4,26 @@ package version
 import (
 	"runtime"
 	"runtime/debug"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
 )
 
+// A release build sets these: -ldflags "-X gaffer/internal/cli/version.commit=…". In other builds they
+// are empty, and the go command may have recorded the same facts.
+var (
+	commit string
+	date   string // of the commit, in RFC 3339
+)
+
 // info describes the gaffer binary for bug reports.
 type info struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
+	Commit   string `json:"commit,omitempty"`
+	Date     string `json:"date,omitempty"`
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -24,7 +34,7 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Show the version of this binary",
-		Example: "  gaffer version\n  gaffer version --json | jq -r .revision",
+		Example: "  gaffer version\n  gaffer version --json | jq -r .commit",
 		Args:    cobra.NoArgs,
 	}
 	asJSON := env.JSONFlag(cmd)
@@ -33,17 +43,22 @@ func New(e *env.Env) *cobra.Command {
 }
 
 func run(e *env.Env, asJSON bool) error {
-	v := readBuildInfo(e.Version)
+	build, _ := debug.ReadBuildInfo()
+	v := describe(e.Version, commit, date, build)
 	if asJSON {
 		return e.PrintJSON(v)
 	}
 	return e.Printf("%s\n", v)
 }
 
+// String returns one line, such as "gaffer 0.1.0 (434e32d20d6a, 2026-11-18) go1.26.8 linux/amd64".
 func (v info) String() string {
 	text := "gaffer " + v.Version
-	if v.Revision != "" {
-		text += " (" + v.Revision[:min(12, len(v.Revision))]
+	if v.Commit != "" {
+		text += " (" + v.Commit[:min(12, len(v.Commit))]
+		if v.Date != "" {
+			text += ", " + v.Date[:min(len(time.DateOnly), len(v.Date))]
+		}
 		if v.Modified {
 			text += ", modified"
 		}
@@ -52,18 +67,23 @@ func (v info) String() string {
 	return text + " " + v.Go + " " + v.Platform
 }
 
-// readBuildInfo returns facts about this binary, such as the git revision that the go command
-// records if it builds the binary inside a repository.
-func readBuildInfo(version string) info {
-	v := info{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	build, ok := debug.ReadBuildInfo()
-	if !ok {
+// modifiedSuffix marks the commit of a release that was built from changed files.
+const modifiedSuffix = "-modified"
+
+// describe returns facts about this binary. If a release build has not set the commit, it is the one
+// that the go command records when it builds inside a repository. build may be nil.
+func describe(version, commit, date string, build *debug.BuildInfo) info {
+	v := info{Version: version, Date: date, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v.Commit, v.Modified = strings.CutSuffix(commit, modifiedSuffix)
+	if commit != "" || build == nil {
 		return v
 	}
 	for _, s := range build.Settings {
 		switch s.Key {
 		case "vcs.revision":
-			v.Revision = s.Value
+			v.Commit = s.Value
+		case "vcs.time":
+			v.Date = s.Value
 		case "vcs.modified":
 			v.Modified = s.Value == "true"
 		}
