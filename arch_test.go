@@ -184,7 +184,9 @@ var rules = []rule{
 	{"internal/testkit/dashboard", []string{"internal/testkit/testenv"}, []string{"github.com/chromedp"}},
 	{"internal/testkit/...", nil, nil},
 	{"script/ansisvg", []string{"internal/text/cells"}, nil},
+	{"script/helpfiles", []string{"internal/cli", "internal/cli/env"}, []string{"github.com/spf13/cobra"}},
 	{"script/samplecomments", nil, nil},
+	{"script/sbom", nil, nil},
 	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
 	{"test/...", []string{"fleet", "test/stubmodel"}, nil},
 

@@ -111,6 +111,9 @@ func groups() []group {
 	}
 }
 
+// Commands returns the command tree, for programs that write man pages and completion scripts.
+func Commands(e *env.Env) *cobra.Command { return newRoot(e) }
+
 // newRoot builds the command tree.
 func newRoot(e *env.Env) *cobra.Command {
 	// Do not sort commands alphabetically: they are in the order in which users need them.
