@@ -14,22 +14,22 @@ import (
 // The kinds of events that the protocol and related programs define. gaffer keeps and shows events
 // of other kinds unchanged.
 const (
-	ChunkStarted        = "chunk-started"
-	ChunkCompleted      = "chunk-completed"
-	ChunkFailed         = "chunk-failed"
-	ChunkRetrying       = "chunk-retrying"
-	SectionStarted      = "section-started"
-	SectionCompleted    = "section-completed"
-	ScenarioEvaluated   = "scenario-evaluated"
-	ChunkVerified       = "chunk-verified"
-	VerificationFailed  = "verification-failed"
-	ContextCheckpointed = "context-checkpointed"
-	ContextBoundary     = "context-boundary"
-	ContextCompacted    = "context-compacted"
-	InterviewStarted    = "interview-started"
-	InterviewCompleted  = "interview-completed"
-	CheckpointSaved     = "checkpoint-saved"
-	EscalationEmitted   = "escalation-emitted"
+	ChunkStarted        = "chunk-started"        // an agent has started on a chunk
+	ChunkCompleted      = "chunk-completed"      // a chunk is built
+	ChunkFailed         = "chunk-failed"         // a chunk could not be built
+	ChunkRetrying       = "chunk-retrying"       // a chunk is built again after a failure
+	SectionStarted      = "section-started"      // work on a section of the spec has started
+	SectionCompleted    = "section-completed"    // work on a section of the spec has ended
+	ScenarioEvaluated   = "scenario-evaluated"   // a scenario was checked, with its result
+	ChunkVerified       = "chunk-verified"       // all checks of a chunk have passed
+	VerificationFailed  = "verification-failed"  // a check of a chunk has failed
+	ContextCheckpointed = "context-checkpointed" // the agent's context was saved
+	ContextBoundary     = "context-boundary"     // an agent's context begins, with its isolation mode
+	ContextCompacted    = "context-compacted"    // the agent's context was compacted
+	InterviewStarted    = "interview-started"    // an interview with the user has started
+	InterviewCompleted  = "interview-completed"  // an interview with the user has ended
+	CheckpointSaved     = "checkpoint-saved"     // the state of the build was saved
+	EscalationEmitted   = "escalation-emitted"   // the build needs a decision of the user
 )
 
 // kinds lists, for each kind of event, the fields that must have a certain form. The fields in

@@ -23,9 +23,9 @@ type Kind int
 const (
 	Path     Kind = iota // path of a file or folder; relative paths start from the project's root
 	Duration             // for example 500ms, 30s or 2m
-	Choice               // one of the values in the key's Choices
+	Choice               // one of the values that the key allows
 	Database             // path of a file, a PostgreSQL URL, or auto
-	Number               // a number from the key's Min to its Max
+	Number               // a whole number in the range of the key
 	Text                 // any text of one line
 	List                 // a JSON list of strings, or a single string
 	Server               // addresses of coordinators, separated by commas; "none" or empty means no server

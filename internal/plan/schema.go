@@ -27,6 +27,8 @@ type schema struct {
 	AnyOf       []schema   `json:"anyOf,omitempty"`
 	AllOf       []schema   `json:"allOf,omitempty"`
 	Not         *schema    `json:"not,omitempty"`
+
+	example string // example of the key in YAML, for docs/reference/plan.md
 }
 
 type property struct {
@@ -53,7 +55,7 @@ func objectSchema[T any](keys []keySpec[T]) schema {
 	s := schema{Type: "object", Patterns: properties{{"^" + ignoredKeyPrefix, schema{}}}, Additional: false}
 	for _, f := range keys {
 		described := f.schema
-		described.Description = f.doc
+		described.Description, described.example = f.doc, f.example
 		s.Properties = append(s.Properties, property{f.name, described})
 		if f.required {
 			s.Required = append(s.Required, f.name)

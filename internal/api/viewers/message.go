@@ -10,19 +10,19 @@ import (
 
 // The types of messages that every follower gets.
 const (
-	ProjectsUpdate = "projects-update"
-	EventHistory   = "event-history"
-	ViewerState    = "viewer-state"
-	BuildEvent     = "build-event"
-	InboxUpdate    = "inbox-update"
-	SpecUpdate     = "spec-update"
+	ProjectsUpdate = "projects-update" // the projects that are registered, and which one is active
+	EventHistory   = "event-history"   // the events of the feed so far, when a follower connects
+	ViewerState    = "viewer-state"    // the workflow state has changed
+	BuildEvent     = "build-event"     // an event was added to the feed
+	InboxUpdate    = "inbox-update"    // the inbox has changed
+	SpecUpdate     = "spec-update"     // the spec has changed
 )
 
 // The types of messages that only followers of all documents get.
 const (
-	TeamUpdate     = "team-update"
-	SessionsUpdate = "sessions-update"
-	BuildUpdate    = "build-update"
+	TeamUpdate     = "team-update"     // a document of the project's team has changed
+	SessionsUpdate = "sessions-update" // a session is new, gone or changed
+	BuildUpdate    = "build-update"    // the build or the inbox has changed, as a summary
 )
 
 func forAllDocumentsOnly(kind string) bool {
