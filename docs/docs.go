@@ -1,9 +1,9 @@
 // Package docs holds the pages of documentation that the program prints.
 package docs
 
-import _ "embed" // glossary.md
+import "embed"
 
-// Glossary is docs/glossary.md.
+// Pages are the pages that 'gaffer help' prints.
 //
-//go:embed glossary.md
-var Glossary string
+//go:embed *.md reference/plan.md reference/settings.md reference/events.md reference/http.md
+var Pages embed.FS

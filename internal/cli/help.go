@@ -18,8 +18,8 @@ import (
 func addHelp(root *cobra.Command, e *env.Env) {
 	root.PersistentFlags().BoolP("help", "h", false, "show help")
 	root.PersistentFlags().Lookup("help").Hidden = true
-	root.AddCommand(append(treeTopics(), serverTopic(), exitCodesTopic(), glossaryTopic())...)
-	root.SetHelpCommand(helpCommand())
+	root.AddCommand(append(treeTopics(), serverTopic(), exitCodesTopic())...)
+	root.SetHelpCommand(helpCommand(e))
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(e.Out, cmd) })
 	root.SetUsageFunc(func(cmd *cobra.Command) error { printHelp(e.Err, cmd); return nil })
 }
@@ -48,7 +48,7 @@ func rootHelp(b *strings.Builder, root *cobra.Command) {
 		}
 	}
 	fmt.Fprintf(b, "Flags: %s\n", strings.Join(flagNames(root), "  "))
-	b.WriteString("More: gaffer COMMAND --help, gaffer help commands|flags|server|words|exit-codes\n")
+	b.WriteString("More: gaffer COMMAND --help, gaffer help topics|commands|flags|exit-codes\n")
 }
 
 func flagNames(root *cobra.Command) (names []string) {
@@ -105,7 +105,11 @@ func commandHelp(b *strings.Builder, cmd *cobra.Command) {
 	if cmd.HasAvailableLocalFlags() {
 		fmt.Fprintf(b, "\nFlags:\n%s", cmd.LocalFlags().FlagUsages())
 	}
-	b.WriteString("\nFlags of every command are in 'gaffer help flags'.\n")
+	b.WriteString("\nFlags of every command are in 'gaffer help flags'.")
+	if _, ok := findTopic(cmd.Name()); ok && cmd.Parent() == cmd.Root() {
+		fmt.Fprintf(b, " The guide is 'gaffer help topics %s'.", cmd.Name())
+	}
+	b.WriteString("\n")
 }
 
 func usageLine(cmd *cobra.Command) string {
@@ -196,24 +200,5 @@ func exitCodesTopic() *cobra.Command {
 		Long: "gaffer ends with one of these codes:\n\n" + exit.Table() + `
 Errors are printed to stderr. With --json it is one line:
   {"error":{"code":"not_found","message":"…","hint":"…"}}`,
-	}
-}
-
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "help [COMMAND | TOPIC]",
-		Short:   "Show the help of a command or topic",
-		Example: "  gaffer help config\n  gaffer help exit-codes",
-		Hidden:  true,
-		RunE: func(help *cobra.Command, args []string) error {
-			cmd, rest, err := help.Root().Find(args)
-			if err == nil && len(rest) > 0 {
-				err = noSuchCommand(cmd, rest)
-			}
-			if err != nil {
-				return err
-			}
-			return cmd.Help()
-		},
 	}
 }

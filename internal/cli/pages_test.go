@@ -56,6 +56,15 @@ func unknownWord(words []string) string {
 	}
 	if words[0] == "help" {
 		words = words[1:]
+		if len(words) > 0 && words[0] == topicTopics {
+			words = words[1:]
+		}
+		if len(words) == 0 || words[0] == "TOPIC" || words[0] == "COMMAND" {
+			return ""
+		}
+		if _, ok := findTopic(words[0]); ok {
+			return ""
+		}
 	}
 	for i, word := range words {
 		if slices.Contains([]string{"|", "&&", ">", "<", "--"}, word) {

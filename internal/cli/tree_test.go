@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"gaffer/docs"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/exit"
 )
@@ -94,3 +96,26 @@ func TestAnInterruptedCommandEndsWith130(t *testing.T) {
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("pipe broke") }
+
+// notTopics lists the pages of docs that are no help topic: pages for contributors, and pages that
+// the program has in another form.
+var notTopics = []string{
+	"README.md", "attacks.md", "benchmarks.md", "chaos.md", "commands.md", "comparison.md", "install.md", "proof.md", "scale.md", "team-roles.md", "tests.md",
+}
+
+func TestEveryGuidePageIsATopicWithAText(t *testing.T) {
+	files, err := docs.Pages.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !file.IsDir() && !slices.Contains(notTopics, file.Name()) && !slices.ContainsFunc(topics, func(t topic) bool { return t.page == file.Name() }) {
+			t.Errorf("docs/%s is no topic of 'gaffer help'", file.Name())
+		}
+	}
+	for _, topic := range topics {
+		if _, err := docs.Pages.ReadFile(topic.page); err != nil || topic.about == "" {
+			t.Errorf("topic %s: text %q, %v", topic.name, topic.about, err)
+		}
+	}
+}

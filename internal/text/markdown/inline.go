@@ -1,0 +1,108 @@
+package markdown
+
+import "strings"
+
+// plain returns a text without its Markdown and without styles.
+func plain(text string) string { return (&formatter{}).inline(text) }
+
+// inline formats the links, code, bold and italic text in a text. Each word is painted by itself, so
+// that the text can be wrapped afterwards.
+func (f *formatter) inline(text string) string {
+	var b strings.Builder
+	strong := false
+	write := func(part string, code bool) {
+		if strong || code {
+			part = f.paintWords(part)
+		}
+		b.WriteString(part)
+	}
+	for text != "" {
+		switch c := text[0]; {
+		case c == '\\' && len(text) > 1 && strings.IndexByte("\\`*_{}[]()#+-.!|<>", text[1]) >= 0:
+			write(text[1:2], false)
+			text = text[2:]
+		case c == '`':
+			fence := text[:len(text)-len(strings.TrimLeft(text, "`"))]
+			body, after, ok := strings.Cut(text[len(fence):], fence)
+			if !ok {
+				write(fence, false)
+				text = text[len(fence):]
+				break
+			}
+			if len(fence) > 1 {
+				body = strings.TrimSuffix(strings.TrimPrefix(body, " "), " ") // these spaces separate backticks in the code from the fence
+			}
+			write(body, true)
+			text = after
+		case strings.HasPrefix(text, "!["), c == '[':
+			label, target, after, ok := link(strings.TrimPrefix(text, "!"))
+			if !ok {
+				write(text[:1], false)
+				text = text[1:]
+				break
+			}
+			write(f.inline(label), false)
+			if strings.HasPrefix(target, "https://") || strings.HasPrefix(target, "http://") {
+				write(" ("+target+")", false)
+			}
+			text = after
+		case strings.HasPrefix(text, "**"):
+			strong = !strong
+			text = text[2:]
+		case c == '*' && isEmphasis(text, b.String()):
+			text = text[1:]
+		default:
+			n := strings.IndexAny(text[1:], "\\`[!*") + 1
+			if n == 0 {
+				n = len(text)
+			}
+			write(text[:n], false)
+			text = text[n:]
+		}
+	}
+	return b.String()
+}
+
+// isEmphasis reports whether the * at the start of text begins or ends italic text: a star with a
+// space on both sides is a star.
+func isEmphasis(text, before string) bool {
+	return len(text) > 1 && text[1] != ' ' && text[1] != '\n' || before != "" && !strings.HasSuffix(before, " ") && !strings.HasSuffix(before, "\n")
+}
+
+// link splits a link at the start of text into its label and its target. Brackets in the label must
+// be in pairs.
+func link(text string) (label, target, after string, ok bool) {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '[':
+			depth++
+		case ']':
+			if depth--; depth > 0 {
+				continue
+			}
+			rest, ok := strings.CutPrefix(text[i+1:], "(")
+			if !ok {
+				return "", "", "", false
+			}
+			target, after, ok := strings.Cut(rest, ")")
+			return text[1:i], target, after, ok
+		}
+	}
+	return "", "", "", false
+}
+
+func (f *formatter) paintWords(text string) string {
+	if f.style.Code == nil {
+		return text
+	}
+	words := strings.Split(text, " ")
+	for i, word := range words {
+		if word != "" {
+			words[i] = f.style.Code(word)
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,94 @@
+package markdown
+
+import (
+	"strings"
+
+	"gaffer/internal/text/cells"
+)
+
+// minLastColumn is the minimum width of the last column of a table. In a narrower table, each row is
+// a small list instead.
+const minLastColumn = 30
+
+const gap = "  " // between two columns
+
+// table writes a table. Columns are as wide as their longest cell, and the last one is wrapped. If
+// that leaves too little for the last column, each row is its first cell with the others below it.
+func (f *formatter) table(lines []string) {
+	rows := make([][]string, 0, len(lines))
+	for i, line := range lines {
+		if i == 1 {
+			continue // the line between the head and the rows
+		}
+		rows = append(rows, f.row(line))
+	}
+	head, rows := rows[0], rows[1:]
+	widths := make([]int, len(head))
+	for _, row := range append(rows, head) {
+		for i := range min(len(row), len(widths)) {
+			widths[i] = max(widths[i], cells.Width(row[i]))
+		}
+	}
+	used := len(margin)
+	for _, width := range widths[:len(widths)-1] {
+		used += width + len(gap)
+	}
+	last := f.columns - used
+	if last < min(minLastColumn, widths[len(widths)-1]) {
+		for _, row := range rows {
+			f.write(f.stackedRow(head, row)...)
+			f.below = true
+		}
+		f.below = false
+		return
+	}
+	for i := range head {
+		head[i] = paint(f.style.Heading, head[i])
+	}
+	var shown []string
+	for _, row := range append([][]string{head}, rows...) {
+		shown = append(shown, alignedRow(row, widths, last)...)
+	}
+	f.write(shown...)
+}
+
+// row returns the formatted cells of a row.
+func (f *formatter) row(line string) (row []string) {
+	line = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "|"), "|")
+	const pipe = "\x00" // stands for an escaped | while the row is split
+	for _, part := range strings.Split(strings.ReplaceAll(line, `\|`, pipe), "|") {
+		row = append(row, f.inline(strings.ReplaceAll(strings.TrimSpace(part), pipe, "|")))
+	}
+	return row
+}
+
+func alignedRow(row []string, widths []int, last int) (lines []string) {
+	before := margin
+	for i := range row[:len(row)-1] {
+		before += cells.Fill(row[i], widths[i]) + gap
+	}
+	for _, line := range wrap(row[len(row)-1], last) {
+		lines = append(lines, before+line)
+		before = strings.Repeat(" ", cells.Width(before))
+	}
+	return lines
+}
+
+func (f *formatter) stackedRow(head, row []string) (lines []string) {
+	const indent = margin + margin + margin
+	for _, line := range wrap(row[0], f.columns-len(margin)) {
+		lines = append(lines, margin+line)
+	}
+	for i, text := range row[1:] {
+		if text == "" {
+			continue
+		}
+		if len(row) > 2 && i+1 < len(row)-1 {
+			text = head[i+1] + ": " + text
+		}
+		for _, line := range wrap(text, f.columns-len(indent)) {
+			lines = append(lines, indent+line)
+		}
+	}
+	return lines
+}
