@@ -185,6 +185,7 @@ var rules = []rule{
 	{"internal/testkit/...", nil, nil},
 	{"script/ansisvg", []string{"internal/text/cells"}, nil},
 	{"script/helpfiles", []string{"internal/cli", "internal/cli/env"}, []string{"github.com/spf13/cobra"}},
+	{"script/buildsite", nil, []string{"github.com/yuin/goldmark"}},
 	{"script/samplecomments", nil, nil},
 	{"script/sbom", nil, nil},
 	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
