@@ -2,6 +2,10 @@
 // colours, as 'tmux capture-pane -e -p' writes them, and writes SVG.
 //
 //	ansisvg -title 'gaffer watch' <capture >picture.svg
+//
+// With DURATION=FILE for each frame, it makes an animation of several captures:
+//
+//	ansisvg -title gaffer 2s=first 500ms=second >animation.svg
 package main
 
 import (
@@ -17,14 +21,40 @@ func main() {
 	title := flag.String("title", "", "what stands above the screen")
 	columns := flag.Int("columns", 80, "how wide the screen is")
 	flag.Parse()
-	if err := convert(os.Stdin, os.Stdout, *title, *columns); err != nil {
+	err := error(nil)
+	if flag.NArg() > 0 {
+		err = animate(flag.Args(), os.Stdout, *title, *columns)
+	} else {
+		err = convert(os.Stdin, os.Stdout, *title, *columns)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "ansisvg:", err)
 		os.Exit(1)
 	}
 }
 
 func convert(in io.Reader, out io.Writer, title string, columns int) error {
-	var rows [][]piece
+	rows, err := readRows(in)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(out)
+	draw(w, rows, title, columns)
+	return w.Flush()
+}
+
+func animate(arguments []string, out io.Writer, title string, columns int) error {
+	frames, err := readFrames(arguments)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(out)
+	drawAnimation(w, frames, title, columns)
+	return w.Flush()
+}
+
+// readRows reads the lines of a capture.
+func readRows(in io.Reader) (rows [][]piece, err error) {
 	var now look
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -32,12 +62,7 @@ func convert(in io.Reader, out io.Writer, title string, columns int) error {
 		row, now = parse(lines.Text(), now)
 		rows = append(rows, row)
 	}
-	if err := lines.Err(); err != nil {
-		return err
-	}
-	w := bufio.NewWriter(out)
-	draw(w, rows, title, columns)
-	return w.Flush()
+	return rows, lines.Err()
 }
 
 // The sizes of the picture's parts, in SVG units.
@@ -49,7 +74,16 @@ const (
 )
 
 func draw(w io.Writer, rows [][]piece, title string, columns int) {
-	width, height := float64(columns)*cellWidth+2*margin, float64(len(rows))*cellHeight+margin+bar
+	drawHead(w, len(rows), title, columns)
+	for i, row := range rows {
+		drawRow(w, row, bar+float64(i)*cellHeight)
+	}
+	fmt.Fprintln(w, "</svg>")
+}
+
+// drawHead begins a picture: its size, its style and the window.
+func drawHead(w io.Writer, rows int, title string, columns int) {
+	width, height := float64(columns)*cellWidth+2*margin, float64(rows)*cellHeight+margin+bar
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-label="%s">`+"\n", width, height, width, height, escape(title))
 	fmt.Fprintf(w, `<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:%s;white-space:pre}.b{font-weight:700}.f{opacity:.6}</style>`+"\n", foreground)
 	fmt.Fprintf(w, `<rect width="%.0f" height="%.0f" rx="9" fill="%s"/>`+"\n", width, height, background)
@@ -57,10 +91,6 @@ func draw(w io.Writer, rows [][]piece, title string, columns int) {
 		fmt.Fprintf(w, `<circle cx="%d" cy="17" r="5.5" fill="%s"/>`+"\n", 20+i*18, color)
 	}
 	fmt.Fprintf(w, `<text x="%.0f" y="22" text-anchor="middle" class="f">%s</text>`+"\n", width/2, escape(title))
-	for i, row := range rows {
-		drawRow(w, row, bar+float64(i)*cellHeight)
-	}
-	fmt.Fprintln(w, "</svg>")
 }
 
 // drawRow draws one line of the terminal. Each piece of text gets exactly the width of its cells,
