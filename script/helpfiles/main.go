@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -56,5 +57,25 @@ func writePages(root *cobra.Command, version, dir string) error {
 		return err
 	}
 	root.DisableAutoGenTag = true // no line that names the generator and the date
+	root.Long, root.Short = root.Short, strings.TrimPrefix(root.Short, "gaffer ")
+	listSubcommands(root)
 	return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "gaffer " + version, Manual: "gaffer"}, dir)
+}
+
+// listSubcommands adds a list of its subcommands to the description of every command that has some.
+// cobra only names them under "see also".
+func listSubcommands(cmd *cobra.Command) {
+	if !cmd.HasAvailableSubCommands() {
+		return
+	}
+	if cmd.Long == "" {
+		cmd.Long = cmd.Short
+	}
+	cmd.Long += "\n\n# COMMANDS\n"
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			cmd.Long += "\n**" + sub.CommandPath() + "**\n:   " + sub.Short + "\n"
+			listSubcommands(sub)
+		}
+	}
 }

@@ -15,6 +15,7 @@ func TestEveryCommandHasAManPageAndEveryShellACompletionScript(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"share/man/man1/gaffer.1":                     `"Nov 2023" "gaffer 1.2.3"`,
+		"share/man/man1/gaffer-schedule.1":            "Start no more runs of a schedule",
 		"share/man/man1/gaffer-run.1":                 "--parallel",
 		"share/man/man1/gaffer-session-new.1":         "gaffer-session-new",
 		"share/bash-completion/completions/gaffer":    "complete",
