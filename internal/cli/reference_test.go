@@ -49,6 +49,9 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
+// prose returns a text for a cell of a table in which stars are stars and not italic text.
+func prose(text string) string { return strings.ReplaceAll(cell(text), "*", `\*`) }
+
 // angle finds words in angle brackets, which Markdown takes for HTML outside of code.
 var angle = regexp.MustCompile(`<([^<>\s]+)>`)
 
@@ -130,7 +133,7 @@ func writeFlags(t *testing.T, b *strings.Builder, command string, flags *pflag.F
 		if !slices.Contains([]string{"", "false", "0", "0s", "[]"}, f.DefValue) {
 			usage += " (default " + code(f.DefValue) + ")"
 		}
-		fmt.Fprintf(b, "| %s | %s |\n", code(strings.ReplaceAll(name, "|", `\|`)), angle.ReplaceAllString(cell(usage), "`<$1>`"))
+		fmt.Fprintf(b, "| %s | %s |\n", code(strings.ReplaceAll(name, "|", `\|`)), angle.ReplaceAllString(prose(usage), "`<$1>`"))
 	})
 }
 
@@ -233,7 +236,7 @@ answer for you ([security](../security.md)).
 			if k.Flag != "" {
 				text += "; flag `--" + k.Flag + "`"
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s; example %s |\n", code(k.Name), kind, code(cell(k.Default)), project, cell(text), code(cell(k.Example)))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s; example %s |\n", code(k.Name), kind, code(cell(k.Default)), project, prose(text), code(cell(k.Example)))
 		}
 	}
 	const general = "General"

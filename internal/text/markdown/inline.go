@@ -9,7 +9,7 @@ func plain(text string) string { return (&formatter{}).inline(text) }
 // that the text can be wrapped afterwards.
 func (f *formatter) inline(text string) string {
 	var b strings.Builder
-	strong := false
+	strong, italic := false, false
 	write := func(part string, code bool) {
 		if strong || code {
 			part = f.paintWords(part)
@@ -47,9 +47,14 @@ func (f *formatter) inline(text string) string {
 			}
 			text = after
 		case strings.HasPrefix(text, "**"):
-			strong = !strong
+			if strong || strings.Contains(text[2:], "**") {
+				strong = !strong
+			} else {
+				write(text[:2], false)
+			}
 			text = text[2:]
-		case c == '*' && isEmphasis(text, b.String()):
+		case c == '*' && (italic && endsEmphasis(text) || !italic && beginsEmphasis(text, b.String())):
+			italic = !italic
 			text = text[1:]
 		default:
 			n := strings.IndexAny(text[1:], "\\`[!*") + 1
@@ -63,10 +68,23 @@ func (f *formatter) inline(text string) string {
 	return b.String()
 }
 
-// isEmphasis reports whether the * at the start of text begins or ends italic text: a star with a
-// space on both sides is a star.
-func isEmphasis(text, before string) bool {
-	return len(text) > 1 && text[1] != ' ' && text[1] != '\n' || before != "" && !strings.HasSuffix(before, " ") && !strings.HasSuffix(before, "\n")
+// beginsEmphasis reports whether the * at the start of text begins italic text: it is at the start of
+// a word, and another * ends a word. Any other * is a star, as in "go test:*".
+func beginsEmphasis(text, before string) bool {
+	if before != "" && !strings.ContainsAny(before[len(before)-1:], " \n([") || len(text) < 2 || strings.ContainsAny(text[1:2], " \n*") {
+		return false
+	}
+	for i := 2; i < len(text); i++ {
+		if text[i] == '*' && endsEmphasis(text[i:]) && text[i-1] != ' ' {
+			return true
+		}
+	}
+	return false
+}
+
+// endsEmphasis reports whether the * at the start of text is at the end of a word.
+func endsEmphasis(text string) bool {
+	return len(text) == 1 || strings.ContainsAny(text[1:2], " \n.,:;!?)]")
 }
 
 // link splits a link at the start of text into its label and its target. Brackets in the label must

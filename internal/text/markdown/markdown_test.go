@@ -180,3 +180,15 @@ func TestNoLineOfTextIsLongerThanTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+func TestAStarInAWordIsAStar(t *testing.T) {
+	for page, want := range map[string]string{
+		"such as 'Bash(go test:*)' or src/**":       "  such as 'Bash(go test:*)' or src/**\n",
+		"it is *stale*: nobody works on *it*.":      "  it is stale: nobody works on it.\n",
+		"two * three * four, \\*, `a*b*` and **b**": "  two * three * four, *, a*b* and b\n",
+	} {
+		if got := Format(page, 80, Style{}); got != want {
+			t.Errorf("%q: got %q, want %q", page, got, want)
+		}
+	}
+}
