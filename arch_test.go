@@ -193,7 +193,7 @@ var rules = []rule{
 
 	// Measurements. They use gaffer's packages as other programs do, and the programs that they
 	// compare gaffer with.
-	{"bench/server", []string{"internal/engine/store/postgres/pgtest"}, []string{"github.com/jackc/pgx"}},
+	{"bench/server", []string{"bench/...", "internal/engine/store/postgres/pgtest"}, []string{"github.com/jackc/pgx"}},
 	{"bench/...", []string{"bench/...", "statefile/...", "session/...", "workflow/...", "team/...", "ledger/..."}, nil},
 }
 
