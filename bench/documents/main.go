@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/bench/figure"
 	"gaffer/session"
 )
 
@@ -24,6 +25,8 @@ func main() {
 	sizes := flag.String("agents", "5,100,1000", "sizes of the document")
 	writers := flag.String("writers", "1,8,32", "how many writers at once")
 	dir := flag.String("dir", "", "the disk to measure (a temporary folder if empty)")
+	figures := flag.String("figures", "", "a file to which the figures are added")
+	by := flag.String("by", "writers", "what the figures are about: writers or agents")
 	worker := flag.String("worker", "", "internal: be one writer process of the store in this folder")
 	agent := flag.String("agent", "", "internal: the agent that the writer updates")
 	flag.Parse()
@@ -39,32 +42,65 @@ func main() {
 	}
 	fmt.Printf("%-22s %7s %8s %10s %10s %10s %8s\n", "writer", "agents", "writers", "updates/s", "p99", "worst", "× bare")
 	for _, agents := range numbers(*sizes) {
-		measure(*dir, agents, numbers(*writers), *each)
+		for _, r := range measure(*dir, agents, numbers(*writers), *each) {
+			must(figure.Append(*figures, r.figure(*by)))
+		}
 	}
 }
 
-// measure prints one row for each number of writers, for a document with the given number of
-// agents.
-func measure(dir string, agents int, counts []int, each time.Duration) {
+// figure returns the updates per second as a figure, whose size is the number of writers or agents.
+func (r measurement) figure(by string) figure.Figure {
+	f := figure.Figure{Measure: "documents." + by, Program: r.name, Kind: figure.Gaffer, Size: r.writers, Value: r.perSecond()}
+	if by == "agents" {
+		f.Size = r.agents
+	}
+	switch r.name {
+	case pythonName:
+		f.Kind = figure.Other
+	case bareName:
+		f.Kind = figure.Limit
+	}
+	return f
+}
+
+// measurement is the result of one kind of writers.
+type measurement struct {
+	name            string
+	agents, writers int
+	result
+}
+
+const (
+	pythonName = "python processes"
+	bareName   = "bare durable write"
+)
+
+// measure prints and returns one row for each number of writers, for a document with the given
+// number of agents.
+func measure(dir string, agents int, counts []int, each time.Duration) (all []measurement) {
 	data := document(agents)
 	bare := bareWrites(dir, data, each)
-	row("bare durable write", agents, 1, bare, bare)
+	row(bareName, agents, 1, bare, bare)
 	for _, writers := range counts {
+		all = append(all, measurement{bareName, agents, writers, bare})
 		for _, kind := range []struct {
 			name string
 			run  func(root string, agents []string, each time.Duration) result
 		}{
 			{"gaffer goroutines", goroutines},
 			{"gaffer processes", processes},
-			{"python processes", pythons},
+			{pythonName, pythons},
 		} {
 			root := must1(os.MkdirTemp(dir, "store-"))
 			folder := filepath.Join(root, "sessions", sessionID)
 			must(os.MkdirAll(folder, 0o777))
 			must(os.WriteFile(filepath.Join(folder, "status.json"), data, 0o666))
-			row(kind.name, agents, writers, kind.run(root, agentPerWriter(agents, writers), each), bare)
+			r := kind.run(root, agentPerWriter(agents, writers), each)
+			row(kind.name, agents, writers, r, bare)
+			all = append(all, measurement{kind.name, agents, writers, r})
 		}
 	}
+	return all
 }
 
 func numbers(list string) (all []int) {

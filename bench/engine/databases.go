@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"gaffer/bench/delay"
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
@@ -18,6 +19,7 @@ import (
 type databases struct {
 	dir    string
 	server *pgtest.Server // nil if no contender needs PostgreSQL
+	url    string         // URL of the server, or of the slow network before it
 	made   int            // number of databases created on server
 	gaffer struct {
 		keys     bool // give each request an idempotency key
@@ -31,8 +33,14 @@ func (p *databases) folder() (string, error) { return os.MkdirTemp(p.dir, "db-")
 
 // postgres starts the PostgreSQL server. The server ends with this process, even if the
 // process is killed.
-func (p *databases) postgres() (err error) {
-	p.server, err = pgtest.Start()
+func (p *databases) postgres(ctx context.Context, latency time.Duration) (err error) {
+	if p.server, err = pgtest.Start(); err != nil {
+		return err
+	}
+	p.url = p.server.URL
+	if latency > 0 {
+		p.url, err = delay.Start(ctx, p.server.URL, latency)
+	}
 	return err
 }
 
@@ -46,7 +54,7 @@ func (p *databases) stop() error {
 // database creates an empty database on the server and returns its URL. It first drops earlier
 // databases without connections, because PostgreSQL would vacuum them during the next measurement.
 func (p *databases) database(ctx context.Context) (string, error) {
-	address, err := url.Parse(p.server.URL)
+	address, err := url.Parse(p.url)
 	if err != nil {
 		return "", err
 	}

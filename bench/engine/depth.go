@@ -56,7 +56,7 @@ func claimTimes(ctx context.Context, p *databases, c contender, s settings) (all
 		}
 		f := q.(*fleet)
 		fleets = append(fleets, f)
-		if err := enqueue(ctx, f, n); err != nil {
+		if err := submit(ctx, f, n); err != nil {
 			return nil, err
 		}
 	}
@@ -73,18 +73,6 @@ func claimTimes(ctx context.Context, p *databases, c contender, s settings) (all
 		}
 	}
 	return all, nil
-}
-
-// enqueue submits n tasks in several plans.
-func enqueue(ctx context.Context, f *fleet, n int) error {
-	for n > 0 {
-		size := min(n, 10*planSize)
-		if err := f.Submit(ctx, size); err != nil {
-			return err
-		}
-		n -= size
-	}
-	return nil
 }
 
 // timeClaims claims and finishes one batch of tasks, adds the claim times to r, and submits

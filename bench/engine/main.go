@@ -26,6 +26,9 @@ type settings struct {
 	queued  []int
 	only    []string // names of the contenders to measure; empty means all
 	dir     string
+	depths  []int         // numbers of queued tasks for [growth]; nothing else is measured then
+	latency time.Duration // added to each round trip to PostgreSQL
+	figures string        // file to which the figures of growth are added
 }
 
 func main() {
@@ -40,6 +43,9 @@ func main() {
 	flag.BoolVar(&p.gaffer.apart, "apart", false, "let gaffer claim and finish in requests of their own, not as its workers do")
 	flag.IntVar(&p.gaffer.parallel, "parallel", 0, "how many tasks of a plan gaffer may run at once; 0 is no limit")
 	flag.StringVar(&s.dir, "dir", "", "the disk to measure (a temporary folder if empty)")
+	flag.Func("depths", "measure only claims and finishes, with these numbers of queued tasks", numbers(&s.depths))
+	flag.DurationVar(&s.latency, "latency", 0, "added to each round trip to PostgreSQL")
+	flag.StringVar(&s.figures, "figures", "", "a file to which the figures of -depths are added")
 	flag.Parse()
 	s.clients = orElse(s.clients, 1, 16, 64)
 	s.queued = orElse(s.queued, 100, 10_000, 100_000)
@@ -97,12 +103,15 @@ func run(ctx context.Context, p *databases, s settings) (err error) {
 		return len(s.only) > 0 && !slices.Contains(s.only, c.name)
 	})
 	if slices.ContainsFunc(chosen, func(c contender) bool { return c.postgres }) {
-		if err := p.postgres(); err != nil {
+		if err := p.postgres(ctx, s.latency); err != nil {
 			return err
 		}
 	}
 	if err := describe(p.dir); err != nil {
 		return err
+	}
+	if len(s.depths) > 0 {
+		return growth(ctx, p, s, chosen)
 	}
 	if err := compare(ctx, p, s, chosen); err != nil {
 		return err

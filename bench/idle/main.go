@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"gaffer/bench/figure"
+	"gaffer/bench/memory"
 )
 
 type settings struct {
@@ -120,16 +121,16 @@ func (s settings) measure(c contender, n int) (err error) {
 	time.Sleep(s.each)
 	cores := (processorTime(mark) - before).Seconds() / time.Since(began).Seconds()
 	all := marked(mark)
-	memory, err := proportional(all)
+	used, err := memory.PSS(all...)
 	if err != nil {
 		return err
 	}
 	if got := countAgents(all); got != n {
 		return fmt.Errorf("%d of %d agents are left", got, n)
 	}
-	fmt.Printf("%-34s %8d %10.1f %12.2f %12d\n", c.name, n, memory, cores*100, len(all))
+	fmt.Printf("%-34s %8d %10.1f %12.2f %12d\n", c.name, n, used, cores*100, len(all))
 	return figure.Append(s.figures,
-		figure.Figure{Measure: "idle.memory", Program: c.name, Kind: c.kind, Size: n, Value: memory},
+		figure.Figure{Measure: "idle.memory", Program: c.name, Kind: c.kind, Size: n, Value: used},
 		figure.Figure{Measure: "idle.cpu", Program: c.name, Kind: c.kind, Size: n, Value: cores * 100},
 		figure.Figure{Measure: "idle.processes", Program: c.name, Kind: c.kind, Size: n, Value: float64(len(all))})
 }
@@ -176,29 +177,6 @@ func awaitAgents(mark string, n int) error {
 		}
 	}
 	return fmt.Errorf("only %d of %d agents began within %s", got, n, most)
-}
-
-// proportional returns the sum of the proportional set sizes of processes, in MB.
-func proportional(pids []int) (sum float64, err error) {
-	for _, pid := range pids {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-		if errors.Is(err, syscall.ESRCH) || errors.Is(err, os.ErrNotExist) {
-			continue // it has ended
-		}
-		if err != nil {
-			return 0, err
-		}
-		for line := range strings.Lines(string(text)) {
-			if kb, ok := strings.CutPrefix(line, "Pss:"); ok {
-				n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(kb), " kB"), 64)
-				if err != nil {
-					return 0, err
-				}
-				sum += n / 1024
-			}
-		}
-	}
-	return sum, nil
 }
 
 // processorTime returns the processor time of all threads of the marked processes.

@@ -20,9 +20,10 @@ type loop struct {
 
 // conn is one connection of a loop.
 type conn struct {
-	fd     int
-	number int
-	buffer []byte // data that was received but not used yet
+	fd             int
+	number         int
+	buffer         []byte // data that was received but not used yet
+	sent, received int    // bytes so far
 	// read is called when there is more data in buffer. It returns how many bytes of buffer it
 	// used.
 	read func(c *conn) (used int, err error)
@@ -79,6 +80,7 @@ func (c *conn) write(data []byte) error {
 			return fmt.Errorf("write: %w", err)
 		}
 		data = data[n:]
+		c.sent += n
 	}
 	return nil
 }
@@ -113,6 +115,7 @@ func (l *loop) take(c *conn) error {
 	case n == 0:
 		return net.ErrClosed
 	}
+	c.received += n
 	c.buffer = append(c.buffer, l.room[:n]...)
 	used, err := c.read(c)
 	c.buffer = c.buffer[:copy(c.buffer, c.buffer[used:])]

@@ -22,9 +22,12 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
+	"gaffer/bench/delay"
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
@@ -38,10 +41,15 @@ type settings struct {
 	each        time.Duration
 	clients     int
 	short, long int // number of tasks in the short and in the long queue while claims are measured
+	connections int // how many connections the server accepts; 0 is its default
 	readers     int
 	events      int // number of events per second that are sent while the stream is measured
 	workers     int
 	only        string
+	depths      []int  // numbers of queued tasks at which claims and finishes are measured; nothing else is then
+	scale       []int  // numbers of workers for [bench.fleet]; nothing else is measured then
+	figures     string // file to which the figures for depths and scale are added
+	measure     string // measure of the figures for depths
 }
 
 func main() {
@@ -59,6 +67,10 @@ func main() {
 	flag.IntVar(&s.events, "events", 100, "events in a second for them")
 	flag.IntVar(&s.workers, "workers", 10_000, "workers that send a heartbeat every 15 s; 0 leaves it out")
 	flag.StringVar(&s.only, "only", "", "measure only beats, workers, tasks or stream")
+	flag.Func("depths", "measure only claims and finishes, with these numbers of queued tasks", numbers(&s.depths))
+	flag.Func("scale", "measure only what these numbers of workers with an agent cost", numbers(&s.scale))
+	flag.StringVar(&s.figures, "figures", "", "a file to which the figures of -depths and -scale are added")
+	flag.StringVar(&s.measure, "measure", "coordinator.sqlite", "the measure of the figures of -depths")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -66,6 +78,21 @@ func main() {
 	stop()
 	if err != nil {
 		log.Fatal(err)
+	}
+}
+
+// numbers returns a function that parses a comma-separated list of numbers above 0 and stores it in
+// dst.
+func numbers(dst *[]int) func(string) error {
+	return func(list string) error {
+		for text := range strings.SplitSeq(list, ",") {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 {
+				return fmt.Errorf("%q is not a number above 0", text)
+			}
+			*dst = append(*dst, n)
+		}
+		return nil
 	}
 }
 
@@ -84,11 +111,17 @@ func run(ctx context.Context, s settings) (err error) {
 		}
 		defer func() { _ = pg.Stop() }() // ignore the error: PostgreSQL ends with this process in any case
 		s.postgresPID = pg.PID()
-		if s.postgres, err = startDelayProxy(ctx, pg.URL, s.latency); err != nil {
-			return err
+		s.postgres = pg.URL
+		if s.latency > 0 {
+			if s.postgres, err = delay.Start(ctx, pg.URL, s.latency); err != nil {
+				return err
+			}
 		}
 	default:
 		return fmt.Errorf("-db %q: want sqlite or postgres", s.db)
+	}
+	if len(s.scale) > 0 {
+		return measureScale(ctx, s, dir)
 	}
 	b, err := newBench(ctx, s, dir)
 	if err != nil {
@@ -137,6 +170,9 @@ func (b *bench) wants(part string) bool { return b.only == "" || b.only == part 
 
 func measure(b *bench) error {
 	heading()
+	if len(b.depths) > 0 {
+		return b.growth()
+	}
 	if b.wants("beats") {
 		if err := b.beats(); err != nil {
 			return fmt.Errorf("heartbeats: %w", err)

@@ -28,6 +28,7 @@ type process struct {
 	log     *os.File
 	drained chan struct{} // closed when all output of the server was read
 	dbPID   int           // pid of PostgreSQL; 0 if the database is SQLite
+	db      string        // the database: a file or a URL
 }
 
 // startServer runs the server as a user would: with a database on disk and a log file. Only the
@@ -41,11 +42,15 @@ func startServer(ctx context.Context, s settings, dir string) (*process, error) 
 	if err != nil {
 		return nil, err
 	}
-	p := &process{drained: make(chan struct{}), dbPID: s.postgresPID}
+	p := &process{drained: make(chan struct{}), dbPID: s.postgresPID, db: db}
 	if p.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
 		return nil, err
 	}
-	p.cmd = exec.CommandContext(ctx, program, "serve", "--listen", "127.0.0.1:0", "--db", db, "--rate", "0")
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--db", db, "--rate", "0"}
+	if s.connections > 0 {
+		args = append(args, "--connections", strconv.Itoa(s.connections))
+	}
+	p.cmd = exec.CommandContext(ctx, program, args...)
 	p.cmd.Dir, p.cmd.Stderr = dir, p.log
 	p.cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir, "HOME="+dir)
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
@@ -131,6 +136,12 @@ func (p *process) databaseCPU() (sum time.Duration) {
 	if p.dbPID == 0 {
 		return 0
 	}
+	_, sum = tree(p.dbPID)
+	return sum
+}
+
+// tree returns the pids of a process and of all its descendants, and their processor time.
+func tree(root int) (pids []int, sum time.Duration) {
 	children := map[int][]int{}
 	used := map[int]time.Duration{}
 	all, _ := filepath.Glob("/proc/[0-9]*")
@@ -140,11 +151,12 @@ func (p *process) databaseCPU() (sum time.Duration) {
 		children[parent] = append(children[parent], pid)
 		used[pid] = time
 	}
-	for todo := []int{p.dbPID}; len(todo) > 0; todo = todo[1:] {
-		sum += used[todo[0]]
-		todo = append(todo, children[todo[0]]...)
+	pids = []int{root}
+	for i := 0; i < len(pids); i++ {
+		sum += used[pids[i]]
+		pids = append(pids, children[pids[i]]...)
 	}
-	return sum
+	return pids, sum
 }
 
 // processorTime returns the pid of a process's parent, and the processor time that the process has

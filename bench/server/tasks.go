@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"gaffer/bench/figure"
 )
 
 const (
@@ -124,6 +126,19 @@ func (b *bench) tasks() (err error) {
 
 // prepare registers the clients, fills the queue and measures the dashboard.
 func (d *depth) prepare() error {
+	if err := d.register(); err != nil {
+		return err
+	}
+	laid, err := d.enqueue(d.channel, d.queued)
+	if err != nil {
+		return err
+	}
+	row(fmt.Sprintf("add tasks, up to %d", d.queued), laid)
+	return d.dashboard(d.queued)
+}
+
+// register registers the clients as agents and as workers, and creates the channel.
+func (d *depth) register() error {
 	for i := range d.clients {
 		if _, err := d.sendOne("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(i))); err != nil {
 			return err
@@ -137,12 +152,38 @@ func (d *depth) prepare() error {
 		return err
 	}
 	d.channel = member([]byte(made), "id")
-	laid, err := d.enqueue(d.channel, d.queued)
-	if err != nil {
+	return nil
+}
+
+// growth measures claims and finishes while the queue grows from one depth to the next.
+func (b *bench) growth() error {
+	d := &depth{bench: b}
+	if err := d.register(); err != nil {
 		return err
 	}
-	row(fmt.Sprintf("add tasks, up to %d", d.queued), laid)
-	return d.dashboard(d.queued)
+	for _, n := range slices.Sorted(slices.Values(b.depths)) {
+		if _, err := d.enqueue(d.channel, n-d.queued); err != nil {
+			return err
+		}
+		d.queued, d.alone, d.all, d.turns = n, claiming{}, claiming{}, claiming{}
+		if err := d.turn(b.each / 2); err != nil {
+			return err
+		}
+		if err := d.turn(b.each / 2); err != nil {
+			return err
+		}
+		if err := d.print(d); err != nil {
+			return err
+		}
+		pairs, turns := d.all.pairs(), d.turns.both
+		turns.waits = d.turns.finish.waits
+		if err := figure.Append(b.figures,
+			figure.Figure{Measure: b.measure, Program: "gaffer, one request for a task", Kind: figure.Gaffer, Size: n, Value: turns.perSecond()},
+			figure.Figure{Measure: b.measure, Program: "gaffer, two requests for a task", Kind: figure.Gaffer, Size: n, Value: pairs.perSecond()}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *depth) turn(each time.Duration) error {

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"gaffer/bench/figure"
 )
 
 // program is a program to measure, with the processor time and the elapsed time of each of its
@@ -29,10 +31,16 @@ type program struct {
 
 func main() {
 	n := flag.Int("n", 50, "how often each is started")
+	figures := flag.String("figures", "", "a file to which the figures are added")
 	flag.Parse()
 	list, err := programs(flag.Args())
 	if err == nil {
 		err = measure(list, *n)
+	}
+	for _, p := range list {
+		if err == nil {
+			err = figure.Append(*figures, p.figure("start.wall", p.wall), p.figure("start.cpu", p.cpu))
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -87,6 +95,18 @@ func (p *program) run() error {
 	p.wall = append(p.wall, time.Since(began))
 	p.cpu = append(p.cpu, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
 	return nil
+}
+
+// figure returns the median of a list as a figure. The program true does nothing: it is the limit.
+func (p *program) figure(measure string, list []time.Duration) figure.Figure {
+	f := figure.Figure{Measure: measure, Program: p.name, Kind: figure.Other, Value: millis(median(list))}
+	switch {
+	case strings.HasPrefix(p.name, "gaffer"):
+		f.Kind = figure.Gaffer
+	case p.name == "true":
+		f.Kind = figure.Limit
+	}
+	return f
 }
 
 func median(list []time.Duration) time.Duration {

@@ -1,4 +1,5 @@
-package main
+// Package delay puts a slow network between a program and PostgreSQL.
+package delay
 
 import (
 	"context"
@@ -10,9 +11,10 @@ import (
 	"time"
 )
 
-// startDelayProxy starts a proxy in front of a PostgreSQL server that listens on a Unix socket. It
-// returns the URL of the proxy. Every round trip through the proxy takes longer by latency.
-func startDelayProxy(ctx context.Context, server string, latency time.Duration) (string, error) {
+// Start starts a proxy in front of a PostgreSQL server that listens on a Unix socket. It returns the
+// URL of the proxy. Every round trip through the proxy takes longer by latency. The proxy ends with
+// this process.
+func Start(ctx context.Context, server string, latency time.Duration) (string, error) {
 	address, err := url.Parse(server)
 	if err != nil {
 		return "", err
