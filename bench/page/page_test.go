@@ -176,8 +176,12 @@ func TestALineFitsItsPoints(t *testing.T) {
 	if flat, _ := fit(map[int]float64{1: 7, 10: 7, 100: 7}); !math.IsInf(flat.reaches(8), 1) {
 		t.Errorf("a flat line reaches 8: %+v", flat)
 	}
-	if bent, _ := fit(map[int]float64{0: 0, 50: 90, 100: 100}); bent.residual < 0.2 {
+	if bent, _ := fit(map[int]float64{0: 0, 50: 80, 100: 100}); bent.residual < 0.15 || bent.slope == 0 {
 		t.Errorf("points that are in no line have the residual %v", bent.residual)
+	}
+	noise, _ := fit(map[int]float64{1: 50, 10: 52, 100: 49, 1000: 51})
+	if noise.slope != 0 || noise.at(goal) != 50.5 {
+		t.Errorf("noise grows: %+v", noise)
 	}
 	if _, ok := fit(map[int]float64{1: 1, 2: 2}); ok {
 		t.Error("two points have a line")

@@ -94,11 +94,11 @@ func bounds() []bound {
 		},
 		{
 			measure: "scale.connections", program: "clients", what: "`serve --connections`, by default 4,096", limit: constant(accepted),
-			remedy: "a higher `--connections`",
+			remedy: "a higher `--connections`; a real worker has up to four connections, so this comes up to four times earlier",
 		},
 		{
 			measure: "scale.connections", program: "open files of the coordinator", what: "open files of a process on this machine", limit: files,
-			remedy: "a higher limit (`LimitNOFILE` of systemd)",
+			remedy: "a higher limit (`LimitNOFILE` of systemd); up to four times earlier, too",
 		},
 		{
 			measure: "scale.connections", program: "coordinator to PostgreSQL", what: "`max_connections` of PostgreSQL, by default 100", limit: constant(postgresConnections),
@@ -144,12 +144,24 @@ func fit(points map[int]float64) (l line, ok bool) {
 	if math.Abs(l.start) < most*1e-9 { // what is left of rounding
 		l.start = 0
 	}
-	if most > 0 {
-		for size, y := range points {
-			l.residual = max(l.residual, math.Abs(y-l.at(float64(size)))/most)
-		}
+	l.residual = l.distance(points, most)
+	// A slope that the distances of the points hide is noise, and a hundred times the noise at 100,000.
+	if largest := slices.Max(slices.Collect(maps.Keys(points))); math.Abs(l.slope)*float64(largest) < 2*l.residual*most {
+		l.start, l.slope = sy/n, 0
+		l.residual = l.distance(points, most)
 	}
 	return l, true
+}
+
+// distance returns the largest distance of a point from the line, as a share of the largest value.
+func (l line) distance(points map[int]float64, most float64) (far float64) {
+	if most == 0 {
+		return 0
+	}
+	for size, y := range points {
+		far = max(far, math.Abs(y-l.at(float64(size)))/most)
+	}
+	return far
 }
 
 func (l line) at(x float64) float64 { return l.start + l.slope*x }

@@ -43,7 +43,7 @@ func measureScale(ctx context.Context, s settings, dir string) error {
 	done := 0
 	var errs []error
 	for _, n := range s.scale {
-		fmt.Fprintf(os.Stderr, "%s, %d workers\n", s.db, n)
+		fmt.Printf("%s, %d workers\n", s.db, n)
 		err := measureFleet(ctx, s, dir, n)
 		if err == nil {
 			done++
@@ -442,9 +442,10 @@ func (f *simulation) measure() error {
 		// Half an interval after its heartbeat, a worker sends output.
 		{kind: "pieces of output", every: logEvery / n, next: now, count: f.size() / 2, into: &f.shared},
 		{kind: "finished tasks", every: taskEvery / n, next: now, count: f.size() / 4, into: &f.shared},
+		// The probe's requests are not sent together: the server would answer them together.
 		{kind: "heartbeats", every: probeInterval, next: now, probe: true, into: &f.probes[0]},
-		{kind: "finished tasks", every: probeInterval, next: now, probe: true, into: &f.probes[1]},
-		{kind: "events", every: probeInterval, next: now, probe: true, into: &f.probes[2]},
+		{kind: "finished tasks", every: probeInterval, next: now.Add(probeInterval / 3), probe: true, into: &f.probes[1]},
+		{kind: "events", every: probeInterval, next: now.Add(2 * probeInterval / 3), probe: true, into: &f.probes[2]},
 	}
 	f.answered, f.waits = map[string]int{}, map[string][]float64{}
 	if err := f.run(time.Now().Add(settling)); err != nil {
@@ -480,13 +481,13 @@ func (f *simulation) measure() error {
 
 // look is what is read before and after a measurement.
 type look struct {
-	at                            time.Time
-	server, database              time.Duration // processor time
-	in, out, stream               int           // bytes
-	rows, bytes                   float64       // rows written so far, and the size of the database
-	databaseConnections           int
-	serverMemory, databaseMemory  float64
-	serverFiles, clientConnection int
+	at                             time.Time
+	server, database               time.Duration // processor time
+	in, out, stream                int           // bytes
+	rows, size                     float64       // rows written so far, and the size of the database in bytes
+	databaseConnections            int
+	serverMemory, databaseMemory   float64
+	serverFiles, clientConnections int
 }
 
 func (f *simulation) look(db *databaseStats) (l look, err error) {
@@ -498,7 +499,7 @@ func (f *simulation) look(db *databaseStats) (l look, err error) {
 	for _, c := range f.readers {
 		l.stream += c.received
 	}
-	if l.rows, l.bytes, l.databaseConnections, err = db.read(f.ctx); err != nil {
+	if l.rows, l.size, l.databaseConnections, err = db.read(f.ctx); err != nil {
 		return l, err
 	}
 	if l.serverMemory, err = memory.PSS(f.server.cmd.Process.Pid); err != nil {
@@ -512,7 +513,7 @@ func (f *simulation) look(db *databaseStats) (l look, err error) {
 	}
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", f.server.cmd.Process.Pid))
 	l.serverFiles = len(files)
-	l.clientConnection = len(f.loop.conns) + len(f.crew.clients)
+	l.clientConnections = len(f.loop.conns) + len(f.crew.clients)
 	return l, err
 }
 
@@ -545,10 +546,10 @@ func (f *simulation) report(before, after look, answered map[string]int) error {
 	add("network", "from workers", float64(after.in-before.in)/seconds/1000)
 	add("network", "to workers", float64(after.out-before.out)/seconds/1000)
 	add("network", fmt.Sprintf("to %d dashboards", dashboards), float64(after.stream-before.stream)/seconds/1000)
-	add("connections", "clients", float64(after.clientConnection))
+	add("connections", "clients", float64(after.clientConnections))
 	add("connections", "open files of the coordinator", float64(after.serverFiles))
-	add("database", "database", after.bytes/1e6)
-	add("growth", "database", (after.bytes-before.bytes)/1e6/seconds*3600)
+	add("database", "database", after.size/1e6)
+	add("growth", "database", (after.size-before.size)/1e6/seconds*3600)
 	for _, one := range list {
 		fmt.Printf("%-44s %9d %12.2f\n", strings.TrimPrefix(one.Measure, "scale.")+", "+one.Program, one.Size, one.Value)
 	}
