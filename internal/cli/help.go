@@ -105,11 +105,10 @@ func commandHelp(b *strings.Builder, cmd *cobra.Command) {
 	if cmd.HasAvailableLocalFlags() {
 		fmt.Fprintf(b, "\nFlags:\n%s", cmd.LocalFlags().FlagUsages())
 	}
-	b.WriteString("\nFlags of every command are in 'gaffer help flags'.")
+	b.WriteString("\nFlags of every command are in 'gaffer help flags'.\n")
 	if _, ok := findTopic(cmd.Name()); ok && cmd.Parent() == cmd.Root() {
-		fmt.Fprintf(b, " The guide is 'gaffer help topics %s'.", cmd.Name())
+		fmt.Fprintf(b, "The guide is 'gaffer help topics %s'.\n", cmd.Name())
 	}
-	b.WriteString("\n")
 }
 
 func usageLine(cmd *cobra.Command) string {

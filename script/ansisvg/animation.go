@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -24,12 +25,11 @@ func readFrames(arguments []string) (frames []frame, err error) {
 		if !ok || err != nil || duration <= 0 {
 			return nil, fmt.Errorf("%q is not DURATION=FILE", argument)
 		}
-		capture, err := os.Open(file)
+		capture, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
-		rows, err := readRows(capture)
-		capture.Close()
+		rows, err := readRows(bytes.NewReader(capture))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}

@@ -42,10 +42,10 @@ func TestATableThatIsTooNarrowBecomesAList(t *testing.T) {
 	const page = "| key | type | text |\n| --- | --- | --- |\n| `a_long_key_of_a_plan` | number, 1 to 100 | what it is for, in some words |\n| `b` | text | more |\n"
 	const want = `  a_long_key_of_a_plan
       type: number, 1 to 100
-      what it is for, in some words
+      text: what it is for, in some words
   b
       type: text
-      more
+      text: more
 `
 	if got := Format(page, 50, Style{}); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -83,7 +83,7 @@ func (f *formatter) stackedRow(head, row []string) (lines []string) {
 		if text == "" {
 			continue
 		}
-		if len(row) > 2 && i+1 < len(row)-1 {
+		if len(row) > 2 && i+1 < len(head) {
 			text = head[i+1] + ": " + text
 		}
 		for _, line := range wrap(text, f.columns-len(indent)) {
