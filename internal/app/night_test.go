@@ -207,7 +207,7 @@ func checkMorning(t *testing.T, a *app.App, run string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(report.Failed) != 1 || report.Failed[0].Task != "t20" || report.Failed[0].Class != "budget" || report.Failed[0].Why == "" {
+	if len(report.Failed) != 1 || report.Failed[0].Task != "t20" || report.Failed[0].Class != "budget" || !strings.Contains(report.Failed[0].Why, "the run has spent $1.90 of $3.00") {
 		t.Errorf("failed: %+v", report.Failed)
 	}
 	if n := len(report.Done) + len(report.Review); n != 19 {

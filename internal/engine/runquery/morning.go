@@ -271,7 +271,7 @@ func (c *morningCount) addTask(rows morningRows, t store.Task, spec plan.Task, w
 		r.Running = append(r.Running, m)
 	case m.At.Before(since):
 	case t.Status == store.Failed:
-		m.Class, m.Why = t.Outcome, failureLine(t, last)
+		m.Class, m.Why = t.Outcome, rows.failureLine(t, last)
 		r.Failed = append(r.Failed, m)
 	case t.Status == store.Cancelled:
 		if m.Why = t.Outcome; m.Why == "dependency" {
@@ -312,7 +312,7 @@ func endedBefore(run store.Run, at time.Time) bool {
 }
 
 // failureLine returns on one line why a task failed.
-func failureLine(t store.Task, last store.Attempt) string {
+func (rows morningRows) failureLine(t store.Task, last store.Attempt) string {
 	if t.Outcome == string(failure.VerifyFailed) {
 		var checks []fleet.Check
 		_ = json.Unmarshal(last.Checks, &checks) // on an error there are no checks, and the summary is used
@@ -322,7 +322,10 @@ func failureLine(t store.Task, last store.Attempt) string {
 			}
 		}
 	}
-	if t.Outcome != string(last.Class) { // the task failed without a new attempt, for example because of the budget
+	if t.Outcome == string(failure.OverBudget) && last.Class != failure.OverBudget && rows.run.Budget.Limits() {
+		return "the run has spent " + rows.run.Spent.Of(rows.run.Budget) + ", which does not allow another attempt"
+	}
+	if t.Outcome != string(last.Class) { // the task failed without a new attempt
 		return line(t.Outcome)
 	}
 	return line(cmp.Or(last.Summary, t.Outcome))

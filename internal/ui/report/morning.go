@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"gaffer/fleet"
@@ -125,13 +126,21 @@ func (p *morningPrinter) tasks(title string, style display.Style, list []fleet.M
 	for _, t := range list {
 		r := morningRow{name: fleet.ShortRun(t.Run) + "/" + t.Task, text: phrase.Join(" ", phrase.Money(t.Spent.USD), text(t))}
 		if i := t.Item; i != nil {
-			r.note, r.link = phrase.Join(" ", i.Source, i.ID, i.Title), i.URL
+			r.note, r.link = phrase.Join(" ", sourceName(i.Source), i.ID, i.Title), i.URL
 		} else if t.Name != t.Task {
 			r.note = t.Name
 		}
 		rows = append(rows, r)
 	}
 	p.rows(title, style, rows)
+}
+
+// sourceName returns the name of a source. Of a file, the last part is enough.
+func sourceName(source string) string {
+	if filepath.IsAbs(source) {
+		return filepath.Base(source)
+	}
+	return source
 }
 
 // lines returns how many lines a change has added and removed.

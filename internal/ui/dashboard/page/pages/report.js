@@ -119,7 +119,7 @@ function Task({ t, list }) {
       ${t.changed > 0 && html`<span class="faint">+${count(t.added ?? 0)} −${count(t.removed ?? 0)} in ${many(t.changed, 'file')}${list === 'merged' ? ` into ${t.into}` : ''}</span>`}
       <span class="space"></span>${t.spent?.usd > 0 && html`<span class="cost">${money(t.spent.usd)}</span>`}${t.at && html`<time class="faint" datetime=${t.at} title=${exact(t.at)}>${hour(t.at)}</time>`}</div>
     ${t.why && html`<p class="why"><bdi>${t.class && t.class !== 'failed' && t.class !== t.why ? `${t.class}: ` : ''}${t.why}</bdi></p>`}
-    ${item && html`<p class="faint"><bdi>${isWeb(item.url) ? html`<a href=${item.url} target="_blank" rel="noopener noreferrer">${item.id} ${item.title}</a>` : `${item.id} ${text(item.title)}`}</bdi> ${item.source}</p>`}`;
+    ${item && html`<p class="faint"><bdi>${isWeb(item.url) ? html`<a href=${item.url} target="_blank" rel="noopener noreferrer">${item.id} ${item.title}</a>` : `${item.id} ${text(item.title)}`}</bdi> <span title=${item.source}>${item.source.startsWith('/') ? item.source.split('/').pop() : item.source}</span></p>`}`;
 }
 
 /** A time of today as 14:03, of another day with the date. @param {string} time */
