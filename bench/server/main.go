@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command server measures a coordinator over HTTP on this machine: heartbeats,
 // claims with a short and a long queue, the dashboard, the stream with many
 // readers, and memory. It starts the real program as another process, with a
