@@ -6,21 +6,21 @@ import (
 	"gaffer/internal/text/cells"
 )
 
-// minLastColumn is the minimum width of the last column of a table. In a narrower table, each row is
-// a small list instead.
-const minLastColumn = 30
-
 const gap = "  " // between two columns
 
 // table writes a table. Columns are as wide as their longest cell, and the last one is wrapped. If
-// that leaves too little for the last column, each row is its first cell with the others below it.
+// that leaves too little for the last one (less than 30 columns, or than half of the line), each row
+// is its first cell with the others below it.
 func (f *formatter) table(lines []string) {
 	rows := make([][]string, 0, len(lines))
 	for i, line := range lines {
-		if i == 1 {
-			continue // the line between the head and the rows
+		switch i {
+		case 0:
+			rows = append(rows, new(formatter).row(line)) // the head has one style
+		case 1: // the line between the head and the rows
+		default:
+			rows = append(rows, f.row(line))
 		}
-		rows = append(rows, f.row(line))
 	}
 	head, rows := rows[0], rows[1:]
 	widths := make([]int, len(head))
@@ -34,7 +34,7 @@ func (f *formatter) table(lines []string) {
 		used += width + len(gap)
 	}
 	last := f.columns - used
-	if last < min(minLastColumn, widths[len(widths)-1]) {
+	if last < min(max(30, f.columns/2), widths[len(widths)-1]) {
 		for _, row := range rows {
 			f.write(f.stackedRow(head, row)...)
 			f.below = true
