@@ -52,6 +52,7 @@ var topics = []topic{
 	{"serve", "serve.md", "Share tasks with other machines and users"},
 	{"worker", "worker.md", "Run tasks for a server on this machine"},
 	{"operations", "operations.md", "Back up, upgrade, prune, watch over a server"},
+	{"macos", "macos.md", "What is different on macOS"},
 	{"security", "security.md", "What agents and projects may do, and what stops them"},
 	{"demo", "demo.md", "An example fleet"},
 	{"plan-keys", "reference/plan.md", "Every key of a plan"},
