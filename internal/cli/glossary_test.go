@@ -47,7 +47,7 @@ var rules = []rule{
 		regexp.MustCompile(`(?i)\bgroups?\b`), "task",
 		[]string{"team", "validate", "schema"},
 		[]string{"team.md", "team-roles.md", "users/v4.md", "pages/team.js"},
-		regexp.MustCompile(`(?i)\bteam|expression|group named|by agent|control group|GROUP BY`),
+		regexp.MustCompile(`(?i)\bteam|expression|group named|by agent|(control|process) group|GROUP BY`),
 	},
 	{
 		regexp.MustCompile(`(?i)\bsteps?\b`), "task",
