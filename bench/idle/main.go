@@ -38,6 +38,10 @@ func main() {
 	flag.DurationVar(&s.each, "each", 10*time.Second, "how long processor time is measured")
 	flag.StringVar(&s.figures, "figures", "", "a file to which the figures are added")
 	flag.Parse()
+	var err error
+	if s.gaffer, err = filepath.Abs(s.gaffer); err != nil { // it runs in another folder
+		log.Fatal(err)
+	}
 	fmt.Printf("%-34s %8s %10s %12s %12s\n", "program", "agents", "PSS MB", "% of a core", "processes")
 	var errs []error
 	for text := range strings.SplitSeq(*agents, ",") {

@@ -75,7 +75,7 @@ agent below a shell. The limit is the program sleep alone.`,
 					{
 						id: "idle.memory", title: "Memory", unit: "MB", size: "agents",
 						reason: `Gaffer keeps a supervisor beside each agent. The supervisor outlives gaffer, collects the output, enforces time limits and ends
-all processes of the agent. A shell or tmux does not. A coding agent needs a few hundred MB itself.`,
+all processes of the agent. A shell or tmux does not.`,
 					},
 					{
 						id: "idle.cpu", title: "CPU", unit: "% of a core", size: "agents",

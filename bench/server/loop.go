@@ -23,6 +23,7 @@ type loop struct {
 // conn is one connection of a loop.
 type conn struct {
 	fd             int
+	use            string // what the connection is for, in errors; may be empty
 	number         int
 	buffer         []byte // data that was received but not used yet
 	sent, received int    // bytes so far
@@ -113,9 +114,9 @@ func (l *loop) take(c *conn) error {
 	case errors.Is(err, syscall.EINTR), errors.Is(err, syscall.EAGAIN):
 		return nil
 	case err != nil:
-		return fmt.Errorf("read: %w", err)
+		return fmt.Errorf("read %s: %w", c.use, err)
 	case n == 0:
-		return net.ErrClosed
+		return fmt.Errorf("%s: closed by the server: %w", c.use, net.ErrClosed)
 	}
 	c.received += n
 	c.buffer = append(c.buffer, l.room[:n]...)

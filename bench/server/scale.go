@@ -30,7 +30,7 @@ const (
 
 const (
 	dashboards    = 10                     // readers of the stream
-	sharedConns   = 64                     // connections for all requests of workers other than long polls
+	sharedConns   = 64                     // most connections for all requests of workers other than long polls
 	probeInterval = 200 * time.Millisecond // interval of the probe's heartbeats, finished tasks and events
 	patience      = 5 * time.Second        // a request that is answered later is not answered in time
 	settling      = 3 * time.Second        // load before the measurement begins
@@ -128,8 +128,11 @@ type job struct {
 	probe  bool
 }
 
-// pool is a set of connections for jobs. A job waits until a connection is free.
+// pool is a set of connections for jobs. A job waits until a connection is free. A connection is
+// opened when it is needed, because the server closes those that send nothing.
 type pool struct {
+	most    int // how many connections it may have
+	opened  int
 	free    []*conn
 	waiting []job
 }
@@ -233,7 +236,7 @@ func (f *simulation) request(j job) []byte {
 	}
 }
 
-// connect opens all connections: a long poll for each worker, the readers, and those for requests.
+// connect opens the connections that stay open: a long poll for each worker, and the readers.
 func (f *simulation) connect() error {
 	for i := range f.size() {
 		w := &f.workers[i]
@@ -242,6 +245,7 @@ func (f *simulation) connect() error {
 		if err != nil {
 			return err
 		}
+		c.use = "long poll"
 		f.polls = append(f.polls, c)
 		if err := c.write(f.poll(i)); err != nil {
 			return err
@@ -257,18 +261,15 @@ func (f *simulation) connect() error {
 		if err != nil {
 			return err
 		}
+		c.use = "stream"
 		f.readers = append(f.readers, c)
 		if err := c.write(f.server.request("GET", "/v1/stream", "")); err != nil {
 			return err
 		}
 	}
-	if err := f.fill(&f.shared, sharedConns); err != nil {
-		return err
-	}
+	f.shared.most = sharedConns
 	for i := range f.probes {
-		if err := f.fill(&f.probes[i], 1); err != nil {
-			return err
-		}
+		f.probes[i].most = 1
 	}
 	return nil
 }
@@ -322,24 +323,35 @@ func (f *simulation) readStream(c *conn) (used int, err error) {
 	}
 }
 
-// fill opens connections for the jobs of a pool.
-func (f *simulation) fill(p *pool, n int) error {
-	for range n {
-		c, err := f.loop.dial(f.server.address, nil)
-		if err != nil {
-			return err
-		}
-		p.free = append(p.free, c)
-		f.requests = append(f.requests, c)
+// connection returns a free connection of a pool, or nil if all are in use.
+func (f *simulation) connection(p *pool) (*conn, error) {
+	if n := len(p.free); n > 0 {
+		c := p.free[n-1]
+		p.free = p.free[:n-1]
+		return c, nil
 	}
-	return nil
+	if p.opened == p.most {
+		return nil, nil
+	}
+	c, err := f.loop.dial(f.server.address, nil)
+	if err != nil {
+		return nil, err
+	}
+	c.use = "requests of workers"
+	p.opened++
+	f.requests = append(f.requests, c)
+	return c, nil
 }
 
 // dispatch sends the jobs that are due, as far as connections are free.
 func (f *simulation) dispatch(p *pool) error {
-	for len(p.waiting) > 0 && len(p.free) > 0 {
-		j, c := p.waiting[0], p.free[len(p.free)-1]
-		p.waiting, p.free = p.waiting[1:], p.free[:len(p.free)-1]
+	for len(p.waiting) > 0 {
+		c, err := f.connection(p)
+		if err != nil || c == nil {
+			return err
+		}
+		j := p.waiting[0]
+		p.waiting = p.waiting[1:]
 		counted := f.measuring
 		c.read = func(c *conn) (int, error) {
 			a, err := parse(c.buffer)
@@ -429,9 +441,9 @@ func (f *simulation) step(wait time.Duration) error {
 
 // outstanding returns how many jobs have no answer.
 func (f *simulation) outstanding() int {
-	n := sharedConns - len(f.shared.free) + len(f.shared.waiting)
+	n := f.shared.opened - len(f.shared.free) + len(f.shared.waiting)
 	for _, p := range f.probes {
-		n += 1 - len(p.free) + len(p.waiting)
+		n += p.opened - len(p.free) + len(p.waiting)
 	}
 	return n
 }
