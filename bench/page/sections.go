@@ -90,7 +90,8 @@ all processes of the agent. A shell or tmux does not.`,
 coordinator is measured over HTTP with one request that finishes a task and claims the next, as gaffer's workers send it, and with
 two requests, as other agents send them. The load generator shares the machine with it. The other queues are called in the process that
 measures, without HTTP; "gaffer's engine" is gaffer called in the same way. Each claim and each finish of the bare queues is one
-transaction. River fetches and completes tasks in batches, and is measured while it empties a queue of 10,000 and more. The limit is
+transaction. Of what is called without HTTP the best fifth of a second counts, because the disk is slow at times; of the coordinator all
+the time counts. River fetches and completes tasks in batches, and is measured while it empties a queue of 10,000 and more. The limit is
 one synced write of 4 KiB after the other: a database can be faster, because one sync may serve several transactions.`,
 				measures: []measure{
 					{
