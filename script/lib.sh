@@ -64,7 +64,7 @@ build_program() {
 # go_test runs tests anew. They get the ordinary garbage collection, because some of them
 # measure memory. Tests wait more than they compute: they may run with -parallel.
 go_test() {
-	GOGC=$fast_build go test -exec 'env -u GOGC' -count=1 -vet=off -timeout 30m "$@"
+	GOGC=$fast_build go test -exec 'env -u GOGC' -count=1 -vet=off -timeout 60m "$@"
 }
 
 # ordinary_packages lists the packages without steps of their own.

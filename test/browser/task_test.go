@@ -626,3 +626,17 @@ tasks:
 		t.Error("the address is still to follow when the page is another one")
 	}
 }
+
+func TestALateFilterDoesNotBringTheUserBackToThePageThatWasLeft(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t).open("#/")
+	// Between a navigation and its event, a timer of the old page changes the query.
+	got := eval[string](p, `import('/assets/core/route.js').then(({ setQuery, query }) => new Promise((done) => {
+  addEventListener('hashchange', () => setTimeout(() => { setQuery({ status: 'failed' }); done(location.hash + ' ' + query('status')); }, 0), { once: true });
+  location.hash = '#/runs';
+  setQuery({ find: 'late' });
+}))`)
+	if want := "#/runs?status=failed failed"; got != want {
+		t.Errorf("the address is %s, want %s", got, want)
+	}
+}

@@ -12,7 +12,13 @@ function decode(part) {
 }
 
 export const route = signal(read());
-addEventListener('hashchange', () => { route.value = read(); });
+let known = location.hash; // the address that route was read from
+addEventListener('hashchange', update);
+
+function update() {
+  known = location.hash;
+  route.value = read();
+}
 
 /** An address: link('runs', id). @param {...string} parts */
 export const link = (...parts) => `#/${parts.map(encodeURIComponent).join('/')}`;
@@ -23,11 +29,15 @@ export const go = (to) => { location.hash = to; };
 /** A value of the address's query. @param {string} name */
 export const query = (name, otherwise = '') => route.value.query.get(name) ?? otherwise;
 
-/** Changes the query without a new entry in the browser's history. @param {Record<string, string>} values empty values are removed */
+/**
+ * Changes the query without a new entry in the browser's history. If the user has just navigated,
+ * and the event for that is not here yet, it changes nothing: the values belong to the page that
+ * the user leaves. @param {Record<string, string>} values empty values are removed */
 export function setQuery(values) {
+  if (location.hash !== known) return;
   const q = new URLSearchParams(route.value.query);
   for (const [name, value] of Object.entries(values)) value ? q.set(name, value) : q.delete(name);
   const text = q.toString();
   history.replaceState(null, '', link(...route.value.path) + (text && `?${text}`));
-  route.value = read();
+  update();
 }
