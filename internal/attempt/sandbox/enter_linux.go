@@ -49,7 +49,11 @@ func EnterMain(args []string, stderr io.Writer) int {
 		passSignalsTo(cmd.Process.Pid)
 		err = cmd.Wait()
 	}
-	e.reports.Wait() // all processes inside have ended, so this does not wait long
+	select {
+	case <-e.connected:
+		e.reports.Wait() // all processes inside have ended, so this does not wait long
+	default: // no agent was started
+	}
 	e.clean()
 	if sig := syscall.Signal(e.signal.Load()); sig > 0 {
 		signal.Reset(sig)
@@ -88,10 +92,14 @@ type entered struct {
 	argv    []string
 	signal  atomic.Int32   // the signal that has ended the agent; 0 if none
 	reports sync.WaitGroup // open connections that may report the signal
+	// connected is closed when the first process inside has connected. It starts the agent only after
+	// that, so its report is never missed.
+	connected chan struct{}
+	once      sync.Once // closes connected
 }
 
 func parseEnter(args []string) (*entered, error) {
-	e := &entered{}
+	e := &entered{connected: make(chan struct{})}
 	for i, arg := range args {
 		name, value, _ := strings.Cut(arg, "=")
 		switch name {
@@ -155,6 +163,10 @@ func (e *entered) serve(conn net.Conn) {
 	case string(start) == controlLine:
 		e.reports.Add(1)
 		defer e.reports.Done()
+		e.once.Do(func() { close(e.connected) })
+		if _, err := io.WriteString(conn, "\n"); err != nil {
+			return
+		}
 		for lines := bufio.NewScanner(in); lines.Scan(); { // keep the connection open: the first process ends when it breaks
 			if n, err := strconv.Atoi(strings.TrimPrefix(lines.Text(), "signal ")); err == nil && n > 0 && n < 65 {
 				e.signal.Store(int32(n))

@@ -84,6 +84,10 @@ func (p *inside) prepare() (err error) {
 	if _, err = io.WriteString(p.control, controlLine+"\n"); err != nil {
 		return err
 	}
+	// Start the agent only when the process outside knows of this connection.
+	if _, err = io.ReadFull(p.control, make([]byte, 1)); err != nil {
+		return fmt.Errorf("no answer of the process outside: %w", err)
+	}
 	go func() { // this process must not outlive gaffer's process outside
 		_, _ = io.Copy(io.Discard, p.control)
 		os.Exit(1)
