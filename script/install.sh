@@ -43,7 +43,7 @@ main() {
 	*) prefix=$PWD/$prefix ;;
 	esac
 	list=$prefix/share/gaffer/installed
-	work=$(mktemp -d "${TMPDIR:-/tmp}/gaffer-install.XXXXXX")
+	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	trap 'exit 130' INT TERM HUP
 	if [ -n "$uninstall" ]; then remove_all; else install; fi
