@@ -7,7 +7,7 @@ special='/test/browser$|/test/agents$|/internal/testkit/machines$'
 
 # These tests run in one goroutine, or start processes of the built program. The
 # race detector sees nothing in them and makes them several times slower.
-outside_race='Simulated|HoweverOften|^TestScript$|^TestWherever|^TestACrash(Anywhere|Of|Leaves|While)|RecordingThatCrashes|AtAnyStep|AHugeAnswer'
+outside_race='Simulated|HoweverOften|^TestScript$|^TestWherever|^TestACrash(Anywhere|Of|Leaves|While)|RecordingThatCrashes|AtAnyStep|AHugeAnswer|ALargePlan'
 
 # These run with race detection in a small version, and in full without it.
 twice='^TestATeam'
@@ -114,6 +114,9 @@ low_priority() {
 	renice -n 5 -p "$BASHPID" >/dev/null
 	"$@"
 }
+
+# wait_for waits for the end of a step. finish reports how it ended.
+wait_for() { wait "${steps[$1]}" || true; }
 
 # finish waits for steps and prints their output, that of a failed step last.
 finish() {

@@ -104,6 +104,7 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 		Hide: func(run store.Run) bool { return protocol.OwnsRun(run.ID) },
 
 		DefaultBranch: func(run, task string) string { return "gaffer/" + run + "/" + task },
+		SearchTime:    time.Hour, // a busy machine must not cut off a search
 	})
 	f.serve()
 	return f

@@ -7,12 +7,12 @@ import (
 	"gaffer/fleet"
 )
 
-// searchTime is how long a search may take. After that time, it returns what it has found so far.
-const searchTime = time.Second
+// defaultSearchTime is the default of [Options.SearchTime].
+const defaultSearchTime = time.Second
 
 // Search implements [server.Runs].
 func (d *runReader) Search(ctx context.Context, text string, limit int) (fleet.Found, error) {
-	ctx, cancel := context.WithTimeout(ctx, searchTime)
+	ctx, cancel := context.WithTimeout(ctx, d.searchTime)
 	defer cancel()
 	return d.query.Search(ctx, text, limit)
 }

@@ -7,6 +7,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -57,6 +58,10 @@ type Options struct {
 	Limits func() engine.Limits
 	// NotStarted returns the planned times of schedules at which no run started, see [runquery.Options].
 	NotStarted func(r store.Reader, project string, since time.Time) ([]fleet.MorningFire, error)
+
+	// SearchTime is how long a search may take. After that time, it returns what it has found so
+	// far. The default is one second.
+	SearchTime time.Duration
 }
 
 // Service implements [server.Runs]. It is safe for concurrent use. Each embedded type answers the
@@ -85,7 +90,7 @@ func New(opts Options) *Service {
 	query := runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Annotate, Limits: opts.Limits, Now: opts.Now, NotStarted: opts.NotStarted})
 	process := ensureProcess(opts.EnsureProcess)
 	return &Service{
-		runReader:       &runReader{store: opts.Store, runs: runs, query: query, now: opts.Now},
+		runReader:       &runReader{store: opts.Store, runs: runs, query: query, now: opts.Now, searchTime: cmp.Or(opts.SearchTime, defaultSearchTime)},
 		runningAttempts: &runningAttempts{store: opts.Store, runs: runs, branch: opts.DefaultBranch},
 		runChanger: &runChanger{
 			runs: runs, query: query, engine: opts.Engine, now: opts.Now, random: opts.Random,
@@ -157,6 +162,8 @@ type runReader struct {
 	runs  *visibleRuns
 	query *runquery.Querier
 	now   func() time.Time
+
+	searchTime time.Duration // see [Options.SearchTime]
 }
 
 // Runs implements [server.Runs].
