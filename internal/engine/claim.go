@@ -241,12 +241,13 @@ func hasOneOfEach(labels string, sets [][]string) bool {
 // startAttempt stores a new running attempt at a task, which uses an account of with. It returns
 // errNoBudget if the budget of the task or of its run does not allow the attempt.
 func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, error) {
-	account, err := c.pickAccount(with.accounts)
-	if err != nil {
-		return Assignment{}, err
-	}
-	run, err := c.run(t.Run)
-	if err != nil {
+	// Each lookup is made even if another one fails, so that a remote database gets all of them in
+	// one round trip, see [store.Loader].
+	account, errAccount := c.pickAccount(with.accounts)
+	run, errRun := c.run(t.Run)
+	before, errBefore := c.previousAttempt(t)
+	given := Assignment{Task: t, Before: before}
+	if err := errors.Join(errAccount, errRun, errBefore, given.AddMessages(c), given.AddGrants(c)); err != nil {
 		return Assignment{}, err
 	}
 	if run.Active == 0 { // an older version may have released another amount than this one has reserved
@@ -285,17 +286,9 @@ func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, erro
 		return Assignment{}, err
 	}
 	a.Limit = limitOf(scopes)
-	before, err := c.previousAttempt(t)
-	if err != nil {
-		return Assignment{}, err
-	}
 	if before != nil && before.Worker == r.Worker && !t.NewConversation && agentOfAttempt(*before, t) == agentOfAttempt(a, t) { // only the worker and the agent of the previous attempt can continue its conversation
 		a.SpentEarlier = before.SpentEarlier.Add(before.Spent)
 		a.Thread = before.Thread // set now, so that it is not lost if the attempt ends before its agent has started
-	}
-	given := Assignment{Task: t, Before: before}
-	if err := errors.Join(given.AddMessages(c), given.AddGrants(c)); err != nil {
-		return Assignment{}, err
 	}
 	a.HasMessages, t.EndedAs = len(given.Messages) > 0, ""
 	for _, m := range given.Messages {

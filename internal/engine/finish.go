@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,11 +120,9 @@ func (e *finishes) hasOtherLogin(a store.Attempt, t store.Task) (bool, error) {
 // endAttempt ends an attempt, decides whether its task is retried, and updates the task and its
 // run.
 func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) (FinishResult, error) {
-	t, err := e.task(a.Key())
-	if err != nil {
-		return FinishResult{}, err
-	}
-	run, err := e.run(a.Run)
+	t, errTask := e.task(a.Key())
+	run, errRun := e.run(a.Run)
+	err := errors.Join(errTask, errRun)
 	if err != nil {
 		return FinishResult{}, err
 	}

@@ -105,17 +105,14 @@ func grantsOf(r ItemLister, run string) ([]fleet.Grant, error) {
 
 // taskGrants returns the grants that hold for a task.
 func taskGrants(r ItemLister, key store.TaskKey) ([]fleet.Grant, error) {
-	all, err := grantsOf(r, "")
-	if err != nil {
-		return nil, err
-	}
-	ofRun, err := grantsOf(r, key.Run)
+	all, errAll := grantsOf(r, "")
+	ofRun, errRun := grantsOf(r, key.Run)
 	for _, g := range ofRun {
 		if g.Task == "" || g.Task == key.Task {
 			all = append(all, g)
 		}
 	}
-	return all, err
+	return all, errors.Join(errAll, errRun)
 }
 
 // AddGrants adds the grants that hold for the task a.Task. A command asks for no permission, so it
