@@ -1,6 +1,9 @@
 package store
 
-import "cmp"
+import (
+	"cmp"
+	"math"
+)
 
 // itemChange is an item that a request has put or deleted.
 type itemChange struct {
@@ -46,7 +49,11 @@ func (tx *Tx) DropItem(key ItemKey) {
 // Items returns items with the given kind and parent, in the order of Seq: at most limit items
 // whose Seq is greater than cursor.
 func (tx *Tx) Items(kind, parent string, cursor int64, limit int) ([]Item, error) {
-	stored, err := tx.stored.Items(kind, parent, cursor, limit+len(tx.earlier.items.keys)+len(tx.own.items.keys))
+	fetch := limit
+	if limit < math.MaxInt32 { // otherwise the query already returns all items, and is the same for all requests of the transaction
+		fetch += len(tx.earlier.items.keys) + len(tx.own.items.keys)
+	}
+	stored, err := tx.stored.Items(kind, parent, cursor, fetch)
 	changes := make([]itemChange, len(stored))
 	for i, item := range stored {
 		changes[i].item = item
