@@ -75,6 +75,7 @@ func (e *finishes) finish(f Finish) (FinishResult, error) {
 	}
 	a.Thread, a.Log, a.LogFrom = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log), cmp.Or(a.LogFrom, f.LogFrom)
 	a.Compacted, a.Compactions = cmp.Or(f.Compacted, a.Compacted), cmp.Or(f.Compactions, a.Compactions)
+	a.Sandbox, a.Context = cmp.Or(f.Sandbox, a.Sandbox), cmp.Or(f.Context, a.Context)
 	if f.Class == failure.RateLimited || f.Class == failure.Auth {
 		if err := e.pauseAccountOf(a, f); err != nil {
 			return FinishResult{}, err

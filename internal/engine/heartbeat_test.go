@@ -231,3 +231,23 @@ func TestTheWorkerOfOneRunLeavesAndReturnsWithTheRun(t *testing.T) {
 		t.Errorf("when it goes on: %+v", w)
 	}
 }
+
+// A short attempt ends before its worker sends a heartbeat about it.
+func TestAnAttemptThatEndsBeforeItsFirstHeartbeatKeepsWhatItsWorkerReports(t *testing.T) {
+	f := newFixture(t)
+	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "one"}}})
+	a := f.claim("w")
+	want := fleet.Progress{
+		Process: fleet.Process{Thread: "t1", Log: "one.log", LogFrom: 7, Sandbox: "bubblewrap"},
+		Context: fleet.Context{Tokens: 500, Window: 1000}, Spent: fleet.Amount{Tokens: 500}, Compacted: "by itself", Compactions: 1,
+	}
+	_, err := f.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Progress: want})
+	f.must(err)
+	f.must(f.store.Read(context.Background(), func(r store.Reader) error {
+		got, err := r.Attempt(a.Attempt.ID)
+		if got.Progress != want {
+			t.Errorf("the progress is %+v, want %+v", got.Progress, want)
+		}
+		return err
+	}))
+}
