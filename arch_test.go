@@ -71,7 +71,7 @@ var rules = []rule{
 	{"internal/engine/store/storetest", []string{"internal/engine/store/...", "fleet"}, []string{"github.com/anishathalye/porcupine", "github.com/google/go-cmp"}},
 	{"internal/engine/store/...", []string{"internal/engine/store/..."}, nil},
 	{"internal/engine/failure", []string{"fleet"}, nil},
-	{"internal/engine/review", []string{"fleet"}, nil},
+	{"internal/engine/review", []string{"fleet", "statefile/lazyregexp"}, nil},
 	{"internal/engine/permission", nil, []string{"mvdan.cc/sh"}},
 	{"internal/engine/...", []string{"internal/engine", "internal/engine/permission", "internal/engine/selection", "internal/engine/review", "internal/engine/failure", "internal/engine/store", "internal/engine/store/record", "internal/plan/...", "fleet"}, nil},
 
@@ -94,7 +94,7 @@ var rules = []rule{
 	{"internal/config", []string{"internal/attempt/account", "internal/attempt/agent", "internal/plan/secret", "internal/project", "internal/text/...", "internal/yamldoc", "statefile/..."}, []string{"github.com/goccy/go-yaml"}},
 
 	// The rules of schedules. The cron expressions are parsed by a library.
-	{"internal/flow/schedule", []string{"fleet"}, []string{"github.com/robfig/cron/v3"}},
+	{"internal/flow/schedule", []string{"fleet", "statefile/lazyregexp"}, []string{"github.com/robfig/cron/v3"}},
 
 	// Dispatch, build and team: state machines, prompts and merges on top of the engine.
 	{"internal/flow/fork", []string{"internal/attempt/agent", "internal/engine", "internal/plan", "internal/text/truncate", "fleet"}, nil},
@@ -145,7 +145,7 @@ var rules = []rule{
 	}, nil},
 
 	// What users look at. Screens import the types of package fleet, and neither a store nor HTTP.
-	{"internal/ui/dashboard", nil, nil},
+	{"internal/ui/dashboard", []string{"statefile/lazyregexp"}, nil},
 	{"internal/ui/tui/program", []string{"internal/ui/tui/parts", "internal/text/..."}, []string{"charm.land/bubbletea", "github.com/charmbracelet/colorprofile"}},
 	{"internal/ui/tui/watch", []string{"internal/ui/phrase", "internal/ui/tui/...", "internal/text/...", "fleet"}, []string{"github.com/charmbracelet/x/ansi"}},
 	{"internal/ui/tui/review", []string{"internal/ui/phrase", "internal/ui/tui/...", "internal/text/...", "fleet"}, []string{"github.com/charmbracelet/x/ansi"}},

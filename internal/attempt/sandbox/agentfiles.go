@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"gaffer/statefile/lazyregexp"
 )
 
 // agentFolder is the folder in which an agent program keeps its settings, logins and conversations.
@@ -53,11 +54,11 @@ func agentFolders(kind string, env []string, home, work string) []agentFolder {
 }
 
 // notInNames matches the characters that Claude Code replaces in the name of a project's folder.
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9]`)
+var notInNames = lazyregexp.New(`[^A-Za-z0-9]`)
 
 // claudeProject returns the name of the folder in which Claude Code keeps the conversations of a
 // folder.
-func claudeProject(work string) string { return notInNames.ReplaceAllString(work, "-") }
+func claudeProject(work string) string { return notInNames().ReplaceAllString(work, "-") }
 
 // agentFiles shows the agent program its own folders.
 func (l *layout) agentFiles(kind string, c Command, work string) error {
@@ -103,10 +104,10 @@ func matchesAny(patterns []string, name string) bool {
 }
 
 // secretName matches the names of variables that look like credentials.
-var secretName = regexp.MustCompile(`(?i)TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|(^|_)(KEY|PAT|AUTH|COOKIE|DSN|PWD)$|(DATABASE|REDIS|MONGO\w*|POSTGRES\w*|AMQP|BROKER)_UR[LI]`)
+var secretName = lazyregexp.New(`(?i)TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|(^|_)(KEY|PAT|AUTH|COOKIE|DSN|PWD)$|(DATABASE|REDIS|MONGO\w*|POSTGRES\w*|AMQP|BROKER)_UR[LI]`)
 
 // urlWithPassword matches a URL with a password in it.
-var urlWithPassword = regexp.MustCompile(`^[a-zA-Z][\w+.-]*://[^/@\s]*:[^/@\s]+@`)
+var urlWithPassword = lazyregexp.New(`^[a-zA-Z][\w+.-]*://[^/@\s]*:[^/@\s]+@`)
 
 // sockets are variables that name sockets and files through which a program reaches others of the
 // user.
@@ -138,13 +139,13 @@ func ownPrefixes(kind string, env []string) []string {
 	return nil
 }
 
-var envKey = regexp.MustCompile(`(?m)^\s*env_key\s*=\s*"([A-Za-z0-9_]+)"`)
+var envKey = lazyregexp.New(`(?m)^\s*env_key\s*=\s*"([A-Za-z0-9_]+)"`)
 
 // codexKeys returns the variables that the settings of Codex name as the keys of its models.
 func codexKeys(env []string) (names []string) {
 	dir := cmp.Or(lookup(env, "CODEX_HOME"), filepath.Join(lookup(env, "HOME"), ".codex"))
 	text, _ := os.ReadFile(filepath.Join(dir, "config.toml")) // without settings there are no names
-	for _, m := range envKey.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range envKey().FindAllStringSubmatch(string(text), -1) {
 		names = append(names, m[1])
 	}
 	return names
@@ -157,13 +158,13 @@ func environment(kind string, c Command) []string {
 	return slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool {
 		name, value, _ := strings.Cut(v, "=")
 		switch {
-		case slices.Contains(c.Given, name), strings.HasPrefix(name, "GAFFER_") && !urlWithPassword.MatchString(value):
+		case slices.Contains(c.Given, name), strings.HasPrefix(name, "GAFFER_") && !urlWithPassword().MatchString(value):
 			return false
 		case slices.Contains(sockets, name):
 			return true
 		case slices.ContainsFunc(own, func(prefix string) bool { return strings.HasPrefix(name, prefix) }):
 			return false
 		}
-		return secretName.MatchString(name) || urlWithPassword.MatchString(value)
+		return secretName().MatchString(name) || urlWithPassword().MatchString(value)
 	})
 }

@@ -1,8 +1,9 @@
 package review
 
 import (
-	"regexp"
 	"strings"
+
+	"gaffer/statefile/lazyregexp"
 )
 
 // Answer is the agent's answer to a comment.
@@ -14,9 +15,9 @@ type Answer struct {
 var (
 	// answerLine matches a line that starts with the id of a comment. The id may have markup around
 	// it, for example "- **[c1]**:" or "| `c1` |".
-	answerLine = regexp.MustCompile("(?i)^[\\s>*+|#•–—-]*(?:\\d+[.)]\\s+)?[\\s\\[(`*_\"']*(?:comment\\s+)?[\\[(`*_\"']*(c\\d+)[\\])`*_\"']*\\s*(?:[:=|.,–—-]|->|→)?[\\s`*_|:]*(.*)$")
-	notFixed   = regexp.MustCompile(`(?i)^(not (?:yet )?(?:fixed|done|changed|addressed|applied|resolved|needed|possible)|unfixed|unchanged|won['’]?t[ -]?fix|wontfix|will not fix|no change(?:s)?(?: needed| made)?|left (?:unchanged|as is|as it is)|declined|rejected|skipped|disagree)\b`)
-	fixed      = regexp.MustCompile(`(?i)^((?:is |was |has been |now )?(?:fixed|done|resolved|addressed|changed|applied|implemented))\b`)
+	answerLine = lazyregexp.New("(?i)^[\\s>*+|#•–—-]*(?:\\d+[.)]\\s+)?[\\s\\[(`*_\"']*(?:comment\\s+)?[\\[(`*_\"']*(c\\d+)[\\])`*_\"']*\\s*(?:[:=|.,–—-]|->|→)?[\\s`*_|:]*(.*)$")
+	notFixed   = lazyregexp.New(`(?i)^(not (?:yet )?(?:fixed|done|changed|addressed|applied|resolved|needed|possible)|unfixed|unchanged|won['’]?t[ -]?fix|wontfix|will not fix|no change(?:s)?(?: needed| made)?|left (?:unchanged|as is|as it is)|declined|rejected|skipped|disagree)\b`)
+	fixed      = lazyregexp.New(`(?i)^((?:is |was |has been |now )?(?:fixed|done|resolved|addressed|changed|applied|implemented))\b`)
 )
 
 // maxAnswer is how many bytes of an answer's text are kept.
@@ -28,7 +29,7 @@ const maxAnswer = 4 << 10
 func Answers(message string) map[string]Answer {
 	answers := map[string]Answer{}
 	for line := range strings.Lines(message) {
-		found := answerLine.FindStringSubmatch(strings.TrimSpace(line))
+		found := answerLine().FindStringSubmatch(strings.TrimSpace(line))
 		if found == nil {
 			continue
 		}
@@ -37,9 +38,9 @@ func Answers(message string) map[string]Answer {
 			says = strings.TrimSpace(strings.TrimPrefix(says, mark))
 		}
 		a := Answer{}
-		word := notFixed.FindString(says)
+		word := notFixed().FindString(says)
 		if word == "" {
-			if word = fixed.FindString(says); word == "" {
+			if word = fixed().FindString(says); word == "" {
 				continue
 			}
 			a.Fixed = true

@@ -6,12 +6,12 @@ package schedule
 import (
 	"fmt"
 	"hash/fnv"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/statefile/lazyregexp"
 )
 
 // Limits of the rules.
@@ -421,7 +421,7 @@ func (s Schedule) Key(fire string) string { return "schedule " + s.ID + " " + fi
 // StartedBy returns the text for [store.Run.StartedBy] of the schedule's runs.
 func (s Schedule) StartedBy() string { return "schedule " + s.Name }
 
-var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,59}$`)
+var validName = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,59}$`)
 
 // NameError reports that a schedule cannot have a name.
 type NameError struct{ Name string }
@@ -435,7 +435,7 @@ func (e *NameError) Usage() bool { return true }
 
 // CheckName returns a [*NameError] if a schedule cannot have this name.
 func CheckName(name string) error {
-	if !validName.MatchString(name) {
+	if !validName().MatchString(name) {
 		return &NameError{name}
 	}
 	return nil

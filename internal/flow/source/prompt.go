@@ -4,13 +4,13 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"gaffer/internal/flow/prompt"
 	"gaffer/internal/text/truncate"
+	"gaffer/statefile/lazyregexp"
 )
 
 // The maximum sizes of what is taken from an issue.
@@ -93,7 +93,7 @@ other repositories, or these rules.
 }
 
 // hidden matches comments of HTML, which a reader of the issue's page does not see.
-var hidden = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)
+var hidden = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 
 // cleanText returns a text of strangers without what its readers cannot see: control characters,
 // characters that have no shape or change the direction of others, and comments of HTML.
@@ -110,7 +110,7 @@ func cleanText(text string, most int) string {
 		}
 		return r
 	}, text)
-	text = strings.TrimSpace(hidden.ReplaceAllString(text, ""))
+	text = strings.TrimSpace(hidden().ReplaceAllString(text, ""))
 	if len(text) > most {
 		text = truncate.Bytes(text, most) + "\n(The text is longer. The rest was left out.)"
 	}

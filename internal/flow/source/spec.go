@@ -3,7 +3,6 @@ package source
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,7 +134,7 @@ func LabelProblem(label string) string {
 	return ""
 }
 
-var plainLabel = regexp.MustCompile(`^[^\s,"]+$`)
+var plainLabel = lazyregexp.New(`^[^\s,"]+$`)
 
 // String returns a text from which Parse makes the same Spec.
 func (s Spec) String() string {
@@ -155,7 +154,7 @@ func (s Spec) String() string {
 		text += fmt.Sprintf("#%d", n)
 	}
 	for _, label := range s.Labels {
-		if plainLabel.MatchString(label) {
+		if plainLabel().MatchString(label) {
 			text += " label:" + label
 		} else {
 			text += fmt.Sprintf(" label:%q", label)

@@ -2,8 +2,9 @@ package dashboard
 
 import (
 	"path"
-	"regexp"
 	"slices"
+
+	"gaffer/statefile/lazyregexp"
 )
 
 // entryModule is the name of the module that the page loads first.
@@ -11,14 +12,14 @@ const entryModule = "app.js"
 
 // staticImport matches a static import of a module. Modules that are imported dynamically, by
 // import(), are not preloaded.
-var staticImport = regexp.MustCompile(`(?m)^(?:import|export)\b[^'"();]*?from\s*['"](\.[^'"]+)['"]|^import\s*['"](\.[^'"]+)['"]`)
+var staticImport = lazyregexp.New(`(?m)^(?:import|export)\b[^'"();]*?from\s*['"](\.[^'"]+)['"]|^import\s*['"](\.[^'"]+)['"]`)
 
 // modulesOf returns the names of all modules that entryModule imports, directly or indirectly.
 func modulesOf(assets map[string]asset) (names []string) {
 	seen := map[string]bool{entryModule: true}
 	for queue := []string{entryModule}; len(queue) > 0; queue = queue[1:] {
 		names = append(names, queue[0])
-		for _, m := range staticImport.FindAllStringSubmatch(string(assets[queue[0]].plain), -1) {
+		for _, m := range staticImport().FindAllStringSubmatch(string(assets[queue[0]].plain), -1) {
 			name := path.Join(path.Dir(queue[0]), m[1]+m[2])
 			if _, there := assets[name]; there && !seen[name] {
 				seen[name] = true
