@@ -40,7 +40,7 @@ func TestWhatClaudeDoesInATerminalIsKnown(t *testing.T) {
 	}
 	delays := c.passes([]point{
 		{"it has started", nil, c.shows("for shortcuts"), idle, file, true, func(s discover.Agent) bool { session = s.Session; return session != "" }},
-		{"the model is asked", next("say one", "hangmid"), func() bool { return asked() }, running, file, true, nil},
+		{"the model has begun its answer", next("say one", "hangmid"), c.shows("●"), running, file, true, nil}, // before that, Esc takes the prompt back
 		{"Esc while the model thinks", func() { c.keys("Escape") }, c.pressing("Escape", c.shows(interrupted)), idle, file, false, nil},
 		{"a permission is asked for", next("say two", "tool:"+work), c.shows(prompt), waiting, file, true, func(s discover.Agent) bool { return strings.HasPrefix(s.For, "Bash: touch begun") }},
 		{"it is given, the tool runs", func() { c.keys("Enter") }, c.made("begun"), running, file, false, nil},
