@@ -98,9 +98,11 @@ func (t *terminal) keys(keys ...string) {
 	}
 }
 
-// say types a line, waits until it is shown, and presses Enter.
+// say types a line, waits until it is shown, and presses Enter. It first deletes what is there, such
+// as a prompt that Esc has taken back.
 func (t *terminal) say(text string) {
 	t.Helper()
+	t.keys("C-u")
 	t.keys("-l", text)
 	t.until("the line is typed", t.shows(text))
 	t.keys("Enter")
