@@ -13,7 +13,8 @@ import { stateOf, states } from './task.js';
 import { Zoom } from './zoom.js';
 
 const mostApart = 40; // tasks that a filter takes out of their folds
-const patience = 30_000;
+const patience = 120_000;
+const noticeAfter = 1000; // milliseconds until the page says that a layout is being computed
 
 /**
  * @param {{structure: import('./structure.js').Structure, shown: number[], row: (id: string) => any, refit?: boolean}} props
@@ -22,9 +23,11 @@ const patience = 30_000;
 export function Graph({ structure, shown, row, refit }) {
   const some = shown.length < structure.ids.length ? shown : null;
   const folding = useFolding(structure, some);
-  const { picture, of, error } = usePicture(folding.structure);
-  if (error) return html`<${Instead} title=${error} />`;
+  const { picture, of, late, error } = usePicture(folding.structure);
+  if (error && !picture) return html`<${Instead} title=${error} />`;
+  const notice = error ? `${error} The previous one is shown.` : late && 'Laying out the graph…';
   return html`${folding.folds && html`<${Folds} folding=${folding} total=${structure.ids.length} />`}
+    ${picture && notice && html`<p class="folds faint" role="status">${notice}</p>`}
     ${!picture ? html`<div class="graph busy" aria-busy="true"><p class="starting">Laying out ${many(structure.ids.length, 'task')}… <a href=${listHref()}>Show them as a list</a></p></div>`
     : html`<${Drawing} picture=${picture} structure=${of} row=${row} ids=${structure.ids} shown=${some} folding=${folding} refit=${refit} />`}`;
 }
@@ -80,22 +83,24 @@ function listHref() {
 }
 
 // Computes the layout again only when tasks or dependencies have changed. The previous
-// layout is shown until the new one is ready.
+// layout is shown until the new one is ready, or if there is an error; late says that the new
+// one takes long.
 function usePicture(structure) {
-  const [state, set] = useState({ picture: null, of: null, error: '' });
+  const [state, set] = useState({ picture: null, of: null, late: false, error: '' });
   useEffect(() => {
     const worker = new Worker('/assets/run/layout-worker.js', { type: 'module' });
-    const fail = () => { worker.terminate(); set((s) => (s.picture ? s : { ...s, error: 'This graph could not be laid out in time.' })); };
+    const end = () => { clearTimeout(notice); clearTimeout(timer); worker.terminate(); };
+    const fail = () => { end(); set((s) => ({ ...s, late: false, error: 'This graph could not be laid out in time.' })); };
+    const notice = setTimeout(() => set((s) => ({ ...s, late: true, error: '' })), noticeAfter);
     const timer = setTimeout(fail, patience);
     worker.onmessage = ({ data }) => {
-      clearTimeout(timer);
-      worker.terminate();
+      end();
       if (data.error) fail();
-      else set({ picture: data.picture, of: structure, error: '' });
+      else set({ picture: data.picture, of: structure, late: false, error: '' });
     };
     worker.onerror = fail;
     worker.postMessage({ number: 0, shape: { layers: structure.layers, compact: Boolean(structure.folds?.some(Boolean)), edges: structure.after.flatMap((list, i) => list.map((j) => [j, i])) } });
-    return () => { clearTimeout(timer); worker.terminate(); };
+    return end;
   }, [structure]);
   return state;
 }
