@@ -48,3 +48,14 @@ func TestEscapeGoesToThePageAboveAndArrowsMoveInLists(t *testing.T) {
 	p.Press(kb.Escape)
 	p.at("#/")
 }
+
+// Escape may come so soon after Enter that the page still shows the list.
+func TestEscapeRightAfterARunWasOpenedGoesBackToTheRuns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	run := w.submit(shopPlan)
+	p := w.open("#/runs")
+	p.Act(fmt.Sprintf(`location.hash = %s; dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }))`, quoted("#/runs/"+run)))
+	p.at("#/runs")
+	p.Wait("the title names the page", `document.title === 'Runs · gaffer'`)
+}

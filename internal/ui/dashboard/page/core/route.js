@@ -20,6 +20,14 @@ function update() {
   route.value = read();
 }
 
+/**
+ * Reads the address if the user has just navigated and the event for that is not here yet. A key
+ * belongs to the page at the address, also if that page is not drawn yet.
+ */
+export function catchUp() {
+  if (location.hash !== known) update();
+}
+
 /** An address: link('runs', id). @param {...string} parts */
 export const link = (...parts) => `#/${parts.map(encodeURIComponent).join('/')}`;
 

@@ -8,7 +8,7 @@ import { describedKeys, useKeys } from '../core/keys.js';
 import { notifications, notify, toggleNotifications, whyNot } from '../core/notify.js';
 import { hasPage, parentOf, places } from '../core/places.js';
 import { sound, theme } from '../core/prefs.js';
-import { go, route, setQuery } from '../core/route.js';
+import { catchUp, go, route, setQuery } from '../core/route.js';
 import { again, connection } from '../core/stream.js';
 import { clock, exact, tick } from '../core/time.js';
 import { waiting } from '../core/title.js';
@@ -102,6 +102,7 @@ const filters = ['filter', 'status'];
 
 // Escape: shows everything again if the page is filtered, else goes to the page above.
 function back() {
+  catchUp();
   const { path, query } = route.value;
   if (filters.some((name) => query.get(name))) return setQuery(Object.fromEntries(filters.map((name) => [name, ''])));
   const parent = parentOf(path);
