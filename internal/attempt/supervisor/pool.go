@@ -160,10 +160,17 @@ func (p *Pool) put(c *child) bool {
 	return true
 }
 
+// poolEnv returns the environment of a supervisor that gets its attempts from a pool. Agents do not
+// inherit it. With GOMAXPROCS=1 a supervisor needs a sixth less memory, because Go's allocator keeps
+// caches for each processor. It comes first: of two values, Go takes the first.
+func poolEnv() []string {
+	return append([]string{"GOMAXPROCS=1"}, WithoutSecrets(os.Environ())...)
+}
+
 // spawn starts a supervisor that gets its attempts from the pool. Its stderr is the lock file of its
 // first attempt, until the pool has sent that attempt to it.
 func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
-	conn, process, err := spawn(command, WithoutSecrets(os.Environ()), lock)
+	conn, process, err := spawn(command, poolEnv(), lock)
 	if err != nil {
 		return nil, err
 	}

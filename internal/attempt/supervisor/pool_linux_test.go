@@ -103,6 +103,15 @@ func TestAnAgentDoesNotGetTheSupervisorsEnvironment(t *testing.T) {
 	}
 }
 
+func TestASupervisorUsesOneProcessorAndTheAgentAsManyAsTheUserSays(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "7")
+	a := newReused(t)
+	wait(t, a.start(a.shell("tr '\\0' '\\n' < /proc/$PPID/environ | grep -m 1 GOMAXPROCS; echo $GOMAXPROCS")))
+	if a.text() != "GOMAXPROCS=1\n7\n" {
+		t.Errorf("it found %q", a.text())
+	}
+}
+
 func TestALargeEnvironmentIsHandedOver(t *testing.T) {
 	a := newReused(t)
 	spec := a.shell("env | wc -c")

@@ -133,7 +133,7 @@ func Host(socket string, command []string) (wait func(), err error) {
 	}
 	defer null.Close()
 	process, err := os.StartProcess(argv[0], append(argv, fromPool), &os.ProcAttr{
-		Env: WithoutSecrets(os.Environ()), Files: []*os.File{null, null, null, file}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Env: poolEnv(), Files: []*os.File{null, null, null, file}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		return nil, err
