@@ -206,13 +206,9 @@ func TestTenBeadsInTmuxAreRecordedAsTheyEnded(t *testing.T) {
 		asks,
 	)
 	killed := s.says("bd-killed", "about to die")
-	if err := syscall.Kill(killed.Attempt.PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Signal(t, killed.Attempt.PID, syscall.SIGKILL)
 	lost := s.says("bd-lost", "lost soon")
-	if err := syscall.Kill(parentOf(t, lost.Attempt.PID), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Signal(t, parentOf(t, lost.Attempt.PID), syscall.SIGKILL)
 	s.end()
 	for bead, want := range map[string][]recorded{
 		"bd-done":   {{Status: ledger.Done, Reason: "fine", Summary: "fine"}},

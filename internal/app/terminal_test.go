@@ -115,9 +115,7 @@ func TestAttachingAndDetachingDoesNotChangeTheOutcome(t *testing.T) {
 	if now := s.task("bd-1", func(fleet.Task) bool { return true }); now.Status != fleet.Running || now.Tries != 1 {
 		t.Errorf("it is %s after %d tries", now.Status, now.Tries)
 	}
-	if err := syscall.Kill(s.says("bd-1", "working").Attempt.PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Signal(t, s.says("bd-1", "working").Attempt.PID, syscall.SIGKILL)
 	someone.isGone()
 	s.end()
 	got := p.records("bd-1")

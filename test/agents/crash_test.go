@@ -84,7 +84,7 @@ func TestASignalOfAnotherProcessDuringAToolCallIsNoSuccess(t *testing.T) {
 		t.Run(fmt.Sprint(int(sig)), func(t *testing.T) {
 			each(t, func(p *environment, agent string) {
 				run, task := p.midTool(agent, "")
-				p.must(syscall.Kill(task.Attempt.PID, sig))
+				testenv.Signal(p, task.Attempt.PID, sig)
 				if o := run.wait(); o.code != 1 {
 					p.Errorf("exit %d, want 1\n%s", o.code, o.errors)
 				}
@@ -142,7 +142,7 @@ func TestAKilledAgentIsFollowedByAFreshOne(t *testing.T) {
 	each(t, func(p *environment, agent string) {
 		run, before := p.midTool(agent, "retries: 1")
 		p.play("text:afresh")
-		p.must(syscall.Kill(before.Attempt.PID, syscall.SIGKILL))
+		testenv.Signal(p, before.Attempt.PID, syscall.SIGKILL)
 		if o := run.wait(); o.code != 0 {
 			p.Errorf("exit %d\n%s", o.code, o.errors)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gaffer/fleet"
+	"gaffer/internal/testkit/testenv"
 )
 
 // git runs git in the project and returns its output.
@@ -34,7 +35,7 @@ func (p *environment) review() fleet.TaskChange {
 // run.
 func (p *environment) killOwner(pid int) {
 	p.Helper()
-	p.must(syscall.Kill(pid, syscall.SIGKILL))
+	testenv.Signal(p, pid, syscall.SIGKILL)
 	p.until("no process works on the run", func() bool { return !p.status().Owner.Alive })
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gaffer/fleet"
+	"gaffer/internal/testkit/testenv"
 )
 
 // The test goes from a complete task to its merge by keys in the review screen, which runs in tmux.
@@ -28,7 +29,7 @@ func TestAChangeIsMergedInTheReviewScreenThoughGafferIsKilled(t *testing.T) {
 			sees("list.txt", "+2 −2")
 		}
 		kill := func() {
-			p.must(syscall.Kill(screen.pid, syscall.SIGKILL))
+			testenv.Signal(p, screen.pid, syscall.SIGKILL)
 			p.until("the terminal is closed", func() bool { _, err := p.tmux("has-session", "-t", "person"); return err != nil })
 		}
 		comment := func(text string, drafts string) {

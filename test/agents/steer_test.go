@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gaffer/fleet"
+	"gaffer/internal/testkit/testenv"
 )
 
 // isWritten waits until gaffer has written a message to the agent's stdin.
@@ -97,7 +98,7 @@ func TestAMessageInTheQueueOfAKilledAgentIsSentAgain(t *testing.T) {
 		run, before := p.talk(agent, "")
 		p.send("mind the gap")
 		p.isWritten()
-		p.must(syscall.Kill(before.Attempt.PID, syscall.SIGKILL))
+		testenv.Signal(p, before.Attempt.PID, syscall.SIGKILL)
 		if o := run.wait(); o.code != 0 {
 			p.Errorf("exit %d\n%s", o.code, o.errors)
 		}

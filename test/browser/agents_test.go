@@ -12,6 +12,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
+	"gaffer/internal/testkit/testenv"
 )
 
 // agentRow returns a script that is the row or card of the agent with a name.
@@ -275,7 +276,7 @@ tasks:
 	p.seesAgent("wall", "running", "gaffer/"+orphan+"/wall")
 	w.must(os.WriteFile(filepath.Join(w.dir, "paint"), nil, 0o600))
 	p.Sees("Review wall") // though its run goes on
-	w.must(syscall.Kill(pid, syscall.SIGKILL))
+	testenv.Signal(w, pid, syscall.SIGKILL)
 	p.Sees("No gaffer works on this run")
 	p.seesAgent("gate", "no contact")
 	p.everywhere("fleet-needs-you")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gaffer/fleet"
+	"gaffer/internal/testkit/testenv"
 )
 
 // local runs a plan on the server's machine, but without the server. It returns the run's id. If
@@ -48,7 +49,7 @@ func TestARunWhoseProcessWasKilledSaysSoAndIsResumedByClick(t *testing.T) {
 	p := w.open("#/runs/" + id)
 	p.Wait("it runs", `document.querySelector('.row .status')?.innerText.includes('running')`)
 	p.SeesNot("No gaffer works on this run")
-	w.must(syscall.Kill(pid, syscall.SIGKILL))
+	testenv.Signal(w, pid, syscall.SIGKILL)
 	p.Sees("No gaffer works on this run", "gaffer resume "+id)
 	p.looks("run-unattended")
 	p.Click("Resume")

@@ -11,6 +11,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/testkit/dashboard"
+	"gaffer/internal/testkit/testenv"
 )
 
 // lines returns the lines of a file, or none if it does not exist.
@@ -55,7 +56,7 @@ func (w *world) killResume() {
 func (p *page) killOwner(run string, then func()) {
 	p.Helper()
 	owner := until(p.world, "a gaffer works on the run", func() (fleet.Owner, bool) { o := p.run(run).Owner; return o, o.Alive })
-	p.must(syscall.Kill(owner.PID, syscall.SIGKILL))
+	testenv.Signal(p, owner.PID, syscall.SIGKILL)
 	p.Sees("No gaffer works on this run", "gaffer resume "+run)
 	then()
 	p.Click("Resume")

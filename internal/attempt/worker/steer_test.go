@@ -153,8 +153,8 @@ func TestAMessageThatAKilledAgentHadQueuedIsSentAgain(t *testing.T) {
 		m := k.send("Be kind.")
 		k.awaitWritten(m)
 		k.sweep()
-		pid := k.attempts(k.run, "a")[0].PID
-		k.must(syscall.Kill(pid, syscall.SIGKILL))
+		pid := testenv.WaitFor(t, "the agent's process id", func() int { return k.attempts(k.run, "a")[0].PID }, func(pid int) bool { return pid != 0 })
+		testenv.Signal(t, pid, syscall.SIGKILL)
 		k.write("go")
 		testenv.WaitFor(t, "the task to be complete", func() store.Status {
 			k.worker.Wake() // wake the worker: the pause before the retry is over

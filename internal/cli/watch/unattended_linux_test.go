@@ -20,9 +20,7 @@ func (p *testProject) orphan(plan, text string) {
 		p.t.Fatal(err)
 	}
 	p.until(text, func() (string, bool) { ps := p.gaffer("ps"); return ps, strings.Contains(ps, text) })
-	if err := syscall.Kill(d.PID, syscall.SIGKILL); err != nil {
-		p.t.Fatal(err)
-	}
+	testenv.Signal(p.t, d.PID, syscall.SIGKILL)
 	p.unowned()
 }
 

@@ -9,13 +9,24 @@ import (
 	"testing"
 )
 
+// Signal sends a signal to a process. It fails the test if pid is 0, as in a state that does not name
+// the process yet: the kernel would send the signal to all processes of the test's group, the go
+// command and the user's script included.
+func Signal(t testing.TB, pid int, sig syscall.Signal) {
+	t.Helper()
+	if pid <= 1 {
+		t.Fatalf("process %d would get %v", pid, sig)
+	}
+	if err := syscall.Kill(pid, sig); err != nil {
+		t.Fatalf("%v to process %d: %v", sig, pid, err)
+	}
+}
+
 // Stop stops a process with SIGSTOP and waits until all its threads are stopped: on a busy machine
 // they continue for a while after the signal was sent. On systems without /proc it does not wait.
 func Stop(t testing.TB, pid int) {
 	t.Helper()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	Signal(t, pid, syscall.SIGSTOP)
 	Wait(t, fmt.Sprintf("process %d to stop", pid), func() error {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 		for _, file := range threads {
