@@ -387,7 +387,7 @@ func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
 	root := t.TempDir()
 
 	// Start the database of the service db.
-	database, err := pgtest.Start()
+	database, err := pgtest.Start("fsync=off")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func runPage(t *testing.T, fixture *txtar.Archive, text string, n *tally) {
 	}
 	p := newProject(t, fixture)
 	if strings.Contains(text, "$POSTGRES") {
-		database, err := pgtest.Start()
+		database, err := pgtest.Start("fsync=off")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,6 +40,7 @@ func Start(dir string) (*Browser, error) {
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-gpu", true),
 		chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.Flag("force-prefers-reduced-motion", true), // otherwise the signs of running agents are drawn 60 times a second
 		chromedp.Flag("enable-precise-memory-info", true),
 		chromedp.Flag("js-flags", "--expose-gc"),
 	)...)

@@ -150,7 +150,7 @@ func Wait(t testing.TB, what string, check func() error) {
 // whether check returned true.
 func Poll(limit time.Duration, check func() bool) bool {
 	start := time.Now()
-	for delay := time.Millisecond; !check(); delay = min(2*delay, 50*time.Millisecond) {
+	for delay := time.Millisecond; !check(); delay = min(delay*3/2, 250*time.Millisecond) {
 		if time.Since(start) > limit {
 			return false
 		}

@@ -36,7 +36,7 @@ func Main(m *testing.M) int {
 	if os.Getenv(Variable) != "" {
 		return m.Run()
 	}
-	server, err := Start()
+	server, err := Start("fsync=off", "autovacuum=off") // the machine does not crash, and the data is small
 	if err == nil {
 		err = os.Setenv(Variable, server.URL)
 	}
@@ -85,8 +85,9 @@ type Server struct {
 	alive io.Closer // stdin of the shell that runs the server; when it is closed, the shell ends the server
 }
 
-// Start starts a server with the newest installed version of PostgreSQL.
-func Start() (*Server, error) {
+// Start starts a server with the newest installed version of PostgreSQL. Settings are as in
+// postgresql.conf, for example "fsync=off".
+func Start(settings ...string) (*Server, error) {
 	bin, err := Programs()
 	if err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func Start() (*Server, error) {
 	s := &Server{dir: dir, URL: (&url.URL{
 		Scheme: "postgres", Path: "/postgres", RawQuery: url.Values{"host": {dir}, "user": {"postgres"}}.Encode(),
 	}).String()}
-	if err := s.start(bin); err != nil {
+	if err := s.start(bin, settings); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return s, nil
@@ -127,7 +128,7 @@ func version(initdb string) int {
 	return n
 }
 
-func (s *Server) start(bin string) error {
+func (s *Server) start(bin string, settings []string) error {
 	who, err := unprivileged()
 	if err != nil {
 		return err
@@ -151,8 +152,14 @@ func (s *Server) start(bin string) error {
 	if err != nil {
 		return fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	s.cmd = command("/bin/sh", "-c", `dir=$1; shift; "$@" & read -r _; kill -INT $!; wait $!; code=$?; rm -rf "$dir"; exit $code`, "sh", s.dir,
-		filepath.Join(bin, "postgres"), "-D", data, "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=200")
+	args := []string{
+		"-c", `dir=$1; shift; "$@" & read -r _; kill -INT $!; wait $!; code=$?; rm -rf "$dir"; exit $code`, "sh", s.dir,
+		filepath.Join(bin, "postgres"), "-D", data, "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=200",
+	}
+	for _, setting := range settings {
+		args = append(args, "-c", setting)
+	}
+	s.cmd = command("/bin/sh", args...)
 	return s.run()
 }
 
