@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,8 +169,16 @@ func TestAScheduleThatCannotStartIsShownAndTheOthersRun(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	other := t.TempDir()
-	clock := fastClock{time.Now(), 60}
-	a := p.openAt(clock.now)
+	// The clock stands still until all schedules are added. Otherwise one that is added late would
+	// not run before the next day.
+	var added atomic.Pointer[time.Time]
+	a := p.openAt(func() time.Time {
+		started := time.Now()
+		if at := added.Load(); at != nil {
+			started = *at
+		}
+		return fastClock{started, 60}.now()
+	})
 	load := func(ctx context.Context, root string, args []string) (plan.Plan, error) {
 		switch args[0] {
 		case "unreadable":
@@ -204,6 +213,7 @@ func TestAScheduleThatCannotStartIsShownAndTheOthersRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	added.Store(new(time.Now()))
 	list := until(t, "all have come to an end", func() ([]fleet.Schedule, error) { return served.Schedules.List(t.Context(), false) }, func(list []fleet.Schedule) bool {
 		for _, s := range list {
 			if f := s.LastFire(); f == nil || !f.Status.Final() {

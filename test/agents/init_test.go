@@ -64,22 +64,31 @@ func (p *environment) notes(program string) (notes []map[string]any) {
 	return notes
 }
 
-// saysAll fails the test unless the hooks of all events have succeeded.
-func saysAll(t *testing.T, got []string) {
-	t.Helper()
+// hooksSucceed runs Claude Code with a tool call and fails the test unless the hooks of all events
+// have succeeded. On a busy machine a hook may not end within its time limit; then hooksSucceed
+// tries again. It returns how often Claude Code has run.
+func (p *environment) hooksSucceed(args ...string) (runs int) {
+	p.Helper()
+	const most = 5
+	var got []string
+	for runs < most && (runs == 0 || slices.ContainsFunc(got, func(hook string) bool { return strings.HasSuffix(hook, " cancelled") })) {
+		p.play("tool", "text")
+		got = p.claude(args...)
+		runs++
+	}
 	for _, want := range []string{"SessionStart:startup", "UserPromptSubmit", "PreToolUse:Bash", "PostToolUse:Bash", "Stop"} {
 		if !slices.Contains(got, want+" success") {
-			t.Errorf("no hook of %s has answered well: %q", want, got)
+			p.Errorf("no hook of %s has answered well: %q", want, got)
 		}
 	}
+	return runs
 }
 
 func TestClaudeReportsItsActivityAfterInit(t *testing.T) {
 	p := newEnvironment(t)
-	p.play("tool", "text")
 	p.done("init", "claude", "--project", "--yes")
-	saysAll(t, p.claude())
-	if notes := p.notes("claude"); len(notes) != 1 || notes[0]["dir"] != p.dir {
+	runs := p.hooksSucceed()
+	if notes := p.notes("claude"); len(notes) != runs || notes[0]["dir"] != p.dir {
 		t.Errorf("gaffer has noted %v", notes)
 	}
 	p.done("init", "--undo", "--yes")
@@ -126,9 +135,8 @@ func TestSettingsOfManyKindsAreAcceptedAfterInit(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(examples, "claude-settings-"+name+".json"))
 			p.must(err)
 			p.write(".claude/settings.json", string(text))
-			p.play("tool", "text")
 			p.done("init", "claude", "--project", "--yes")
-			saysAll(t, p.claude())
+			p.hooksSucceed()
 			p.done("init", "claude", "--project", "--undo", "--yes")
 			if back := p.read(".claude/settings.json"); back != string(text) {
 				t.Errorf("%s came back as\n%s", name, back)
@@ -160,9 +168,8 @@ func TestClaudeAcceptsThePlugin(t *testing.T) {
 	p.must(err)
 	p.program("claude", "plugin", "validate", "--strict", plugin)
 	p.program("claude", "plugin", "validate", "--strict", filepath.Dir(plugin))
-	p.play("tool", "text")
-	saysAll(t, p.claude("--plugin-dir", plugin))
-	if notes := p.notes("claude"); len(notes) != 1 {
+	runs := p.hooksSucceed("--plugin-dir", plugin)
+	if notes := p.notes("claude"); len(notes) != runs {
 		t.Errorf("gaffer has noted %v", notes)
 	}
 }

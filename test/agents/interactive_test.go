@@ -33,6 +33,11 @@ func TestWhatClaudeDoesInATerminalIsKnown(t *testing.T) {
 	c := p.open("claude")
 	const file = discover.FromFile
 	const prompt, interrupted = "Do you want to proceed?", "Interrupted"
+	// Until Claude Code has shown a part of the answer, Esc takes the prompt back into the input.
+	stopped := func() bool {
+		screen := c.screen()
+		return strings.Contains(screen, interrupted) || strings.Contains(screen, "─\n❯\u00a0say one")
+	}
 	session := ""
 	var asked, again func() bool
 	next := func(text string, modes ...string) func() {
@@ -40,8 +45,8 @@ func TestWhatClaudeDoesInATerminalIsKnown(t *testing.T) {
 	}
 	delays := c.passes([]point{
 		{"it has started", nil, c.shows("for shortcuts"), idle, file, true, func(s discover.Agent) bool { session = s.Session; return session != "" }},
-		{"the model has begun its answer", next("say one", "hangmid"), c.shows("●"), running, file, true, nil}, // before that, Esc takes the prompt back
-		{"Esc while the model thinks", func() { c.keys("Escape") }, c.pressing("Escape", c.shows(interrupted)), idle, file, false, nil},
+		{"the model has begun its answer", next("say one", "hangmid"), c.shows("●"), running, file, true, nil},
+		{"Esc while the model thinks", func() { c.keys("Escape") }, c.pressing("Escape", stopped), idle, file, false, nil},
 		{"a permission is asked for", next("say two", "tool:"+work), c.shows(prompt), waiting, file, true, func(s discover.Agent) bool { return strings.HasPrefix(s.For, "Bash: touch begun") }},
 		{"it is given, the tool runs", func() { c.keys("Enter") }, c.made("begun"), running, file, false, nil},
 		{"the turn is over", func() { c.write("over", "") }, c.shows("Done. The tool ran."), idle, file, true, nil},
@@ -63,7 +68,7 @@ func TestWhatClaudeDoesInATerminalIsKnown(t *testing.T) {
 // ends kills the agent and waits until gaffer no longer finds it.
 func (t *terminal) ends() {
 	t.Helper()
-	t.must(syscall.Kill(t.pid, syscall.SIGKILL))
+	testenv.Signal(t, t.pid, syscall.SIGKILL)
 	t.until("it is not seen any more", func() bool { _, ok := t.look(); return !ok })
 }
 

@@ -87,7 +87,7 @@ func (p *page) noLongTask(what string) {
 	p.Helper()
 	longest := eval[int](p, `new Promise((done) => setTimeout(() => done(Math.max(0, ...window.long.splice(0))), 100))`)
 	p.Logf("the longest task of the page took %d ms: %s", longest, what)
-	if longest > 10_000 {
+	if longest > 20_000 {
 		p.Errorf("a task of the page took %d ms: %s", longest, what)
 	}
 }
