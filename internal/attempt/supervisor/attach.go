@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// State is the state of an attempt that [Attach] has found.
+// State is what [Attach] has found out about an attempt.
 type State int
 
 // The possible states.
@@ -30,7 +30,7 @@ func (s State) String() string {
 // Attach finds out the state of an attempt that another process has started. If the attempt is
 // alive, Attach connects to its supervisor. Before Attach returns Lost, it ends the remaining
 // processes and makes sure that no supervisor can start the attempt later, even if the folder did
-// not exist yet.
+// not exist yet. If the state is Unknown, the Process is nil and the error says why.
 func Attach(ctx context.Context, dir string, opts Options) (*Process, State, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -53,8 +53,8 @@ func Attach(ctx context.Context, dir string, opts Options) (*Process, State, err
 	return p, Alive, nil
 }
 
-// finding is what find has found out about an attempt: a connection to its live supervisor, or the
-// exit of the attempt.
+// finding is what find has found out about an attempt. If link is not nil, it is a connection to
+// the attempt's live supervisor. If link is nil, the attempt has ended, and exit says how.
 type finding struct {
 	attempt string
 	link    *link
@@ -67,9 +67,10 @@ const (
 	maxFindPause = 50 * time.Millisecond
 )
 
-// find tries the lock and the socket in turn until one of them gives an answer. A supervisor that
-// has just started holds the lock but has no socket yet. A supervisor that is about to exit soon
-// releases both. The error says why the state is unknown.
+// find tries the lock and the socket in turn until one of them shows the state of the attempt. For
+// a moment both may fail: a supervisor that has just started holds the lock but has no socket yet,
+// and a supervisor that is about to exit has closed its socket but still holds the lock. The error
+// says why the state is unknown.
 func find(ctx context.Context, f folder, attempt string, patience time.Duration) (finding, error) {
 	was, err := f.readLockRecord()
 	if err != nil {
@@ -107,7 +108,7 @@ func find(ctx context.Context, f folder, attempt string, patience time.Duration)
 	}
 }
 
-// connect connects to the supervisor's socket and waits for its first message.
+// connect connects to the supervisor's socket and waits for the supervisor's first message.
 func connect(ctx context.Context, f folder, until time.Time) (finding, error) {
 	conn, err := dial(f)
 	if err != nil {
@@ -177,9 +178,9 @@ func (r origin) findForeign(a lockRecord) (finding, error) {
 	return finding{}, errors.New("it was started on another machine")
 }
 
-// conclude returns how an attempt ended. The caller holds its lock. If no exit is recorded, the
-// attempt is lost: conclude ends its remaining processes and records the exit, so that no
-// supervisor can start the attempt later.
+// conclude returns how an attempt ended. The caller holds the attempt's lock. If the lock contains
+// no exit, the attempt is lost: conclude ends its remaining processes and writes an exit into the
+// lock, so that no supervisor can start the attempt later.
 func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 	a, err := readLock(lock)
 	if err != nil {
@@ -193,7 +194,7 @@ func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 		if unproven := (*UnprovenError)(nil); errors.As(err, &unproven) {
 			if unproven.Since = a.unprovenSince; unproven.Since.IsZero() {
 				unproven.Since = time.Now().UTC().Truncate(time.Second)
-				_ = appendRecord(lock, unprovenWord, unprovenRecord{unproven.Since}) // if this fails, the next call records a later time
+				_ = appendRecord(lock, unprovenWord, unprovenRecord{unproven.Since}) // if this fails, the next call of conclude records a later time
 			}
 		}
 		return Exit{}, err
@@ -206,11 +207,11 @@ func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 }
 
 // proofWithin is how long to wait for proof that all processes of an attempt have ended. The last
-// ones may be about to end.
+// processes may still be about to exit.
 const proofWithin = 3 * time.Second
 
-// endRemains ends the remaining processes of an attempt whose supervisor is dead. It
-// returns nil only if it is proved that no process of the attempt is alive.
+// endRemains ends the remaining processes of an attempt whose supervisor is dead. It returns nil
+// only if there is proof that no process of the attempt is alive.
 func (f folder) endRemains(r origin, a lockRecord) error {
 	switch {
 	case r.before, !a.hasSupervisor && r.attempt == "":
@@ -238,7 +239,7 @@ func (f folder) endRemains(r origin, a lockRecord) error {
 		return err
 	}
 	if a.supervisor.Group != nil {
-		_ = a.supervisor.Group.remove() // the group is empty; if this fails, SweepGroups removes it later
+		_ = a.supervisor.Group.remove() // the group is empty; if remove fails, SweepGroups removes the group later
 	}
 	return nil
 }

@@ -8,8 +8,9 @@ import (
 	"gaffer/statefile/host"
 )
 
-// attempt is the state of the attempt that a supervisor runs. Only the goroutine of run may use the
-// fields, except for the channels and the fields below mu.
+// attempt is the state of the attempt that a supervisor runs. Only the goroutine that executes run
+// may use the fields. Other goroutines may use the channels and, if they hold mu, the fields below
+// mu.
 type attempt struct {
 	folder     folder
 	lock       *os.File
@@ -82,8 +83,8 @@ func newAttempt(f folder, lock *os.File, is lockRecord, env []string, s signals)
 }
 
 // run starts the agent, waits for its end, records the exit and reports it to the clients. The
-// error says why the exit could not be recorded. free says whether the supervisor can run another
-// attempt, because nothing but the lock is left of this one.
+// error says why the exit could not be recorded. free reports whether the supervisor can run
+// another attempt afterwards. It can only if no process and no client of this attempt is left.
 func (a *attempt) run() (free bool, err error) {
 	err = a.begin()
 	if err == nil {
@@ -184,11 +185,11 @@ func (a *attempt) announce() {
 
 const (
 	// openDelay is how long after the agent's start the supervisor opens its socket for other
-	// processes. Until then only the starter is connected. If the starter is gone earlier, the
-	// socket is opened at once.
+	// processes. Until then only the starter is connected. If the starter disconnects earlier, the
+	// supervisor opens the socket at once.
 	openDelay = 100 * time.Millisecond
-	// openRetryPause is the pause before open is tried again after an error. The agent keeps
-	// running.
+	// openRetryPause is how long the supervisor waits before it calls open again after an error of
+	// open. The agent keeps running meanwhile.
 	openRetryPause = time.Second
 	// socketCheckInterval is how often a supervisor without clients checks that its socket still
 	// exists. A supervisor with clients checks that when a client disconnects.
@@ -221,7 +222,7 @@ func (a *attempt) open() {
 	}
 }
 
-// completeExit sets the remaining fields of the exit when all processes have ended.
+// completeExit sets the remaining fields of a.exit. It is called after watch has returned.
 func (a *attempt) completeExit() {
 	a.stdin.abandon()
 	if info, err := a.log.Stat(); err == nil {
@@ -232,8 +233,8 @@ func (a *attempt) completeExit() {
 	a.exit.Swept = len(a.swept)
 }
 
-// recordTries is how often the supervisor tries to record the exit. The pauses between tries
-// double: a full disk may have room again.
+// recordTries is how many times the supervisor tries to record the exit. Each pause between two
+// tries is twice as long as the one before, so that a full disk may have room again.
 const recordTries = 6
 
 func (a *attempt) recordExit() error {

@@ -11,25 +11,25 @@ import (
 )
 
 // GroupsVar is the environment variable that says which control groups attempts may use: "off" for
-// none, "v1" or "v2" for only that version.
+// none, "v1" or "v2" for only that version. If it is unset, attempts may use both versions.
 const GroupsVar = "GAFFER_CGROUPS"
 
-// cgroup is the control group of an attempt. A process stays in its group when it forks
-// or changes its session, environment or parent. So the group contains everything that
-// the attempt has started, even after the supervisor has died.
+// cgroup is the control group of an attempt. A process stays in its group when it changes its
+// session, environment or parent, and the processes that it forks are in the same group. So the
+// group contains everything that the attempt has started, even after the supervisor has died.
 type cgroup struct {
 	Version int    `json:"version"` // cgroup version: 1 or 2
 	Kind    string `json:"kind,omitempty"`
 	Dir     string `json:"dir"`
-	// Mount is the path where the cgroup hierarchy is mounted. Device and inode of this folder let
-	// another process check that it sees the same hierarchy.
+	// Mount is the path where the cgroup hierarchy is mounted. Dev and Ino are the device and inode
+	// of this folder. With them, another process checks that it sees the same hierarchy.
 	Mount string `json:"mount"`
 	Dev   uint64 `json:"dev"`
 	Ino   uint64 `json:"ino"`
 }
 
-// cgroupPrefix returns the common prefix of the names of all control groups whose attempts have
-// their folder below home.
+// cgroupPrefix returns the prefix of control groups' names for one home, which is a folder above
+// the folders of attempts. All attempts with the same home have the same prefix.
 func cgroupPrefix(home string) string {
 	if target, err := filepath.EvalSymlinks(home); err == nil {
 		home = target
@@ -38,8 +38,8 @@ func cgroupPrefix(home string) string {
 	return "gaffer-" + hex.EncodeToString(sum[:6]) + "-"
 }
 
-// cgroupName returns the name of an attempt's control group, without the suffix that identifies the
-// supervisor. It is empty if control groups are off.
+// cgroupName returns the name of an attempt's control group, without the suffix that cgroupSuffix
+// returns. The name is empty if control groups are off.
 func cgroupName(home, attempt string) string {
 	if os.Getenv(GroupsVar) == "off" {
 		return ""
@@ -54,12 +54,12 @@ func cgroupName(home, attempt string) string {
 	return cgroupPrefix(home) + attempt
 }
 
-// cgroupSuffix returns the end of a control group's name: the pid and start time of the supervisor
-// that created the group.
+// cgroupSuffix returns the last part of a control group's name: the pid and start time of the
+// supervisor that created the group.
 func cgroupSuffix(pid int, start uint64) string { return fmt.Sprintf("-%d.%d", pid, start) }
 
-// parseCgroupName returns the pid and start time of the process that created a group, from the
-// group's name.
+// parseCgroupName parses the last part of a control group's name. It returns the pid and start time
+// of the supervisor that created the group.
 func parseCgroupName(name string) (pid int, start uint64, ok bool) {
 	at := strings.LastIndexByte(name, '-')
 	first, second, found := strings.Cut(name[at+1:], ".")

@@ -21,8 +21,8 @@ func SweepGroups(string) (left []int) { return nil }
 // ListAbandoned returns nothing: macOS has no control groups.
 func ListAbandoned(string) []Marked { return nil }
 
-// GroupMethod says how this machine finds the processes of an attempt: on macOS only by a variable
-// in their environment.
+// GroupMethod says how this machine finds the processes of an attempt. On macOS that is only a
+// variable in their environment.
 func GroupMethod() string { return marksOnly }
 
 // limitMark is only used on Linux.

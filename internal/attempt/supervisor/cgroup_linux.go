@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The controllers of cgroup version 1 that gaffer uses: pids can forbid processes of the group to
-// fork, freezer can stop them.
+// The controllers of cgroup version 1 that gaffer uses: pids can prevent the processes of a group
+// from forking, and freezer can freeze these processes.
 const (
 	pidsKind    = "pids"
 	freezerKind = "freezer"
@@ -32,7 +32,8 @@ type hierarchy struct {
 	own     string // path of the folder of this process's group
 }
 
-// hierarchies lists the cgroup hierarchies in which a group can be created, the best first.
+// hierarchies lists the cgroup hierarchies that attempts may use, the best first. This process may
+// lack the permission to create a group in them.
 func hierarchies() (list []hierarchy) {
 	mounts, err1 := os.ReadFile("/proc/self/mountinfo")
 	groups, err2 := os.ReadFile("/proc/self/cgroup")
@@ -80,8 +81,10 @@ func pathIn(groups []byte, kind string) (path string, ok bool) {
 	return "", false
 }
 
-// mountedAt parses a line of /proc/PID/mountinfo. It returns which group is mounted, and where.
-// After the optional fields and a dash come the type, the source and the options.
+// mountedAt parses a line of /proc/PID/mountinfo. root is the path of the group that is mounted,
+// and mount is the folder where it is mounted. ok is false if the line is not about hierarchy h. In
+// each line a dash follows the mount point and some optional fields. The file system's type, source
+// and options come after the dash.
 func (h hierarchy) mountedAt(line string) (root, mount string, ok bool) {
 	before, after, found := strings.Cut(line, " - ")
 	first, last := strings.Fields(before), strings.Fields(after)
@@ -112,8 +115,9 @@ func makeCgroup(name string) *cgroup {
 	return nil
 }
 
-// maxCgroupTries is how many groups of one attempt and one supervisor can exist; numbers tell them
-// apart. There is more than one if the same supervisor starts an attempt again.
+// maxCgroupTries is how many groups with the same attempt and the same supervisor can exist; a
+// number in the name tells them apart. A second group is needed if a supervisor starts an attempt
+// again while the first group still exists.
 const maxCgroupTries = 100
 
 func (h hierarchy) makeCgroup(name string) *cgroup {
@@ -148,7 +152,8 @@ func (h hierarchy) makeCgroup(name string) *cgroup {
 
 func (g *cgroup) path(name string) string { return filepath.Join(g.Dir, name) }
 
-// procs returns the path of the file to which a pid is written to move a process into the group.
+// procs returns the name of the file in the group's folder to which a pid is written to move a
+// process into the group.
 func (g *cgroup) procs() string {
 	if g.Version == 1 {
 		return "tasks"
@@ -185,7 +190,7 @@ func (g *cgroup) startInside(attr syscall.SysProcAttr, fork func(*syscall.SysPro
 			pid, err = fork(&attr)
 		}
 		if _, backErr := back.WriteString("0"); backErr == nil {
-			runtime.UnlockOSThread() // if it stayed locked, the thread would exit with the goroutine and leave the group
+			runtime.UnlockOSThread() // after an error the thread stays locked, so that it exits with this goroutine and no other goroutine runs in the group
 		}
 	}()
 	<-done
@@ -204,19 +209,19 @@ func (g *cgroup) folders() (list []string) {
 		if err == nil && d.IsDir() {
 			list = append(list, path)
 		}
-		return nil // skip: the folder was removed during the walk
+		return nil // ignore err: the folder was removed during the walk
 	})
 	return list
 }
 
-// members lists the live processes in the group and its subgroups.
+// members lists the live processes in the group and its subgroups, except this process.
 func (g *cgroup) members() (list []process) {
 	for _, pid := range g.pids() {
 		if p, err := readProcess(pid); err == nil && !p.ended {
 			list = append(list, p)
 		}
 	}
-	again := map[int]bool{} // pids that a second read finds; a pid that is missing now may belong to a process outside of the group
+	again := map[int]bool{} // pids in the group at a second look; if a pid is gone, readProcess may have read a new process with that pid outside of the group
 	for _, pid := range g.pids() {
 		again[pid] = true
 	}
@@ -226,7 +231,7 @@ func (g *cgroup) members() (list []process) {
 func (g *cgroup) pids() (list []int) {
 	for _, dir := range g.folders() {
 		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-		if err != nil { // the group is threaded, or was removed: try its threads
+		if err != nil { // the group was removed, or it is threaded and only its threads can be read
 			text, _ = os.ReadFile(filepath.Join(dir, "cgroup.threads"))
 		}
 		for word := range strings.FieldsSeq(string(text)) {
@@ -282,7 +287,7 @@ func (g *cgroup) remove() error {
 		return nil
 	}
 	for _, dir := range slices.Backward(g.folders()) {
-		_ = os.Remove(dir) // ignore the error: the last Remove returns it
+		_ = os.Remove(dir) // ignore the error: if a subgroup remains, the Remove below fails
 	}
 	if err = os.Remove(g.Dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -308,9 +313,10 @@ func (g *cgroup) killAndRemove() (left []int) {
 }
 
 // SweepGroups ends the processes in abandoned control groups, and removes these groups. It returns
-// the pids that it could not end. A group is abandoned if its name says that its attempt's folder
-// was below home, its supervisor is dead, and no folder below home still needs it for recovery.
-// Only groups below the group of this process are searched.
+// the pids of processes that it could not end. A group is abandoned if three conditions hold: its
+// name has the prefix for home; the supervisor that created it is dead; and no attempt below home
+// still needs the group for recovery. SweepGroups only searches below the control group of this
+// process.
 func SweepGroups(home string) (left []int) {
 	for _, g := range abandonedCgroups(home) {
 		left = append(left, g.killAndRemove()...)
@@ -318,7 +324,8 @@ func SweepGroups(home string) (left []int) {
 	return left
 }
 
-// ListAbandoned lists the processes in abandoned groups, see [SweepGroups].
+// ListAbandoned lists the processes in abandoned control groups. [SweepGroups] says which groups
+// are abandoned.
 func ListAbandoned(home string) (list []Marked) {
 	for _, g := range abandonedCgroups(home) {
 		name := strings.TrimPrefix(filepath.Base(g.Dir), cgroupPrefix(home))
@@ -354,7 +361,8 @@ func abandonedCgroups(home string) (list []*cgroup) {
 }
 
 // GroupMethod says how this machine finds the processes of an attempt: by control groups, or only
-// by a variable in their environment. To find out, it tries each hierarchy.
+// by a variable in their environment. To find out, it tries to fork a process in a new group of
+// each hierarchy.
 func GroupMethod() string {
 	for _, h := range hierarchies() {
 		g := h.makeCgroup("gaffer-doctor")

@@ -37,8 +37,8 @@ func newClients(a *attempt) *clients {
 	return &clients{attempt: a, disconnected: make(chan struct{}, 1), begun: make(chan struct{}), over: make(chan struct{})}
 }
 
-// reachable reports whether new clients can find the socket. It is false if another program has
-// deleted the socket file.
+// reachable reports whether new clients can find the socket. It returns false before listen was
+// called, and after another program has deleted the socket file.
 func (c *clients) reachable(f folder) bool {
 	_, err := os.Lstat(f.path(socketFile))
 	return c.listener != nil && !errors.Is(err, fs.ErrNotExist)
@@ -47,9 +47,9 @@ func (c *clients) reachable(f folder) bool {
 // none reports whether no client is connected.
 func (c *clients) none() bool { return c.connected.Load() == 0 }
 
-// listen creates the socket and accepts new clients. From its creation on, only the user may access
-// the socket. listen leaves the socket file when the supervisor exits: removing a file makes it
-// slower to create the next file, and the whole folder is deleted later.
+// listen creates the socket and accepts new clients. From the socket's creation on, only the user
+// may access it. The socket file remains when the supervisor exits: removing it would slow down the
+// creation of the next file, and the whole folder is deleted later.
 func (c *clients) listen(f folder) error {
 	if c.listener != nil { // the socket file was deleted: listen on a new one
 		_ = c.listener.Close() // ignore the error: a listener has no unwritten data
@@ -74,7 +74,7 @@ func (c *clients) begin(s Started) {
 	close(c.begun)
 }
 
-// accept accepts clients until the listener is closed. It retries after other errors.
+// accept accepts clients until the listener is closed. After any other error it tries again.
 func (c *clients) accept() {
 	for {
 		conn, err := c.listener.Accept()

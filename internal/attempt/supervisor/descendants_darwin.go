@@ -15,7 +15,7 @@ func PlatformLimits() string {
 func becomeSubreaper() error { return nil }
 
 // noneLeft reports whether the last process of the attempt has ended. waitErr is the error of a
-// wait for any child. On macOS only the agent's process group can be checked.
+// system call that waits for any child. On macOS only the agent's process group can be checked.
 func noneLeft(agent int, waitErr error) bool {
 	return errors.Is(waitErr, syscall.ECHILD) && (agent == 0 || errors.Is(syscall.Kill(-agent, 0), syscall.ESRCH))
 }

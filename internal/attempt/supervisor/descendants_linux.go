@@ -14,14 +14,15 @@ import (
 func PlatformLimits() string { return "" }
 
 // becomeSubreaper makes this process a child subreaper: a descendant whose parent ends becomes a
-// child of this process. So no descendant can escape, even into another session.
+// child of this process. So the supervisor finds all descendants, even those in another session.
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // noneLeft reports whether the last process of the attempt has ended. waitErr is the error of a
-// wait for any child. A subreaper without children has no descendants.
+// system call that waits for any child. A subreaper without children has no descendants.
 func noneLeft(_ int, waitErr error) bool { return errors.Is(waitErr, syscall.ECHILD) }
 
-// waitAny has the flags of a wait for any child, even one that does not send SIGCHLD.
+// waitAny has the flags of a wait4 call that finds any child that has ended, even a child that does
+// not send SIGCHLD.
 const waitAny = unix.WNOHANG | unix.WALL
 
 // signalAll sends a signal to every descendant. It returns the pids of the descendants that
@@ -54,7 +55,8 @@ func closeFilesOnExec() {
 // redirectStderr redirects stderr of this process, including crash reports, to a file.
 func redirectStderr(file *os.File) error { return unix.Dup3(int(file.Fd()), syscall.Stderr, 0) }
 
-// startTime returns the kernel's start time of a process, even of a zombie.
+// startTime returns the start time of a process in clock ticks since boot, even for a zombie. It
+// returns 0 if the process does not exist.
 func startTime(pid int) uint64 {
 	p, _ := readProcess(pid)
 	return p.start

@@ -41,7 +41,7 @@ func (e *FailedError) Error() string {
 }
 
 // noReportError reports that a supervisor died after an attempt was handed to it, without reporting
-// what happened to the attempt. The lock says that.
+// what happened to the attempt. The caller finds that out from the attempt's lock.
 type noReportError struct{ reason error } // reason is nil if unknown
 
 func (e *noReportError) Error() string { return "the supervisor died without a report" }
@@ -85,9 +85,10 @@ func (e *OrderError) Error() string { return e.Order + ": " + e.Reason }
 func (e *OrderError) Conflict() bool { return true }
 
 var (
-	// ErrClosed reports that the Process was closed with [Process.Close].
+	// ErrClosed is returned by the methods of a Process that was closed with [Process.Close] before
+	// its attempt ended. The agent may still be running.
 	ErrClosed = errors.New("the process was closed")
-	// ErrBroken reports that the connection broke before the reply, so we cannot tell whether the
-	// order arrived.
+	// ErrBroken is returned by [Process.Input] if the connection broke before the supervisor's
+	// reply. Then the caller cannot know whether the agent gets the input.
 	ErrBroken = errors.New("the connection to the supervisor broke; the order may or may not have arrived")
 )

@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Names of the files in an attempt's folder. The lock contains the spec. Only a program that starts
-// a supervisor without [Start] writes spec.json.
+// Names of the files in an attempt's folder. [Start] and [Pool.Start] write the spec into the lock.
+// Only a program that starts a supervisor in another way writes spec.json.
 const (
 	specFile    = "spec.json"
 	lockFile    = "lock"
@@ -36,7 +36,7 @@ func (f folder) claim() (*os.File, error) {
 		return nil, err
 	}
 	held, err := tryLock(lock)
-	if err == nil && (!held || !isEmpty(lock)) { // in between, another process has recorded the attempt as lost
+	if err == nil && (!held || !isEmpty(lock)) { // between openLock and tryLock, another process has recorded the attempt as lost
 		err = &UsedError{string(f)}
 	}
 	if err != nil {
@@ -51,10 +51,12 @@ func isEmpty(file *os.File) bool {
 	return err == nil && info.Size() == 0
 }
 
-// reuseFor renames a finished attempt's folder to target, the folder of another attempt. Before
-// that it writes the spec into the lock. It returns the lock file, which is locked. This saves
-// creating files, which is the slowest part of starting an attempt. Under its old name the folder
-// never contains a running attempt. Under the new name it is complete from the beginning.
+// reuseFor turns the folder of a finished attempt into the folder of a new attempt. It replaces the
+// content of the lock with the spec of the new attempt, and then renames the folder to target. It
+// returns the lock file, which is locked. Reusing a folder avoids the creation of files, which is
+// the slowest part of starting an attempt. The order of the two steps makes sure that the folder
+// never contains a running attempt under its old name, and always contains a spec under its new
+// name.
 func (f folder) reuseFor(target folder, s Spec) (*os.File, error) {
 	lock, err := os.OpenFile(f.path(lockFile), os.O_RDWR|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -136,8 +138,8 @@ func (f folder) syncNames() error {
 	return errors.Join(h.SyncDir(op, string(f)), h.SyncDir(op, f.path("..")))
 }
 
-// Used reports whether the folder has a lock. Then an attempt was started in it, or [Attach] has
-// made sure that none can be.
+// Used reports whether the folder has a lock. If it has one, an attempt was started in the folder,
+// or [Attach] has made sure that no attempt can be started there.
 func Used(dir string) (bool, error) {
 	_, err := os.Lstat(folder(dir).path(lockFile))
 	if errors.Is(err, fs.ErrNotExist) {

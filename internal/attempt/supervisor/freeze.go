@@ -3,11 +3,11 @@ package supervisor
 import "time"
 
 // maxFrozen is how long an agent may stay frozen while a client is connected, such as a worker that
-// keeps asking for a new lease. Then the agent is stopped.
+// keeps asking for a new lease. After that time the supervisor kills the agent.
 const maxFrozen = 24 * time.Hour
 
-// frozen measures how long an agent has been frozen. It does not count the time in
-// which the machine sleeps, because no worker could have connected then.
+// frozen measures how long an agent has been frozen. It does not count time in which the machine
+// was asleep, because no worker could connect during that time.
 type frozen struct {
 	abandon time.Duration // how long the agent may stay frozen without a client
 	since   time.Time     // when the agent was frozen; zero if it is not frozen
@@ -26,9 +26,9 @@ func (f *frozen) tooLong(now time.Time, client bool) bool {
 	return now.Sub(f.client) >= f.abandon || now.Sub(f.since) >= maxFrozen
 }
 
-// freeze runs one pass that stops running processes, and schedules the next pass. That comes soon
-// if this pass found a running process, and later if not. Later passes are needed because another
-// program may resume a process.
+// freeze runs one pass of the freezer, which stops running processes, and sets the timer for the
+// next pass. The next pass comes soon if this pass found a running process, and later if not. Even
+// after all processes are frozen, passes are needed because another program may resume a process.
 func (a *attempt) freeze() {
 	still, wait := a.freezer.result(a.freezer.pass(a.agentPID))
 	if still {
@@ -53,8 +53,8 @@ func (a *attempt) isFrozen() bool {
 	return a.allFrozen
 }
 
-// setFrozen tells clients whether all processes are frozen. It also writes that into the lock, in
-// case the supervisor dies.
+// setFrozen records whether all processes are frozen. Clients see the new state in the supervisor's
+// status. setFrozen also writes the state into the lock, in case the supervisor dies.
 func (a *attempt) setFrozen(still bool) {
 	if still == a.isFrozen() {
 		return

@@ -51,8 +51,8 @@ func childEnded() bool {
 	return err == nil && who.Signo != 0
 }
 
-// mayStopGroup reports whether it is safe to signal a process's whole group, because the group can
-// only contain our descendants.
+// mayStopGroup reports whether it is safe to signal the whole process group of p. That is safe if
+// the group can only contain descendants of this process.
 func mayStopGroup(p process, agent int) bool {
 	if p.group <= 1 || p.group == syscall.Getpgrp() {
 		return false

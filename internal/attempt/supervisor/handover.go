@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// A pool hands attempts to a supervisor over the supervisor's control connection, one
-// after the other. Each handover is a single byte that carries two open files: the
-// held lock, and one end of a new connection for this attempt. The byte and the files
-// arrive together or not at all. The folder and the environment follow as the first
-// line of the new connection. If the connection ends before the line is complete, the
-// attempt was withdrawn. After that line the starter is an ordinary client.
+// A pool hands attempts to a supervisor over the supervisor's control connection, one after the
+// other. Each handover is a single byte that carries two open files: the held lock, and one end of
+// a new connection for this attempt. The byte and the files arrive together or not at all. The
+// folder and the environment follow as the first line of the new connection. If the new connection
+// ends before the line is complete, the attempt was withdrawn. After that line the starter is an
+// ordinary client.
 //
-// The kernel closes files in transit when the connection is closed. So a lock that was
-// never received is released when both ends are gone.
+// The kernel closes files in transit when the control connection is closed. So a lock that the
+// supervisor never received is released when the pool and the supervisor have both closed that
+// connection and the pool has closed its own descriptor of the lock.
 
 // handover is the first line of an attempt's connection. The fields are bytes because
 // neither a path nor an environment need be valid UTF-8.

@@ -12,8 +12,9 @@ import (
 )
 
 // launch starts the agent in its own session and process group, with the log as stdout and stderr.
-// The agent writes to the log directly, not through the supervisor. It needs its own session
-// because, if we are killed while the agent is frozen in our session, the kernel would resume it.
+// The agent writes to the log directly, not through the supervisor. The agent needs its own session
+// because of freezing: if the supervisor is killed while a process of its session is frozen, the
+// kernel may resume that process.
 //
 // If group is not nil, the agent is in that control group from its first instruction.
 func launch(s Spec, env []string, stdin, log uintptr, group *cgroup) (pid int, err error) {
@@ -50,9 +51,9 @@ func withMark(env []string, attempt string) []string {
 	return append(env, Mark+"="+attempt)
 }
 
-// FindProgram returns the path of a program. It searches the folders in env's PATH that are
-// absolute. It returns a name with a slash unchanged, because the kernel resolves it relative to
-// the folder in which the program runs.
+// FindProgram returns the path of a program. It searches the absolute folders in the PATH of env,
+// and skips relative ones. It returns a name with a slash unchanged, because the kernel resolves
+// that name relative to the folder in which the program runs.
 func FindProgram(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil

@@ -49,7 +49,7 @@ func (a *attempt) armLease(now time.Time) {
 	a.leaseTimer.Reset(a.lease.nextCheck(now))
 }
 
-// extend replaces the lease. If the new lease is not over, it resumes a frozen agent.
+// extend replaces the lease. If the new lease is not over, extend resumes a frozen agent.
 func (a *attempt) extend(l lease) {
 	a.lease = l
 	now := time.Now()
@@ -59,8 +59,8 @@ func (a *attempt) extend(l lease) {
 	a.armLease(now)
 }
 
-// checkLease freezes the agent if the lease is over, and is then called again and again. It stops
-// an agent that has been frozen for too long.
+// checkLease is called each time leaseTimer fires. If the lease is over, checkLease freezes the
+// agent, or kills it if it has been frozen for too long.
 func (a *attempt) checkLease() (action, time.Duration) {
 	now := time.Now()
 	if !a.lease.over(now) {

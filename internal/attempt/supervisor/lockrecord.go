@@ -15,9 +15,9 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The holder of an attempt's lock writes lines into it that begin with one of these
-// words. All other lines are stderr of a supervisor: a crash report, or debug output
-// that its environment has enabled.
+// The process that holds an attempt's lock writes lines into the lock file. Each of these lines
+// begins with one of these words. All other lines are stderr of a supervisor: a crash report, or
+// debug output that its environment has enabled.
 const (
 	specWord = "spec {" // the spec of what to run; written before a supervisor gets the lock
 	heldWord = "held {" // identity of the supervisor; an agent may run once this line is written
@@ -26,7 +26,7 @@ const (
 	frozenWord = "frozen {" // when all processes were frozen
 	thawedWord = "thawed {" // when all processes were resumed
 
-	unprovenWord = "doubt {" // since when the supervisor is known to be dead without proof that the attempt has ended
+	unprovenWord = "doubt {" // when a process first found that the supervisor is dead but the attempt's end cannot be proved
 )
 
 // lockRecord is the parsed content of an attempt's lock file.
@@ -138,7 +138,8 @@ func (a lockRecord) specIn(f folder) (s Spec, err error) {
 }
 
 // appendRecord appends a line to a lock file that this process has locked. It writes a newline
-// first, because the previous line may be incomplete after a crash.
+// first, because the previous line may be incomplete after a crash. A spec gets no such newline,
+// because it is the first line.
 func appendRecord(lock *os.File, word string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -153,8 +154,8 @@ func appendRecord(lock *os.File, word string, v any) error {
 	return err
 }
 
-// recordExit writes to the lock, which this process holds, how the attempt ended, and syncs it to
-// disk.
+// recordExit appends the exit to the lock file, which this process has locked, and syncs the file
+// to disk.
 func (f folder) recordExit(lock *os.File, e Exit) error {
 	if !isFile(int(lock.Fd()), f.path(lockFile)) {
 		return fmt.Errorf("%s was deleted or replaced", f.path(lockFile))
@@ -165,8 +166,8 @@ func (f folder) recordExit(lock *os.File, e Exit) error {
 	return lock.Sync()
 }
 
-// Job returns the [Spec.Job] of the attempt that was started in a folder. The error is
-// fs.ErrNotExist if the lock contains no spec.
+// Job returns the [Spec.Job] of the attempt that was started in a folder. The error wraps
+// fs.ErrNotExist if the folder has no lock or the lock contains no spec.
 func Job(dir string) ([]byte, error) {
 	a, err := folder(dir).readLockRecord()
 	if err != nil {

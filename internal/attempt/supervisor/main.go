@@ -8,18 +8,18 @@ import (
 	"syscall"
 )
 
-// Descriptors of two open files that a starter may pass: one end of a socket pair, and the locked
-// lock file. Such a starter is already connected as a client.
+// Descriptors of two open files that a starter may pass to the supervisor: one end of a socket
+// pair, and the locked lock file. A starter that passes them is a client from the beginning.
 const (
 	starterFD = 3
 	lockFD    = 4
 )
 
-// Main is the supervisor process. Its argument is the folder of the attempt, or "-"
-// for a supervisor that gets its attempts from a [Pool]. It returns the exit code.
+// Main is the supervisor process. Its argument is the folder of the attempt, or "-" for a
+// supervisor that gets its attempts from a [Pool]. Main returns the exit code.
 //
-// SIGTERM and SIGINT stop the agent in the same way as a stop order. The second such
-// signal kills it at once. A supervisor without an attempt exits. SIGHUP is ignored.
+// SIGTERM and SIGINT stop the agent in the same way as a stop order. The second such signal kills
+// the agent at once. A supervisor that has no attempt exits at the first signal. SIGHUP is ignored.
 func Main(args []string) int {
 	if len(args) != 1 {
 		fmt.Fprintln(os.Stderr, "usage: gaffer supervise DIR|-")
@@ -103,8 +103,9 @@ func mustLock(lock *os.File) error {
 	return err
 }
 
-// isFile reports whether the descriptor fd is open on the file at this path. It uses Fstat and no
-// os.File, because fd may be anything and an os.File would close it.
+// isFile reports whether the descriptor fd refers to the file with this name. It calls Fstat
+// instead of creating an os.File, because fd may be any open file of the process and the os.File
+// would close it when it is garbage collected.
 func isFile(fd int, name string) bool {
 	var open, named syscall.Stat_t
 	return syscall.Fstat(fd, &open) == nil && syscall.Lstat(name, &named) == nil &&

@@ -10,12 +10,13 @@ import (
 	"sync"
 )
 
-// Pool starts attempts as [Start] does, and reuses supervisors, because starting a
-// supervisor takes longer than most of its work. Each supervisor handles one attempt at a
-// time. A Pool is safe for concurrent use.
+// Pool starts attempts as [Start] does. It reuses supervisors, because starting a supervisor takes
+// longer than most of the supervisor's work. Each supervisor handles one attempt at a time. A Pool
+// is safe for concurrent use.
 //
-// A supervisor gets another attempt only if nothing is left of the previous attempt. It
-// exits if it gets no attempt within idleLimit, or if the process that started it is gone.
+// A supervisor gets another attempt only if no process of the previous attempt is left and its exit
+// is recorded. A supervisor exits if it gets no attempt within idleLimit, or if the process that
+// started it is gone.
 type Pool struct {
 	opts Options
 	keep int // maximum number of idle supervisors, and of spare folders
@@ -96,7 +97,7 @@ func (p *Pool) prepare(dir string, s Spec) (*preparedAttempt, error) {
 	if lock, err := spare.reuseFor(f, s); err == nil {
 		return &preparedAttempt{f, s, lock}, nil
 	}
-	return prepare(dir, s) // if a spare folder could not be reused, leave it: its attempt has ended or never started
+	return prepare(dir, s) // leave the spare folder that could not be reused: its old attempt has ended, and the new one never started there
 }
 
 func (p *Pool) takeSpare() folder {
@@ -121,10 +122,10 @@ func (c *child) begin(ctx context.Context, n *preparedAttempt) (*Process, error)
 	return awaitAgent(ctx, newProcess(n.folder, n.spec.Attempt, c.pool.opts, c), l)
 }
 
-// neverStarted reports whether an attempt must be handed to another supervisor. That is so if the
-// chosen supervisor is dead, and has recorded in the lock neither itself nor why it did not start.
-// It may have been about to exit when it was chosen. A lock without a supervisor's record proves
-// that no agent was started.
+// neverStarted reports whether the attempt must be handed to another supervisor. That is the case
+// if the chosen supervisor is dead, and the lock contains neither a supervisor's record nor an
+// exit. The chosen supervisor may have been about to exit. A lock without a supervisor's record
+// proves that no agent was started.
 func (n *preparedAttempt) neverStarted(ctx context.Context, err error) bool {
 	silent := (*noReportError)(nil)
 	if ctx.Err() != nil || !errors.As(err, &silent) {
@@ -134,9 +135,9 @@ func (n *preparedAttempt) neverStarted(ctx context.Context, err error) bool {
 	return err == nil && !is.used()
 }
 
-// take removes the idle supervisor that was used last from the pool, and returns it. It returns nil
-// if none is idle. Because the last one is reused first, unneeded supervisors reach their idle
-// limit and exit.
+// take removes the idle supervisor that was used most recently from p.idle, and returns it. It
+// returns nil if no supervisor is idle. Because the most recent one is always reused first, unneeded
+// supervisors reach their idle limit and exit.
 func (p *Pool) take() *child {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,13 +163,14 @@ func (p *Pool) put(c *child) bool {
 
 // poolEnv returns the environment of a supervisor that gets its attempts from a pool. Agents do not
 // inherit it. With GOMAXPROCS=1 a supervisor needs a sixth less memory, because Go's allocator keeps
-// caches for each processor. It comes first: of two values, Go takes the first.
+// caches for each processor. GOMAXPROCS is the first variable, because Go uses the first value if a
+// variable is set twice.
 func poolEnv() []string {
 	return append([]string{"GOMAXPROCS=1"}, WithoutSecrets(os.Environ())...)
 }
 
-// spawn starts a supervisor that gets its attempts from the pool. Its stderr is the lock file of its
-// first attempt, until the pool has sent that attempt to it.
+// spawn starts a supervisor that gets its attempts from the pool. The supervisor's stderr is the
+// lock file of its first attempt from the beginning, so that an early crash report also goes there.
 func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
 	conn, process, err := spawn(command, poolEnv(), lock)
 	if err != nil {
@@ -177,7 +179,8 @@ func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
 	return &child{process: process, pool: p, control: conn.(*net.UnixConn)}, nil
 }
 
-// admit starts to watch a supervisor that has got its first attempt.
+// admit adds a supervisor that has got an attempt to the members of the pool, unless it is a member
+// already. If the pool is closed, admit only tells the supervisor to exit after this attempt.
 func (p *Pool) admit(c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,7 +193,8 @@ func (p *Pool) admit(c *child) {
 	}
 }
 
-// watch waits until the supervisor has exited or the pool is closed.
+// watch waits until the supervisor has exited or the pool is closed. Then it removes the supervisor
+// from the pool.
 func (p *Pool) watch(c *child) {
 	_, err := c.control.Read(make([]byte, 1)) // the supervisor never sends anything, so Read returns only when the connection ends
 	p.mu.Lock()
@@ -214,7 +218,7 @@ func (p *Pool) Close() {
 		_ = c.process.Kill() // harmless, because an idle supervisor has no attempt; fails if it is already dead
 	}
 	for c := range p.members {
-		_ = c.control.Close() // no attempt is lost: those that were handed over have already arrived
+		_ = c.control.Close() // no attempt is lost: each supervisor already has the attempt that was handed to it
 	}
 	p.mu.Unlock()
 	p.watching.Wait()

@@ -51,9 +51,9 @@ func receiveAttempts(control *net.UnixConn, turns chan<- *receivedAttempt) {
 	}
 }
 
-// nextAttempt waits for the next attempt. It returns nil if this process must exit, and then drops
-// an attempt that has just arrived. This process's exit releases the lock of that attempt. The lock
-// contains no supervisor's record, so the pool starts the attempt elsewhere.
+// nextAttempt waits for the next attempt. It returns nil if this process must exit. In that case it
+// drops an attempt that has just arrived: the exit of this process releases the attempt's lock. The
+// lock contains no supervisor's record, so the pool hands the attempt to another supervisor.
 func nextAttempt(turns <-chan *receivedAttempt, ends <-chan os.Signal) *receivedAttempt {
 	idle := time.NewTimer(idleLimit)
 	defer idle.Stop()
@@ -88,8 +88,8 @@ func endSignalled(ends <-chan os.Signal) bool {
 	}
 }
 
-// run runs an attempt that was handed over, as supervise does for a supervisor with only one
-// attempt. If free is true, the process has left the attempt's folder and released its lock.
+// run runs an attempt that was handed over. If free is true, this process has left the attempt's
+// folder and released the attempt's lock, and can run another attempt.
 func (t *receivedAttempt) run(s signals) (free bool, err error) {
 	is, err := t.enter()
 	if err != nil {

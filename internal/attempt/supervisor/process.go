@@ -50,8 +50,8 @@ func (p *Process) follow(l *link, s Started) {
 	go p.followUntilEnd(l)
 }
 
-// ended marks the process as ended with exit e. It is for an attempt that was already over, and
-// replaces a call of follow.
+// ended marks the process as ended with exit e. It is called instead of follow if the attempt is
+// already over.
 func (p *Process) ended(e Exit) {
 	p.exit = e
 	close(p.done)
@@ -70,8 +70,8 @@ func (p *Process) Started() Started {
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Wait waits until the agent and all its descendants have ended and the exit is recorded. If the
-// supervisor was killed, its remaining processes are ended first, and the exit says that the
-// attempt is lost. The error is ctx's error, or [ErrClosed].
+// supervisor was killed, this process ends the attempt's remaining processes first, and the exit
+// says that the attempt is lost. The error is ctx's error, or [ErrClosed].
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	select {
 	case <-p.done:
@@ -102,8 +102,9 @@ func (p *Process) Unproven() error {
 	return p.unproven
 }
 
-// Close stops following the agent, and does not stop the agent. A supervisor that exits later
-// remains a zombie until this process exits, unless the supervisor belongs to a pool.
+// Close stops following the agent. It does not stop the agent. A supervisor that this process has
+// started and that exits later remains a zombie until this process exits, unless the supervisor
+// belongs to a pool.
 func (p *Process) Close() error {
 	p.cancel()
 	p.mu.Lock()
@@ -116,7 +117,7 @@ func (p *Process) Close() error {
 }
 
 // followUntilEnd follows the supervisor until the attempt has ended or Close is called. If a
-// connection breaks, it opens another.
+// connection breaks, followUntilEnd opens another.
 func (p *Process) followUntilEnd(l *link) {
 	defer close(p.followed)
 	for {
@@ -144,8 +145,8 @@ func (p *Process) followUntilEnd(l *link) {
 // findAgainPause is the pause before the next try to find out the state of an attempt.
 const findAgainPause = time.Second
 
-// findAgain looks for the attempt again and again until its state is known. It reports false if
-// Close is called before.
+// findAgain looks for the attempt again and again until its state is known. It returns false if
+// Close is called before the state is known.
 func (p *Process) findAgain() (finding, bool) {
 	for p.ctx.Err() == nil {
 		found, err := find(p.ctx, p.folder, p.attempt, p.opts.patience())
@@ -179,8 +180,8 @@ func (p *Process) listen(l *link) {
 	}
 }
 
-// finish sets the exit. It returns a free supervisor to the pool before it closes done, so that the
-// supervisor is already idle when a caller has waited for done.
+// finish sets the exit. It returns a free supervisor to the pool before it closes done. So a caller
+// that has waited for done can use the idle supervisor at once.
 func (p *Process) finish(e Exit, free bool) {
 	if p.isDone() {
 		return
@@ -190,8 +191,8 @@ func (p *Process) finish(e Exit, free bool) {
 	close(p.done)
 }
 
-// awaitChild waits until the supervisor has exited, if this process has started it and the pool
-// does not keep it.
+// awaitChild waits until the supervisor has exited. It does nothing if another process has started
+// the supervisor or if the pool keeps it.
 func (p *Process) awaitChild() {
 	if p.child != nil && !p.keptByPool {
 		p.child.wait()

@@ -110,7 +110,7 @@ func withoutZombies(list []process) []process {
 }
 
 // signal sends a signal to the process, and reports whether the process still existed. It opens a
-// pidfd and then compares the start time. So it cannot signal another process that has got the same
+// pidfd and then compares the start time. So it cannot signal a later process that has the same
 // pid.
 func (p process) signal(sig syscall.Signal) bool {
 	fd, err := unix.PidfdOpen(p.pid, 0)

@@ -24,8 +24,8 @@ type supervisorRecord struct {
 	host.Process
 	// Group is the attempt's control group; nil if it has none.
 	Group *cgroup `json:"group,omitempty"`
-	// Limits are the resource limits that everything started by the supervisor inherits. They are
-	// nil if the agent could raise them.
+	// Limits are the resource limits that all descendants of the supervisor inherit. It is nil if
+	// this machine allows no such mark, for example because the agent could raise the limits.
 	Limits *limitMark `json:"limits,omitempty"`
 	// Place is the content of the supervisor's /proc/PID/cgroup.
 	Place string `json:"place,omitempty"`
@@ -58,7 +58,7 @@ const (
 type Remains struct {
 	Proof     Proof
 	Processes []Left
-	Why       string // why it is not proved that the attempt is gone
+	Why       string // why there is no proof; only set if Proof is Unproven
 }
 
 // Left is a process that an attempt has, or may have, left behind.
@@ -95,12 +95,12 @@ func (e *UnprovenError) Hint() string {
 	return fmt.Sprintf("%s, or say with 'gaffer doctor --gone %s' that the attempt has ended", end, e.Attempt)
 }
 
-// goneFile is the name of a file that marks an attempt's folder: the user has declared that no
+// goneFile is the name of a file in an attempt's folder. It exists if the user has declared that no
 // process of the attempt is alive.
 const goneFile = "gone"
 
-// DeclareGone records that, according to the user, no process of the attempt is alive. It is for an
-// attempt that gaffer cannot prove to have ended.
+// DeclareGone records in the attempt's folder that, according to the user, no process of the
+// attempt is alive. It is for an attempt whose end gaffer cannot prove.
 func DeclareGone(dir string, at time.Time) error {
 	return folder(dir).write(goneFile, map[string]time.Time{"at": at})
 }
@@ -110,7 +110,7 @@ func (f folder) declaredGone() bool {
 	return err == nil
 }
 
-// Orphaned is an attempt whose supervisor has died before it recorded an exit.
+// Orphaned is an attempt whose supervisor died before it recorded an exit.
 type Orphaned struct {
 	Dir     string
 	Attempt string
@@ -118,8 +118,8 @@ type Orphaned struct {
 	Remains Remains
 }
 
-// FindOrphaned lists the attempts below home whose supervisors have died before they recorded an
-// exit, with the processes that may be alive. It changes nothing.
+// FindOrphaned lists the orphaned attempts below home, each with its processes that may be alive.
+// It changes nothing.
 func FindOrphaned(home string) (list []Orphaned) {
 	for _, f := range lockFolders(home) {
 		a, err := f.readLockRecord()
@@ -135,8 +135,8 @@ func FindOrphaned(home string) (list []Orphaned) {
 	return list
 }
 
-// EndOrphaned ends the known processes of an orphaned attempt. It returns the pids that still exist
-// although they were killed.
+// EndOrphaned ends the processes that certainly belong to an orphaned attempt. It returns the pids
+// of those that still exist although they were killed.
 func EndOrphaned(a Orphaned) (left []int, err error) {
 	is, err := folder(a.Dir).readLockRecord()
 	if err != nil {
@@ -160,8 +160,8 @@ func (f folder) remains(r origin, by supervisorRecord) Remains {
 	return found
 }
 
-// lockFolders lists the folders below home that contain a lock, at any depth. It skips the folders
-// of attempts that were already reported.
+// lockFolders lists the folders below home that contain a lock, at any depth. It skips folders
+// whose names end with DoneSuffix.
 func lockFolders(home string) (list []folder) {
 	_ = filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -176,11 +176,12 @@ func lockFolders(home string) (list []folder) {
 	return list
 }
 
-// DoneSuffix is the end of the folder's name of an attempt that was already reported.
+// DoneSuffix is the suffix of a folder's name that says that the attempts in the folder have ended
+// and that their ends were reported to the engine.
 const DoneSuffix = ".done"
 
-// neededGroups lists the control groups of attempts without an exit record. Recovery of these
-// attempts still needs the groups.
+// neededGroups returns the folders of the control groups of all attempts below home that have no
+// exit record. Recovery of these attempts still needs the groups.
 func neededGroups(home string) map[string]bool {
 	claimed := map[string]bool{}
 	for _, f := range lockFolders(home) {
@@ -200,8 +201,8 @@ func parseSupervisorRecord(text []byte) (s supervisorRecord) {
 	return s
 }
 
-// unproven returns nil if it is proved that no process of the attempt is alive. If not, it returns
-// an [*UnprovenError].
+// unproven returns nil if no process of the attempt is alive. It returns an [*UnprovenError] if
+// that is not proved, and another error if processes of the attempt are alive.
 func (r Remains) unproven(attempt string) error {
 	switch r.Proof {
 	case Gone:

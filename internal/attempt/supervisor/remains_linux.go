@@ -25,7 +25,7 @@ func (s *supervisorRecord) describeDescendants() {
 	}
 }
 
-// maxAncestors is the maximum number of ancestors that are recorded or examined.
+// maxAncestors is the maximum number of ancestors of a process that are recorded or examined.
 const maxAncestors = 64
 
 // ticks returns the time since boot in clock ticks, the unit of start times in /proc.
@@ -113,11 +113,11 @@ func leftOf(list []process) (left []Left) {
 //   - It started after the attempt, and so did its session.
 //   - It belongs to the user of the supervisor, unless that is root.
 //   - Its parent is init or another ancestor of the supervisor.
-//   - Its resource limits are not above those of the supervisor. If the agent could
-//     raise them: it is in the control groups of the supervisor, or below them.
+//   - Its resource limits are not above those of the supervisor. If Limits is nil, it is
+//     in the control groups of the supervisor, or below them, instead.
 //
-// Processes that the user has started since can look the same, so the user must decide.
-// gaffer's own processes are excluded.
+// A process that the user has started after the attempt began can have the same
+// properties, so the user must decide. gaffer's own processes are excluded.
 func (s supervisorRecord) suspects() (list []process) {
 	if s.Place == "" { // an older version of gaffer has written the record
 		return nil
@@ -152,10 +152,11 @@ func (s supervisorRecord) suspects() (list []process) {
 	return list
 }
 
-// mayAdoptOrphans reports whether a process may have become the parent of the supervisor's children
-// when the supervisor died. That is init, or an ancestor of the supervisor that is a subreaper.
-// /proc does not show whether a process is a subreaper. So only programs that are known not to be
-// subreapers are excluded.
+// mayAdoptOrphans reports whether the process with this pid and start time may have become the
+// parent of the supervisor's children when the supervisor died. Only init and those ancestors of
+// the supervisor that are subreapers can become the parent. /proc does not show whether a process
+// is a subreaper, so mayAdoptOrphans excludes only ancestors whose programs are known not to be
+// subreapers.
 func (s supervisorRecord) mayAdoptOrphans(parent int, start uint64) bool {
 	if parent <= 1 {
 		return true
@@ -171,8 +172,9 @@ func (s supervisorRecord) mayAdoptOrphans(parent int, start uint64) bool {
 	return true
 }
 
-// mayOwn reports whether a process may belong to the supervisor's user, who is also the user of
-// this process. If that is root, every process may.
+// mayOwn reports whether a process may belong to an attempt, judged by its user. The supervisor and
+// its descendants have the same user as this process. If that user is root, every process may
+// belong to the attempt, because the agent may have changed its user.
 func (s supervisorRecord) mayOwn(pid int) bool {
 	me := os.Getuid()
 	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
@@ -183,8 +185,8 @@ func (s supervisorRecord) mayOwn(pid int) bool {
 	return me == 0 || !ok || int(stat.Uid) == me
 }
 
-// groupsContain reports whether a process is in each of the supervisor's control groups, or below
-// it.
+// groupsContain reports whether a process is in the supervisor's control group, or in one below it,
+// in each cgroup hierarchy.
 func (s supervisorRecord) groupsContain(pid int) bool {
 	now, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {

@@ -17,8 +17,8 @@ const (
 	// filesEach is the number of files that gaffer opens for an attempt. filesSpare is the number
 	// that gaffer needs to write documents and to read its database.
 	filesEach, filesSpare = 8, 24
-	// highLimit is the smallest limit that is treated as unlimited. Then gaffer does not count the
-	// usage, because counting reads every process of the machine.
+	// highLimit is the smallest limit that is treated as unlimited. For such a limit gaffer does
+	// not count the usage, because counting reads every process of the machine.
 	highLimit = 10000
 )
 

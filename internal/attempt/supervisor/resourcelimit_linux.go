@@ -11,7 +11,8 @@ import (
 // rlimitNproc is RLIMIT_NPROC, which package syscall does not have.
 const rlimitNproc = 6
 
-// ResourceLimits returns the limits of this process that are low enough to matter, below highLimit.
+// ResourceLimits returns the limits of this process that are lower than highLimit. Higher limits do
+// not matter.
 func ResourceLimits() (list []ResourceLimit) {
 	if limit := limitOf(rlimitNproc); limit > 0 && os.Geteuid() != 0 { // the limit does not apply to root
 		list = append(list, ResourceLimit{

@@ -15,9 +15,9 @@ import (
 // process has started its own session or its supervisor was killed.
 const Mark = "GAFFER_ATTEMPT"
 
-// secrets lists the variables with credentials that only the user's own commands need. gaffer
-// removes them from the environment of agents and supervisors, since an agent can read the
-// supervisor's environment.
+// secrets lists environment variables with credentials that only the user's own commands need.
+// gaffer removes them from the environment of agents. It also removes them from the environment of
+// supervisors, because an agent can read its supervisor's environment.
 var secrets = []string{"GAFFER_TOKEN", "GAFFER_TOKEN_FILE", "GAFFER_NOTIFY_WEBHOOK", "GAFFER_NOTIFY_WEBHOOK_SECRET_FILE"}
 
 // WithoutSecrets returns env without gaffer's own credentials.
@@ -62,13 +62,13 @@ type Spec struct {
 	// Job is data that the starter stores for a process that attaches to the attempt later. The
 	// supervisor ignores it.
 	Job json.RawMessage `json:"job,omitempty"`
-	// Home is a folder above the attempt's folder, see [SweepGroups]. Empty means the parent of the
-	// attempt's folder.
+	// Home is a folder above the attempt's folder. It determines the prefix of the control group's
+	// name, by which [SweepGroups] finds the group. Empty means the parent of the attempt's folder.
 	Home string `json:"home,omitempty"`
-	// Group is the name of the attempt's control group, without the suffix that identifies the
-	// supervisor. Start sets it. Empty means no control group.
+	// Group is the name of the attempt's control group, without the last part, which identifies the
+	// supervisor. [Start] sets Group. Empty means no control group.
 	Group string `json:"group,omitempty"`
-	// Starter is the process that started the attempt. Start sets it.
+	// Starter is the process that started the attempt. [Start] sets Starter.
 	Starter host.Process `json:"starter,omitzero"`
 }
 
@@ -131,7 +131,7 @@ const (
 // Exit describes how an attempt ended.
 type Exit struct {
 	Attempt string `json:"attempt"`
-	Code    int    `json:"code"`             // exit code of the agent; -1 if a signal killed it, or if it never ran
+	Code    int    `json:"code"`             // exit code of the agent; -1 if a signal killed it, if it never ran, or if Lost is set
 	Signal  string `json:"signal,omitempty"` // the signal that killed the agent, such as SIGTERM
 	// StopReason is why the agent was stopped while it ran: Timeout, Abandoned, the
 	// name of a signal that the supervisor received, or the reason given to Stop.

@@ -19,7 +19,8 @@ type Options struct {
 	// Command is the program and the first arguments of the supervisor; "supervise" and the folder
 	// follow. Empty means this program.
 	Command []string
-	// Attempt is the attempt's id, for a folder that no longer contains the id.
+	// Attempt is the attempt's id. [Attach] uses it if the attempt's folder no longer contains the
+	// id.
 	Attempt string
 	// Patience is how long to wait for a supervisor that holds the lock but does not
 	// answer. Zero means DefaultPatience.
@@ -43,8 +44,8 @@ func (o Options) patience() time.Duration {
 // killed before it could report that the agent runs, Start returns a Process that has already
 // ended: the attempt is lost, or the agent exited by itself.
 //
-// If the calling process dies in between, the supervisor either is running or will
-// never start. [Attach] finds out which.
+// If the calling process dies during Start, the supervisor either is running or will never start.
+// [Attach] finds out which.
 func Start(ctx context.Context, dir string, spec Spec, opts Options) (*Process, error) {
 	command, err := opts.command()
 	if err != nil {
@@ -108,7 +109,8 @@ func awaitAgent(ctx context.Context, p *Process, l *link) (*Process, error) {
 }
 
 // conclude handles a [*noReportError] of [awaitAgent]: it finds out how the attempt ended, and
-// records it as lost if no exit is recorded. It returns any other result of awaitAgent unchanged.
+// records the attempt as lost if no exit is recorded. It returns any other result of awaitAgent
+// unchanged.
 func (n *preparedAttempt) conclude(ctx context.Context, p *Process, err error) (*Process, error) {
 	silent := (*noReportError)(nil)
 	if !errors.As(err, &silent) {
@@ -132,7 +134,7 @@ func (n *preparedAttempt) conclude(ctx context.Context, p *Process, err error) (
 	return p, nil
 }
 
-// complete checks the spec and sets the defaults of empty fields.
+// complete checks the spec, sets the defaults of empty fields, and makes paths absolute.
 func complete(dir string, s Spec) (folder, Spec, error) {
 	if err := s.check(); err != nil {
 		return "", s, &SpecError{err}
@@ -153,8 +155,8 @@ func complete(dir string, s Spec) (folder, Spec, error) {
 	return folder(dir), s, errors.Join(errs[:]...)
 }
 
-// command returns the command line of the supervisor, without the last argument, which is the
-// folder.
+// command returns the command line of the supervisor, without the last argument: the attempt's
+// folder or fromPool.
 func (o Options) command() ([]string, error) {
 	command := o.Command
 	if len(command) == 0 {
@@ -167,9 +169,9 @@ func (o Options) command() ([]string, error) {
 	return append(slices.Clone(command), "supervise"), nil
 }
 
-// spawn starts a supervisor in its own session. It passes one end of a connection to the
-// supervisor, followed by the given files. The supervisor's stderr, including a crash report, goes
-// to the lock file.
+// spawn starts a supervisor in its own session. It returns one end of a connection, and passes the
+// other end to the supervisor, followed by the given files. The supervisor's stderr, including a
+// crash report, goes to the lock file.
 func spawn(command, env []string, lock *os.File, files ...uintptr) (net.Conn, *os.Process, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {

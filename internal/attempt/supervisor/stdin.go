@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// maxPending is the maximum number of bytes that wait to be read by the agent. The input that the
-// agent starts with is not limited.
+// maxPending is the maximum number of bytes in the queue for the agent's stdin. The input that the
+// agent starts with may be longer.
 const maxPending = 16 << 20
 
 var errInputClosed = errors.New("the agent's input is closed")
@@ -25,11 +25,12 @@ type stdin struct {
 	given   map[string]bool // keys of all input that was added
 	pending int             // number of bytes that were not written yet
 	last    bool            // no more input will be added
-	closed  bool            // the agent no longer reads its stdin
+	closed  bool            // nothing more will be written to pipe
 }
 
-// newStdin returns the supervisor's and the agent's end of stdin. If the agent gets no input, they
-// are nil and /dev/null, because some programs wait forever for the end of an open stdin.
+// newStdin returns the supervisor's end and the agent's end of stdin. If the agent gets no input,
+// the supervisor's end is nil and the agent's end is /dev/null, because some programs wait forever
+// for the end of an open stdin.
 func newStdin(input []byte, open bool) (*stdin, *os.File, error) {
 	if len(input) == 0 && !open {
 		null, err := os.Open(os.DevNull)
@@ -66,7 +67,8 @@ func (in *stdin) write() {
 	_ = in.pipe.Close() // no data is lost: what was written is in the pipe
 }
 
-// next waits for the next piece of input in the queue. It returns nil when no more will come.
+// next waits for the next piece of input in the queue. It returns nil when no more input will be
+// written.
 func (in *stdin) next() []byte {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -117,7 +119,7 @@ func (in *stdin) give(key string, piece []byte) error {
 	return nil
 }
 
-// finish closes the agent's stdin after the pieces in the queue.
+// finish makes the writing goroutine close the agent's stdin once it has written the queue.
 func (in *stdin) finish() {
 	if in == nil {
 		return
@@ -128,7 +130,8 @@ func (in *stdin) finish() {
 	in.more.Signal()
 }
 
-// abandon drops the input that is still queued, after the agent has exited.
+// abandon closes the agent's stdin and drops the input that is still queued. It is called when no
+// agent runs that could read the input.
 func (in *stdin) abandon() {
 	if in == nil {
 		return

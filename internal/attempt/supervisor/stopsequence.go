@@ -77,7 +77,8 @@ func (e *stopSequence) stop(why string, now bool) (action, time.Duration) {
 	return nothing, 0
 }
 
-// agentExited handles the exit of the agent while processes that it started are left.
+// agentExited handles the exit of the agent. It is only called if processes that the agent started
+// are left.
 func (e *stopSequence) agentExited() (action, time.Duration) {
 	e.exited = true
 	switch {
@@ -90,8 +91,8 @@ func (e *stopSequence) agentExited() (action, time.Duration) {
 	return terminateAll, sweepGrace
 }
 
-// leaseEnded handles the end of the lease. If the attempt is already being stopped, it must be
-// killed now. If it is running, freeze is true and the caller must freeze it.
+// leaseEnded handles the end of the lease. If the attempt is running, freeze is true and the caller
+// must freeze it. If the attempt is already being stopped, the action is to kill it at once.
 func (e *stopSequence) leaseEnded() (freeze bool, do action, wait time.Duration) {
 	switch e.stage {
 	case running:

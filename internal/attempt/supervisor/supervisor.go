@@ -29,9 +29,9 @@
 // gap. Before the process reports the attempt as lost, it ends all remaining processes
 // of the attempt and writes an exit record into the lock. A supervisor that finds an
 // exit record does not start. The attempt is reported as lost only if it is proved
-// that none of its processes is alive (see [Remains]). The proof is the attempt's
-// control group where the machine has control groups, otherwise what the kernel still
-// knows about its processes.
+// that none of its processes is alive (see [Remains]). On a machine with control
+// groups the proof is that the attempt's group is empty. On other machines the proof
+// is that no process has the properties of a process of the attempt.
 //
 // An agent may have a lease ([Spec.Until], [Process.Extend]). When the lease ends, the
 // supervisor freezes the agent and all its descendants. So an agent whose worker is
@@ -51,9 +51,9 @@
 // lock and writes the next spec while it holds the lock, and then renames the folder.
 //
 // A supervisor may be started in a terminal that users watch. [Pool.StartIn] runs a
-// program there that calls [Host], which starts a supervisor, and hands the attempt
-// over to that supervisor. The supervisor is a child of that program but does not use
-// the terminal.
+// program in the terminal. The program calls [Host], which starts a supervisor. Then
+// StartIn hands the attempt over to that supervisor. The supervisor is a child of the
+// program but does not use the terminal.
 //
 // Other programs may start a supervisor without Start. They run "gaffer supervise"
 // with a folder that contains a spec.json. The supervisor then takes the lock itself

@@ -10,17 +10,18 @@ import (
 )
 
 const (
-	// sweepAgain is the pause between two searches. During exec a process has no environment for a
-	// moment. So sweep must find no process two times in a row before it concludes that none is
-	// left.
+	// sweepAgain is the pause after a search that has found no process. During exec a process has no
+	// environment for a moment, so one search may miss it. sweep concludes that no process is left
+	// only after two such searches in a row.
 	sweepAgain = 50 * time.Millisecond
 	sweepPause = 10 * time.Millisecond
 	sweepLimit = 15 * time.Second
 )
 
 // Sweep ends all processes that have the attempt's id in their environment (GAFFER_ATTEMPT), and all
-// their descendants. It is for an attempt whose supervisor is dead. It returns the pids that still exist although they were killed.
-// It cannot find a process that has cleared its environment and whose parents are gone.
+// their descendants. It is for an attempt whose supervisor is dead. It returns the pids of processes
+// that still exist although they were killed. It cannot find a process that has cleared its
+// environment and whose parent has ended.
 func Sweep(attempt string) (left []int, err error) {
 	return sweepAttempt(attempt, supervisorRecord{})
 }
@@ -34,8 +35,9 @@ func sweepAttempt(attempt string, by supervisorRecord) (left []int, err error) {
 	return sweep(func() []process { return by.owned(attempt) }, by.Group), nil
 }
 
-// SweepMarked does the same as [Sweep], for all processes that were started with this environment
-// variable. The value must be unique, such as the path of a folder that was created for them.
+// SweepMarked does the same as [Sweep] for all processes that have the environment variable with
+// this value. The value must be unique, such as the path of a folder that was created for these
+// processes.
 func SweepMarked(variable, value string) (left []int, err error) {
 	if variable == "" || value == "" {
 		return nil, fmt.Errorf("variable %q=%q: any process could have it", variable, value)

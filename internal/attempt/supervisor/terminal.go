@@ -91,6 +91,7 @@ func (p *Pool) open(ctx context.Context, in Terminal) (*child, error) {
 }
 
 // readSupervisorPID reads a line with the supervisor's pid, which Host sends over the connection.
+// It returns the identity of the process with that pid.
 func readSupervisorPID(control *net.UnixConn, until time.Time) (host.Process, error) {
 	if err := control.SetReadDeadline(until); err != nil {
 		return host.Process{}, err
