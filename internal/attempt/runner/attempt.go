@@ -66,8 +66,8 @@ type order struct {
 	answer     agent.Answer
 }
 
-// Intervals between reads of the log: the shortest after new output. Without output they double up
-// to the longest.
+// The shortest and the longest interval between two reads of the log. The shortest follows new
+// output. While there is no new output, the interval doubles up to the longest.
 const (
 	minReadInterval = 10 * time.Millisecond
 	maxReadInterval = time.Second
@@ -118,8 +118,8 @@ func alignWakeUp(now time.Time, wait time.Duration) time.Duration {
 	return now.Truncate(maxReadInterval).Add(maxReadInterval).Sub(now)
 }
 
-// Stop orders that the agent and all its descendants are stopped. It does not wait until they have
-// ended.
+// Stop orders that the agent and all its descendants are stopped. If now is true, they are killed
+// at once. Stop does not wait until they have ended.
 func (a *Attempt) Stop(why string, now bool) { a.order(order{stopReason: why, now: now}) }
 
 // Answer answers a question of the agent. question is an id that the owner was notified of.
@@ -239,9 +239,9 @@ func (a *Attempt) dropQuestion(id string) {
 	}
 }
 
-// handlePending handles the signals that were read, and the timeouts. If the agent has a question,
-// handlePending tells the supervisor that the agent waits before it asks the owner. So the deadline
-// is postponed even if this process dies in between.
+// handlePending handles the pending questions and replies, and checks the timeouts. If the agent
+// has a question, handlePending first tells the supervisor that the agent waits, and then passes
+// the question to the owner. So the deadline is postponed even if this process dies in between.
 func (a *Attempt) handlePending() {
 	var asks []agent.Question
 	for _, s := range a.pending {
@@ -296,8 +296,9 @@ func (a *Attempt) updateUnproven() {
 	}
 }
 
-// UnprovenText returns a line about an attempt that cannot be proved to have ended: the reason,
-// since when, and what the user can do. It returns "" for any other error.
+// UnprovenText returns a line for the user about an attempt whose end cannot be proved: since when
+// it is not started again, the reason, and what the user can do. It returns "" if err is not a
+// [*supervisor.UnprovenError].
 func UnprovenText(err error) string {
 	unproven := (*supervisor.UnprovenError)(nil)
 	if !errors.As(err, &unproven) {

@@ -8,9 +8,9 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// SetLimit sets what the attempt may spend, in place of [Job.Limit]. It can change while the agent
-// runs, because other attempts spend from the same budget. A zero limit is ignored: an older engine
-// sends none. SetLimit does not block.
+// SetLimit sets what the attempt may spend, in place of [Job.Limit]. The limit can change while the
+// agent runs, because other attempts spend from the same budget. SetLimit ignores a zero limit,
+// because an engine of an older version sends no limits. It does not block.
 func (a *Attempt) SetLimit(limit fleet.Amount) {
 	if !limit.Limits() || *a.limit.Load() == limit {
 		return
@@ -22,12 +22,13 @@ func (a *Attempt) SetLimit(limit fleet.Amount) {
 	}
 }
 
-// atLimit reports whether the agent has reported that it has spent what it may spend.
+// atLimit reports whether the spending that the agent has reported has reached the limit.
 func (a *Attempt) atLimit() bool { return a.now.Spent.Reaches(*a.limit.Load()) }
 
 // overBudget changes the result of an agent that was stopped at its limit, or that has spent more
-// than its limit although it reports success. It reports whether that is so. The agent's answer
-// stays in the summary. The work is not checked: it is kept, and the agent can continue it.
+// than its limit although it reports success. It returns false, and changes nothing, for any other
+// agent. The changed result has no answer, but its summary still has the text of the old summary.
+// The work of such an agent is not checked. It is kept, and the agent can continue it.
 func (a *Attempt) overBudget(r *Result) bool {
 	limit := *a.limit.Load()
 	switch {

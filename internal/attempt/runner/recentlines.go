@@ -12,7 +12,8 @@ type recentLines struct {
 	size  int // total number of characters of the lines
 }
 
-// maxRecentChars is the maximum number of characters that recentLines keeps.
+// maxRecentChars is the maximum number of characters that recentLines keeps. Only a single line may
+// be longer.
 const maxRecentChars = 500
 
 // add adds a line. If the line starts with the previous line, it replaces the previous

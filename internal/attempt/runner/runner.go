@@ -1,7 +1,8 @@
-// Package runner runs one attempt of a task. It starts the agent under a supervisor, reads its
-// output, answers its questions, stops it, judges how it ended, and checks the work. Before the
-// agent starts, everything that is needed to continue after a crash is in the attempt's folder. So
-// another process can adopt the attempt at any moment and come to the same result.
+// Package runner runs one attempt of a task. It starts the agent under a supervisor, reads the
+// agent's output, passes questions to the owner and answers to the agent, stops the agent, judges
+// how it ended, and checks the work. Before the agent starts, everything that is needed to continue
+// after a crash is in the attempt's folder. So another process can adopt the attempt at any moment
+// and come to the same result.
 package runner
 
 import (
@@ -129,8 +130,9 @@ const (
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 
-// agentFolder returns the folder of the supervisor of the n-th launch. An attempt has a further
-// launch only if the earlier ones failed before the agent ran.
+// agentFolder returns the folder that the supervisor uses for the n-th launch of the agent; n
+// begins at 1. An attempt has more than one launch only if all earlier launches failed before the
+// agent ran.
 func (f folder) agentFolder(n int) string {
 	if n == 1 {
 		return string(f) // the attempt's folder itself: nearly every attempt has one launch, and needs no other folder

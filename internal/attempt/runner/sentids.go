@@ -11,9 +11,9 @@ import (
 
 // sentIDs records what was written to the agent's stdin: ids of answered questions and requests, or
 // ids of messages. A process that adopts the attempt finds the same questions in the log, and the
-// same messages in the engine. It must not write them to the agent again. An id is recorded after
-// its answer was sent. If gaffer crashes in between, the answer is sent twice, which is less
-// harmful than an answer that is never sent.
+// same messages in the engine. It must not answer these questions or write these messages again. An
+// id is recorded after its answer was sent. If gaffer crashes in between, the answer is sent twice,
+// which is less harmful than an answer that is never sent.
 type sentIDs struct {
 	path string
 	ids  map[string]bool

@@ -22,9 +22,9 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Start starts an attempt in its folder. If it returns an error, no process is
-// running. The error is a [*supervisor.FailedError] if the program or the folder to
-// run in is missing.
+// Start starts an attempt in its folder. After an error no process of the attempt is running,
+// except after a [*supervisor.UnknownError]. The error is a [*supervisor.FailedError] if the program
+// or the folder to run in is missing.
 func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Options) (*Attempt, error) {
 	job.Request.LimitUSD, job.Request.LimitTokens = job.Limit.USD(), job.Limit.Tokens
 	launch, err := with.Launch(job.Request)
@@ -83,8 +83,9 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 }
 
 // wrap returns the command line and the environment with which a program runs in the job's sandbox.
-// kind is the kind of agent whose files the program needs. A program that is missing is reported as
-// the supervisor would do it.
+// kind is the kind of agent whose files the program needs; empty means that it needs none. If the
+// program is missing, wrap returns a [*supervisor.FailedError], as starting it without a sandbox
+// would.
 func (o Options) wrap(job Job, kind string, c sandbox.Command) (argv, env []string, err error) {
 	if !job.Sandbox.Outside() {
 		return c.Argv, c.Env, nil
@@ -106,8 +107,8 @@ func (o Options) wrap(job Job, kind string, c sandbox.Command) (argv, env []stri
 	return o.Machine.Wrap(s, c)
 }
 
-// given returns the names of the variables that the user has set for an agent, its account and its
-// task.
+// given returns the names of the environment variables that the user has set for the agent, for its
+// account and for the task, including variables whose values are references to secrets.
 func given(launch []string, refs map[string]secret.Value, job Job) (names []string) {
 	account, accountRefs := job.Account.Environment()
 	for _, v := range slices.Concat(launch, account, job.Env) {
@@ -117,9 +118,9 @@ func given(launch []string, refs map[string]secret.Value, job Job) (names []stri
 	return slices.Concat(names, slices.Collect(maps.Keys(refs)), slices.Collect(maps.Keys(accountRefs)), slices.Collect(maps.Keys(job.Secrets)))
 }
 
-// environment returns the agent's environment. If several of the agent, its account and the task set
-// a variable, the task's value counts, then the account's, and other references for it are not
-// resolved. Variables with the keys of other accounts are left out.
+// environment returns the environment of the agent's program. A variable that the task sets replaces
+// the same variable of the account, and both replace that of the agent. A reference to a secret is
+// not resolved if the value is replaced. Variables with the keys of other accounts are left out.
 func (o Options) environment(ctx context.Context, with agent.Agent, launch agent.Launch, job Job) ([]string, error) {
 	env := environ(launch.Env)
 	own, ownRefs := []string(nil), map[string]secret.Value{}

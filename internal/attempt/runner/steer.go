@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// interruptWithin is how long an agent may take to end its turn after an interrupt. Then it is
-// stopped. [Job.Grace] replaces this default.
+// interruptWithin is how long an agent may take to end its turn after an interrupt. After that time
+// the agent is stopped. [Job.Grace] replaces this default.
 const interruptWithin = 10 * time.Second
 
 // steerRequest holds the arguments of the last call of [Attempt.Steer]. It is safe for concurrent
@@ -134,8 +134,8 @@ func (a *Attempt) steer(now time.Time) {
 	}
 }
 
-// withdraw takes back a message that the agent has not received yet. If it comes too late, the
-// agent confirms the message as usual.
+// withdraw tells the agent to drop a message that it has not confirmed yet. If the agent has
+// received the message in the meantime, it confirms the message as usual.
 func (a *Attempt) withdraw(id string) {
 	if data := a.steering.agent.Withdraw(id); data != nil {
 		_ = a.process.Input(data) // fails only if the process has ended
@@ -143,8 +143,9 @@ func (a *Attempt) withdraw(id string) {
 	}
 }
 
-// interrupt makes the agent end its turn. When the turn has ended, closeInput closes the
-// agent's stdin. If the program cannot end a turn, it is stopped for the reason why.
+// interrupt makes the agent end its turn. When the turn has ended, closeInput closes the agent's
+// stdin. If the program cannot end a turn, or takes too long, interrupt stops the agent. why is the
+// reason for the stop.
 func (a *Attempt) interrupt(now time.Time, why failure.Class) {
 	s := &a.steering
 	var data []byte

@@ -75,7 +75,8 @@ func (t *tail) growBuffer(f *os.File) error {
 	return nil
 }
 
-// lines splits data into lines. It truncates lines that are too long.
+// lines splits data into lines and calls each for every complete line. It truncates lines to
+// agent.MaxLine bytes.
 func (t *tail) lines(data []byte, each func([]byte)) {
 	for {
 		end := bytes.IndexByte(data, '\n')

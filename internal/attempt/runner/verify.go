@@ -18,9 +18,9 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// verify runs the commands that check the work, up to the first that fails. Each command has a
-// separate supervisor. So all processes of a check end with it, and if gaffer is killed, another
-// process adopts the check.
+// verify runs the commands that check the work, up to the first that fails. Each command has its own
+// supervisor. So no process of a check outlives the check, and if gaffer is killed, another process
+// adopts the check.
 func (a *Attempt) verify(ctx context.Context, r Result) (Result, error) {
 	var checks []fleet.Check
 	for i, command := range a.job.Verify {
@@ -117,7 +117,7 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 	defer look.Stop()
 	for {
 		if _, interrupt, _ := a.steerRequest.read(); interrupt {
-			_ = p.Stop(string(failure.Interrupted), false) // ignore the error: the agent may have ended; repeated stops are harmless
+			_ = p.Stop(string(failure.Interrupted), false) // ignore the error: the check may have ended; repeated stops are harmless
 		}
 		select {
 		case <-a.steerRequest.changed:
@@ -141,7 +141,7 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 // maxCheckOutput is the maximum number of bytes kept of a check's output.
 const maxCheckOutput = 2000
 
-// outputOf returns the end of a check's output.
+// outputOf returns the last part of a check's output, at most maxCheckOutput bytes.
 func outputOf(log string) (string, error) {
 	f, err := os.Open(log)
 	if errors.Is(err, os.ErrNotExist) {

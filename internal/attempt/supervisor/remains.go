@@ -176,8 +176,8 @@ func lockFolders(home string) (list []folder) {
 	return list
 }
 
-// DoneSuffix is the suffix of a folder's name that says that the attempts in the folder have ended
-// and that their ends were reported to the engine.
+// DoneSuffix is the suffix that a worker appends to the name of an attempt's folder after it has
+// reported the end of the attempt to the engine.
 const DoneSuffix = ".done"
 
 // neededGroups returns the folders of the control groups of all attempts below home that have no

@@ -13,8 +13,8 @@ import (
 )
 
 // Adopt takes over the attempts in assigned, which belong to this worker according to the store.
-// Before it returns, it ends all other attempts that have a folder in this worker's folder. It must
-// be called before Run, by one process at a time, and immediately after assigned was read from the
+// Before it returns, it ends all other attempts whose folders are in Options.Attempts. It must be
+// called before Run, by one process at a time, and immediately after assigned was read from the
 // store, because leases are counted from this call.
 func (w *Worker) Adopt(ctx context.Context, assigned []engine.Assignment) error {
 	asked := w.opts.Now()
@@ -57,7 +57,8 @@ func (w *Worker) Collect(ctx context.Context, running []engine.Assignment) error
 	return w.Run(ctx)
 }
 
-// endStale ends the processes of an attempt that is over according to the store.
+// endStale ends the processes of an attempt that is over according to the store. Then it appends
+// doneSuffix to the name of the attempt's folder.
 func endStale(ctx context.Context, dir, attempt string, opts Options) error {
 	if err := runner.End(ctx, dir, attempt, runner.Options{Now: opts.Now, Supervisor: opts.Supervisor}); err != nil {
 		return fmt.Errorf("end attempt %s, which is over: %w", attempt, err)

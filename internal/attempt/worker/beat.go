@@ -19,8 +19,9 @@ const (
 	minBeatInterval = 100 * time.Millisecond
 )
 
-// minBeatTimeout is the shortest timeout of a heartbeat. It applies if an adopted lease is almost
-// over. For the same reason the interval between two heartbeats is at least firstRetryPause.
+// minBeatTimeout is the shortest timeout of a heartbeat. The timeout is a part of the shortest
+// lease, and would be too short for an answer if a lease was adopted shortly before its end. For
+// the same reason the interval between two heartbeats is at least firstRetryPause.
 const minBeatTimeout = time.Second
 
 // If a request is not answered, it is repeated after firstRetryPause, then after pauses that double
@@ -81,8 +82,8 @@ func (w *Worker) shortestLease() (shortest time.Duration) {
 	return shortest
 }
 
-// beat sends a heartbeat with the activity of the attempts, and follows the orders in
-// the answer. It does not wait for the answer.
+// beat sends a heartbeat with the activity of the attempts. It does not wait for the answer: when
+// the answer arrives, the goroutine of Run executes the orders in it.
 func (w *Worker) beat(ctx context.Context) {
 	sent := w.opts.Now()
 	w.beatTimer.last, w.beatTimer.dirty, w.beatTimer.inFlight = sent, false, true

@@ -30,8 +30,9 @@ func (w *Worker) claimNext(ctx context.Context) {
 	})
 }
 
-// claim asks the engine for a task. It returns the assignment, or nil if there is no task, and when
-// the request was sent. It repeats an unanswered request with the same key.
+// claim asks the engine for a task. It repeats an unanswered request with the same key. It returns
+// the assignment and the time at which the request was sent. The assignment is nil if there is no
+// task, or if ctx has ended.
 func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
 	r := w.claimRequest()
 	r.Key = w.opts.NewKey()
@@ -56,7 +57,7 @@ func (w *Worker) claimsNothing() bool { return w.draining.Load() || w.waitingFor
 // claimRequest returns the request by which this worker asks for a task.
 func (w *Worker) claimRequest() engine.Claim {
 	r := engine.Claim{Worker: w.opts.ID}
-	if !w.claimsNothing() { // if it must not take new tasks, the worker sends no labels: then the engine assigns it no task that requires a label
+	if !w.claimsNothing() { // otherwise the request has no labels, so that the engine assigns no task that requires a label
 		r.Labels, r.Agents = w.opts.Labels, w.opts.Allow
 	}
 	for _, a := range w.opts.Accounts {

@@ -16,7 +16,8 @@ type events struct {
 	ctx context.Context
 }
 
-// outputSource says how a worker knows what its agents do: from their output.
+// outputSource is the value of Source in a report about what agents do. It means that the worker
+// knows this from the agents' output.
 const outputSource = "output"
 
 // Doing implements [runner.Owner]: it stores the agent's activity for the next heartbeat.
@@ -83,6 +84,6 @@ func (o events) Delivered(message string) {
 }
 
 // maxDropped is the maximum number of withdrawn questions that a heartbeat lists. Every heartbeat
-// lists all of them again, because the message that asks the question may arrive after the
-// heartbeat.
+// lists all of them again, because the request that asks a question may reach the engine after the
+// first heartbeat that withdraws the question.
 const maxDropped = 50

@@ -14,7 +14,7 @@ import (
 )
 
 // completeFork adds to the job what the agent program needs on this machine to copy a conversation:
-// the folder in which the copy works, and the conversation's file.
+// the folder in which the agent works, and the path of the conversation's file.
 func completeFork(with agent.Agent, job *runner.Job) {
 	f := *job.Request.Fork
 	f.Dir = job.Work
@@ -29,7 +29,8 @@ func completeFork(with agent.Agent, job *runner.Job) {
 			}
 			return os.Getenv(name)
 		})
-		// If the file is not found, the program gets the id, and says itself what is missing.
+		// If the file is not found, the program gets only the conversation's id. The program then
+		// reports that the conversation is missing.
 		if files, err := filepath.Glob(pattern); err == nil && len(files) > 0 {
 			f.File = files[0]
 		}
@@ -37,8 +38,9 @@ func completeFork(with agent.Agent, job *runner.Job) {
 	job.Request.Fork = &f
 }
 
-// bringConversation lets the attempt's account copy a conversation that the original task had with
-// another account. If that account does not have it either, the agent program says so itself.
+// bringConversation moves the conversation of a fork's original task to the account of this attempt
+// if the original task used another account. If the other account does not have the conversation,
+// bringConversation returns nil, and the agent program reports that the conversation is missing.
 func (h *heldAttempt) bringConversation(spec plan.Task, job runner.Job) error {
 	from, ok := h.worker.account(job.Agent, spec.Fork.Account)
 	if !ok || spec.Fork.Account == job.Account.Name {

@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// account returns the account with a name that an agent uses. The empty name is the program's own
+// account returns the account with this name for the agent. The empty name means the program's own
 // account. ok is false if the worker has no such account.
 func (w *Worker) account(agent, name string) (_ account.Account, ok bool) {
 	for _, a := range w.opts.Accounts {
@@ -30,14 +30,15 @@ func (w *Worker) account(agent, name string) (_ account.Account, ok bool) {
 	return account.Account{}, name == ""
 }
 
-// conversation returns how an attempt with the given account continues the work of the previous
-// attempt. If that had another account of the same agent, conversation lets this account continue
-// the same conversation. If that is not possible, or if the agent is another one, the new agent is
-// told what its predecessor has done.
+// conversation returns how this attempt continues the work of the previous attempt. own is the
+// account of this attempt. If the previous attempt had the same agent with another account,
+// conversation moves its conversation to own. If the conversation cannot be moved, or if the
+// previous attempt had another agent, the result has a text for the new agent about what the
+// previous agent has done.
 func (h *heldAttempt) conversation(spec plan.Task, own account.Account) conversation {
 	before, thread := h.Before, earlierThread(h.Assignment, spec)
 	if before == nil || before.Worker != h.Attempt.Worker || len(spec.Argv) > 0 {
-		return conversation{} // the work of the previous attempt is on another machine
+		return conversation{} // there is no previous attempt, it ran on another machine, or the task runs a command without conversations
 	}
 	if thread != "" && before.Account != h.Attempt.Account {
 		if err := h.moveConversation(spec, thread, own); err != nil {
@@ -53,7 +54,7 @@ func (h *heldAttempt) conversation(spec plan.Task, own account.Account) conversa
 	return conversation{thread: thread}
 }
 
-// moveConversation lets the account own continue the conversation of the previous attempt.
+// moveConversation moves the previous attempt's conversation from that attempt's account to own.
 func (h *heldAttempt) moveConversation(spec plan.Task, thread string, own account.Account) error {
 	name, _ := engine.AgentOfAttempt(spec, h.Attempt.Fallback)
 	from, ok := h.worker.account(name, h.Before.Account)
@@ -64,8 +65,8 @@ func (h *heldAttempt) moveConversation(spec plan.Task, thread string, own accoun
 	return account.MoveConversation(thread, from, own, os.Getenv)
 }
 
-// firstKind returns the kind of the first account that has one. The program's own account, which has
-// none, is of the same kind as any other account of its agent.
+// firstKind returns the kind of a, or the kind of b if a has none. The program's own account has no
+// kind, so the kind of another account of the same agent is used for it.
 func firstKind(a, b account.Account) string {
 	if a.Kind != "" {
 		return a.Kind
@@ -73,7 +74,7 @@ func firstKind(a, b account.Account) string {
 	return b.Kind
 }
 
-// handover returns a text for a prompt: what the agent of the previous attempt has done.
+// handover returns the part of a prompt that says what the agent of the previous attempt has done.
 func (h *heldAttempt) handover(spec plan.Task) string {
 	before := h.Before
 	name, _ := engine.AgentOfAttempt(spec, before.Fallback)
@@ -106,11 +107,11 @@ const (
 	handoverFiles    = 100       // how many changed files a handover lists
 	handoverMessages = 3         // how many messages of the previous agent a handover repeats
 	handoverChars    = 2000      // maximum length of each message, in characters
-	handoverLog      = 512 << 10 // how much of the end of the log is searched for messages, in bytes
+	handoverLog      = 512 << 10 // size of the last part of the log that is searched for messages, in bytes
 )
 
-// lastMessages returns the last messages of the agent whose output begins at an offset of the log.
-// If there are none, it returns messages from the output before that.
+// lastMessages returns the agent's last messages in the part of the log that begins at offset. If
+// that part has no messages, it returns the last messages before it.
 func lastMessages(log string, offset int64) []string {
 	f, err := os.Open(log)
 	if err != nil {

@@ -50,7 +50,8 @@ type heldAttempt struct {
 	lastUnproven      string        // last reported reason why the attempt's end cannot be proved; used only by the attempt's goroutine
 }
 
-// run runs the attempt, and returns when its end was reported to the engine.
+// run runs the attempt. It returns when the attempt's end was reported to the engine, or when ctx
+// has ended.
 func (h *heldAttempt) run(ctx context.Context) {
 	r, err := h.runAttempt(ctx, h.startOrAdopt)
 	for wait := firstShortagePause; ctx.Err() == nil; {

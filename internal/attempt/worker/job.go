@@ -32,9 +32,9 @@ func jobOf(a engine.Assignment, spec plan.Task, c conversation) runner.Job {
 	return job
 }
 
-// setSandbox tells the agent's adapter in which sandbox the program runs. If the program can make a
-// sandbox of its own inside of it, the adapter decides as without one: the policy for questions has
-// the same meaning then.
+// setSandbox tells the agent's adapter in which sandbox the program runs. If the program can make
+// its own sandbox inside the sandbox of gaffer, setSandbox sets nothing. Then the adapter launches
+// the program as if there were no outer sandbox, and the policy for questions keeps its meaning.
 func setSandbox(r *agent.Request, s sandbox.Spec, work string) {
 	switch {
 	case s.Outside() && s.Nested:
@@ -54,9 +54,10 @@ type conversation struct {
 	handover string // what the agent of the previous attempt has done, for an agent that begins a new conversation
 }
 
-// earlierThread returns the id of the previous attempt's conversation if this attempt can continue
-// it. That is so if the same worker ran that attempt with the same agent, because a conversation is
-// stored on the machine on which it took place.
+// earlierThread returns the id of the previous attempt's conversation, or "" if this attempt cannot
+// continue it. It can if the same worker ran the previous attempt with the same agent, because a
+// conversation is stored on the machine on which it took place, and if no new conversation was
+// requested.
 func earlierThread(a engine.Assignment, spec plan.Task) string {
 	before := a.Before
 	if before == nil || before.Worker != a.Attempt.Worker || a.Task.NewConversation || !sameAgent(a, spec) {
@@ -114,16 +115,17 @@ func permissionsOf(a engine.Assignment, spec plan.Task) agent.Permissions {
 	return p
 }
 
-// usedEarlier returns the usage of the earlier attempts in the same conversation. An older worker
-// may have reported only the total of an attempt's tokens. The rest then counts as input, so that
-// the sum stays correct.
+// usedEarlier returns the usage of the earlier attempts in the same conversation. All tokens that
+// are not output count as input. So the sum is correct even if a worker of an older version has
+// reported only the total of an attempt's tokens.
 func usedEarlier(a fleet.Amount) agent.Usage {
 	return agent.Usage{Input: a.Tokens - a.Output, Output: a.Output, Cached: a.Cached, USD: float64(a.MicroUSD) / 1e6}
 }
 
-// withMessages returns the prompt with the user's messages. If a conversation continues whose last
-// turn did not fail, the prompt consists of the messages alone. A new conversation also gets the
-// messages of earlier conversations, and how the last one ended.
+// withMessages returns the prompt with the user's messages. If the attempt continues a conversation
+// and the previous attempt did not fail, the prompt consists of the messages alone. If it begins a
+// new conversation, the prompt also has the messages of earlier conversations and the result of the
+// previous attempt.
 func withMessages(r agent.Request, a engine.Assignment) string {
 	var parts []string
 	add := func(list []fleet.Message) {

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// endlessLease is the shortest lease that is treated as endless. With such a lease the agent is
+// endlessLease is the longest lease that counts. A longer lease is treated as endless: the agent is
 // never frozen, because no other worker will claim the task.
 const endlessLease = 24 * time.Hour
 
-// maxMargin is how long before the end of its lease an agent is frozen, at most.
+// maxMargin is the longest time between the moment at which an agent is frozen and the end of the
+// agent's lease.
 const maxMargin = 10 * time.Second
 
 // freezeTime returns when to freeze an agent, which is before its lease ends. requested is when the
@@ -30,7 +31,7 @@ type lease struct {
 	gone  bool          // the attempt no longer belongs to this worker
 }
 
-// renew sets a newly granted lease and reports whether its end has changed.
+// renew sets a newly granted lease, and reports whether the time to freeze the agent has changed.
 func (l *lease) renew(each time.Duration, asked time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,8 +56,8 @@ func (l *lease) length() time.Duration {
 	return l.each
 }
 
-// A frozen agent whose worker is gone is ended after abandonLeases times the length of its lease.
-// minAbandon is the shortest such time, because an adopted lease may be almost over.
+// A frozen agent whose worker is gone is killed after abandonLeases times the length of its lease,
+// but not before minAbandon: an adopted lease may be very short, because it was almost over.
 const (
 	abandonLeases = 10
 	minAbandon    = 20 * time.Second
@@ -80,8 +81,8 @@ func (l *lease) over(now time.Time) bool {
 	return !until.IsZero() && !now.Before(until)
 }
 
-// lost reports whether the attempt no longer belongs to this worker, so that it may never run
-// again.
+// lost reports whether the attempt no longer belongs to this worker. Then this worker must never
+// run it again.
 func (l *lease) lost() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

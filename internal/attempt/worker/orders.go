@@ -59,7 +59,7 @@ func (h *heldAttempt) stop(why string) {
 }
 
 // passStop passes a stop order to the running attempt. If the order came before the attempt was
-// running, passStop is called again later.
+// running, runAttempt calls passStop again when it is running.
 func (h *heldAttempt) passStop() {
 	if h.stopReason != "" {
 		why := h.stopReason
@@ -91,7 +91,7 @@ func (h *heldAttempt) passLease() {
 }
 
 // inBackground calls fn with the running attempt in a goroutine, so that the worker's loop does not
-// wait for it.
+// wait for fn. It does nothing if the attempt is not running yet.
 func (h *heldAttempt) inBackground(fn func(*runner.Attempt)) {
 	if a := h.attempt; a != nil {
 		h.worker.running.Go(func() { fn(a) })

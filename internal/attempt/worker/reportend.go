@@ -32,9 +32,10 @@ func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
 	h.removeReported(ctx, next, sent)
 }
 
-// commit commits the changes that the task has left uncommitted. If that fails, the task is still
-// complete: the work is in its worktree, and a task that starts from this work reports the problem.
-// If the worktree is gone, the work is lost, and commit returns that error.
+// commit commits the changes that the task has left uncommitted. If the worktree is gone, the work
+// is lost, and commit returns an error. After any other failure commit returns nil, because the
+// task is still complete: the work is in its worktree, and a task that starts from this work
+// reports the problem.
 func (h *heldAttempt) commit(ctx context.Context) (gone error) {
 	spec, err := h.spec()
 	if err == nil {
@@ -105,8 +106,9 @@ func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, reque
 	}
 }
 
-// removeReported removes an attempt whose end was reported from the worker, and discards its
-// folder. If the report also claimed a task, it starts that attempt.
+// removeReported is called after the attempt's end was reported. It discards the attempt's folder
+// and removes the attempt from the worker. If the report has also claimed a task, next is the new
+// attempt, and the worker starts it.
 func (h *heldAttempt) removeReported(ctx context.Context, next *engine.Assignment, asked time.Time) {
 	w := h.worker
 	if ctx.Err() != nil {
@@ -116,8 +118,8 @@ func (h *heldAttempt) removeReported(ctx context.Context, next *engine.Assignmen
 	w.runInLoop(ctx, func() { w.removeReported(ctx, h, next, asked) })
 }
 
-// keepsAnswer reports whether the agent's complete last message is stored. That is so if the task
-// asks for it, or if the message has the agent's answers to a review.
+// keepsAnswer reports whether the agent's complete last message must be stored. That is the case if
+// the task asks for it, or if the message contains the agent's answers to a review.
 func (h *heldAttempt) keepsAnswer() bool {
 	spec, err := h.spec()
 	return err == nil && (spec.KeepMessage || h.Task.SentBack || h.sentBack.Load())

@@ -16,16 +16,16 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// A start that fails because this machine lacks processes, memory, open files or disk
-// space says nothing about the task. So the worker keeps the attempt and tries to
-// start it again, without a limit: after a pause, and whenever another attempt has
-// ended. While an attempt waits for resources, the worker claims nothing, so that no
-// more attempts run at once than the machine can handle.
+// A start that fails because this machine lacks processes, memory, open files or disk space says
+// nothing about the task. So the worker keeps the attempt and tries to start it again, without a
+// limit: after a pause, and whenever another attempt has ended. While an attempt waits for
+// resources, the worker claims nothing, so that no more attempts run at once than the machine can
+// handle.
 //
-// That does not help attempts that are already running. An agent that was started with
-// the last free process fails as soon as it starts a program, and a gaffer without
-// free descriptors cannot write documents. So an attempt is only started if processes
-// and descriptors to spare remain, unless it is the only one.
+// Trying again does not help attempts that are already running. An agent that was started with the
+// last free process fails as soon as it starts a program, and gaffer cannot write documents without
+// free descriptors. So the worker starts an attempt only if enough processes and descriptors
+// remain, or if no other attempt is running.
 
 // Shortest and longest pause before the worker tries again to start an attempt.
 const (
@@ -64,7 +64,8 @@ func (w *Worker) reserve() error {
 	return nil
 }
 
-// startCompleted records that all processes of a starting attempt exist now.
+// startCompleted records that an attempt is no longer starting: all its processes exist now, or the
+// start has failed.
 func (w *Worker) startCompleted() {
 	w.reservations.mu.Lock()
 	defer w.reservations.mu.Unlock()
@@ -114,7 +115,8 @@ func startFailure(r runner.Result, err error) error {
 }
 
 // awaitResources waits before the next try to start the attempt, and reports whether to try. It
-// returns false if the attempt's end was already reported, or if ctx has ended.
+// returns false if ctx has ended or if the attempt must stop. An attempt that must stop is handed
+// back, or its end is reported, before awaitResources returns.
 func (h *heldAttempt) awaitResources(ctx context.Context, wait time.Duration, why error) bool {
 	w := h.worker
 	notStarted := fleet.Progress{Process: fleet.Process{LogFrom: runner.LogSize(w.opts.Workspace.Log(h.Task))}}

@@ -55,7 +55,7 @@ func (h *heldAttempt) startOrAdopt(ctx context.Context) (*runner.Attempt, error)
 		return nil, err
 	}
 	job.Env, job.Secrets = environ(h.Assignment, spec), secretsOf(spec)
-	if h.Attempt.Limit.Limits() { // it may have changed since the agent was started
+	if h.Attempt.Limit.Limits() { // the limit may have changed after the agent was started
 		job.Limit = h.Attempt.Limit
 	}
 	a, state, err := runner.Adopt(ctx, dir, with, job, opts)
@@ -91,7 +91,7 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	}
 	own, ok := w.account(name, h.Attempt.Account)
 	if !ok {
-		return nil, errReleased // the user has removed the account since; the task's next attempt uses another
+		return nil, errReleased // the user has removed the account after the claim; the task's next attempt uses another account
 	}
 	work, err := w.opts.Workspace.Work(ctx, h.Task, spec)
 	if err != nil {
@@ -130,16 +130,17 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	return runner.Start(ctx, dir, with, job, opts)
 }
 
-// sandboxedTask returns the task for which a sandbox is chosen: that of the agent which works on this
-// attempt, with the rules that hold for it.
+// sandboxedTask returns spec with the agent and the permission rules of this attempt, which may
+// differ from those in the plan. The choice of a sandbox depends on them.
 func sandboxedTask(spec plan.Task, job runner.Job) plan.Task {
 	spec.Agent = job.Agent
 	spec.Permissions.Allow, spec.Permissions.Deny, spec.Permissions.Ask = job.Request.Permissions.Allow, job.Request.Permissions.Deny, job.Request.Permissions.Ask
 	return spec
 }
 
-// notAllowedError reports a task for an agent that this worker does not allow. Only an old
-// coordinator assigns it, which does not know that workers may restrict their agents.
+// notAllowedError reports a task for an agent that this worker does not allow. Only a coordinator of
+// an older version assigns such a task, because it does not know that workers may restrict their
+// agents.
 type notAllowedError struct {
 	agent   string
 	allowed []string
@@ -154,8 +155,8 @@ func (*notAllowedError) Hint() string {
 	return "the coordinator is of an older version than the worker: upgrade it, then retry"
 }
 
-// awaitLease waits until the attempt has a valid lease. A lease may end even before the agent is
-// started and could be frozen.
+// awaitLease waits until the attempt has a valid lease. A lease may end while the worker still
+// prepares the start of the agent.
 func (h *heldAttempt) awaitLease(ctx context.Context) error {
 	for h.lease.over(h.worker.opts.Now()) {
 		switch {

@@ -64,7 +64,8 @@ type Options struct {
 	NoCommands error
 	// Supervisor configures how supervisors are started.
 	Supervisor supervisor.Options
-	// Terminal returns a terminal in which users can watch an attempt, or nil if it gets none.
+	// Terminal returns a terminal in which users can watch an attempt, or nil if the attempt gets
+	// none. from is the offset in the log at which the attempt's output begins, in bytes.
 	Terminal func(t store.Task, spec plan.Task, log string, from int64) *supervisor.Terminal
 	// Grace is how long an agent may take to exit after each stop signal. Zero means the
 	// supervisor's default.
@@ -78,8 +79,9 @@ type Options struct {
 	Quotas func() []supervisor.ResourceLimit
 }
 
-// secrets returns the resolver for references to secrets in an agent's variables. It runs commands
-// in the project's folder, because the task's folder may contain programs that an agent wrote.
+// secrets returns the resolver for references to secrets in an agent's variables. The resolver runs
+// commands in the project's folder, because the task's folder may contain programs that an agent
+// wrote.
 func (w *Worker) secrets() secret.Resolver {
 	return secret.Resolver{
 		Environ: supervisor.WithoutSecrets(os.Environ()), Dir: w.opts.Root, Find: supervisor.FindProgram, NoCommands: w.opts.NoCommands,
@@ -156,7 +158,7 @@ func (w *Worker) Drain() {
 
 // Release drains the worker, stops its agents and returns their attempts to the engine. Other
 // workers can claim the tasks at once, and no retry is used up. Attempts that have ended by
-// themselves are reported as usual. Release returns when Run has returned. If ctx ends before,
+// themselves are reported as usual. Release returns when Run has returned. If ctx ends before that,
 // Release returns ctx's error, and the remaining attempts are returned when the worker runs again.
 func (w *Worker) Release(ctx context.Context) error {
 	w.releasing.Store(true)
@@ -270,9 +272,9 @@ func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engin
 	w.holdAndStart(ctx, *next, requested)
 }
 
-// doneSuffix is the end of the folder's name of an attempt that was reported. These folders are not
-// deleted one by one: some file systems are slow to create files in a folder from which many were
-// just deleted.
+// doneSuffix is appended to the name of an attempt's folder after the attempt's end was reported.
+// The worker does not delete the folder, because some file systems are slow to create files in a
+// folder from which many files were just deleted.
 const doneSuffix = supervisor.DoneSuffix
 
 // discardFolder gives the folder of a reported attempt to the pool for reuse, or renames it.
