@@ -26,8 +26,8 @@ type Request struct {
 	// LimitUSD is what the attempt may spend, in US dollars, for programs that enforce such a limit
 	// themselves. 0 means no limit.
 	LimitUSD float64 `json:",omitzero"`
-	// LimitTokens is how many tokens the attempt may use. 0 means no limit. A program with several
-	// modes is started in one that reports its usage while it works.
+	// LimitTokens is how many tokens the attempt may use. 0 means no limit. If there is a limit, a
+	// program with several modes is started in a mode that reports its usage while it works.
 	LimitTokens int64  `json:",omitzero"`
 	Policy      Policy // how to handle requests for permission; empty means Ask
 	// Permissions are rules for requests for permission. gaffer's engine decides by them; an adapter
@@ -51,7 +51,8 @@ type Fork struct {
 // the path of their file.
 type ConversationFinder interface {
 	// ConversationFiles returns a pattern for the paths of the files that may contain a conversation,
-	// as in [path/filepath.Glob]. getenv returns the value of a variable of the program.
+	// in the syntax of [path/filepath.Glob]. getenv returns the value of one of the program's
+	// environment variables.
 	ConversationFiles(thread string, getenv func(string) string) string
 }
 
@@ -70,8 +71,8 @@ type Policy string
 
 // Values of Policy.
 const (
-	Ask   Policy = "ask"   // rules decide each request, or the user
-	Rules Policy = "rules" // rules decide each request; the rest is denied
+	Ask   Policy = "ask"   // rules decide; the user decides each request that no rule covers
+	Rules Policy = "rules" // rules decide; each request that no rule covers is denied
 	Deny  Policy = "deny"  // each request is denied immediately
 	Allow Policy = "allow" // each request is granted immediately, unless a rule says otherwise
 )
@@ -85,8 +86,9 @@ type Launch struct {
 	// File, if not nil, is the content of a file that must exist before the program
 	// starts. Its path replaces every [FileArg] in Argv.
 	File []byte
-	// Linger is how long the program may run after its final message, when gaffer has closed its
-	// stdin. Then gaffer stops it, because some programs never exit by themselves.
+	// Linger is how long the program may keep running after its final message, once gaffer has
+	// closed its stdin. After that time gaffer stops the program, because some programs never exit
+	// by themselves. 0 means that gaffer does not stop it.
 	Linger time.Duration
 }
 
@@ -110,8 +112,9 @@ type Reader interface {
 	// Line interprets a line of output and returns what it has learned. The line has no line end,
 	// and may be from stdout or stderr. Lines longer than MaxLine are cut.
 	Line(line []byte) []Signal
-	// Verdict decides how the attempt ended. If gaffer stopped the program, the stop reason
-	// decides. If not, the program's final message decides, or else its exit code.
+	// Verdict decides how the attempt ended. If gaffer stopped the program for a reason other than
+	// Lingered, that reason decides. Otherwise the program's final message decides. For a program
+	// without a protocol, its exit code and the lines that match markers decide.
 	Verdict(Exit) Verdict
 }
 
@@ -146,11 +149,12 @@ type Signal struct {
 // Its methods return the bytes to write to the program's stdin.
 type Steerable interface {
 	// Message returns bytes that pass a message to the program, or nil while the program cannot
-	// accept one. The program passes the message to its model with the next request, or at once if
-	// now is set and the program can do that. [Signal.Delivered] reports that this has happened.
+	// accept one. The program passes the message to its model with the next request to the model, or
+	// at once if now is set and the program can do that. [Signal.Delivered] reports that the model
+	// has got the message.
 	Message(id, text string, now bool) []byte
-	// Withdraw returns bytes that take back a message which was not delivered to the model yet. It
-	// returns nil if the program cannot take messages back.
+	// Withdraw returns bytes that make the program drop a message that it has not passed to its model
+	// yet. It returns nil if the program cannot do that.
 	Withdraw(id string) []byte
 	// Interrupt returns bytes that end the current turn. It returns nil if no turn runs, or if the
 	// program cannot end a turn this way.
@@ -183,7 +187,7 @@ type Question struct {
 	Text    string
 	Options []string // possible answers; empty for free text
 	// Tool and Input are the tool call that the agent asks permission for; empty for any other
-	// question. Suggestions are rules that would allow it.
+	// question. Suggestions are rules that would allow this call.
 	Tool        string
 	Input       json.RawMessage
 	Suggestions []string
@@ -195,8 +199,8 @@ type Question struct {
 type Answer struct {
 	Text string // one of the question's options, or free text
 	Deny bool   // the user denies the request; Text is the reason
-	// Rule is the rule that the user has made with the answer, if it holds for longer than once. The
-	// program remembers it until it ends, if it can.
+	// Rule is the permission rule that the user has made with this answer; empty if the answer is
+	// only for this request. A program that can remember rules keeps the rule until the program ends.
 	Rule string
 }
 
@@ -228,8 +232,8 @@ const Lingered = "lingered"
 // Verdict says whether the work was done.
 type Verdict struct {
 	Class   failure.Class
-	Summary string    // the end of the agent's final message or of the error, for display
-	Answer  string    // the agent's whole final message, if it reports success
+	Summary string    // last part of the agent's final message or of the error, for display
+	Answer  string    // the agent's final message if Done is set, else empty; only its last 256 KiB if it is longer
 	Reset   time.Time // when a rate limit ends; zero if unknown
 	Denied  []string  // requests that were denied, even if the agent continued without them
 	Done    bool      // the agent reports that the work is done

@@ -39,7 +39,7 @@ func (c claude) Launch(r Request) (Launch, error) {
 	if r.Model != "" {
 		argv = append(argv, "--model", r.Model)
 	}
-	if r.LimitUSD > 0 { // counts from 0 in each process, also in a conversation that is resumed
+	if r.LimitUSD > 0 { // the program counts its cost from 0 in each process, even if it resumes a conversation
 		argv = append(argv, "--max-budget-usd", strconv.FormatFloat(r.LimitUSD, 'f', -1, 64))
 	}
 	rules := r.programRules()
@@ -90,7 +90,7 @@ func (c claude) Reader(r Request) Reader {
 type claudeReader struct {
 	launched       Request
 	policy         Policy
-	asks           bool // requests are passed on
+	asks           bool // requests for permission are passed to the user or to rules; else this reader answers them
 	thread         string
 	openRequests   map[string]string // request id of each unanswered request, by id of the tool use
 	counted        map[string]string // id of the last message whose tokens were counted, by sub-agent
@@ -297,8 +297,9 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 	return []Signal{s, c.askCost()}
 }
 
-// count adds a message's tokens to the usage. A message with several parts is printed as several
-// lines, so it counts each message id only once.
+// count adds a message's tokens to the usage, and returns the new usage. A message with several
+// parts is printed as several lines, so count counts each message id only once. It returns nil if
+// it has counted nothing.
 func (c *claudeReader) count(l claudeLine) *Usage {
 	const maxSubAgents = 1000 // more sub-agents are not counted here; the result includes their tokens
 	if l.Message.ID == "" || c.counted[l.Parent] == l.Message.ID || len(c.counted) >= maxSubAgents {

@@ -17,8 +17,8 @@ func (c *claudeReader) askCost() Signal {
 	return Signal{ReplyTo: id, Reply: encode(object{"type": "control_request", "request_id": id, "request": object{"subtype": "get_session_cost"}})}
 }
 
-// cost handles the answer to such a request. It is a text for people, in which small amounts have four
-// digits. The result has the exact cost.
+// cost handles the answer to a request of askCost. The answer is a text for people, in which small
+// amounts have four decimal places. The exact cost is in the program's result.
 func (c *claudeReader) cost(l claudeLine) []Signal {
 	closed := Signal{Closed: l.Response.RequestID}
 	for line := range strings.Lines(l.Response.Response.Text) {

@@ -28,8 +28,8 @@ func readLongResult(line []byte) (claudeResult, bool) {
 	return r, true
 }
 
-// membersBeforeCut returns the members of the JSON object in line that are complete, which are
-// those before the place where line was cut.
+// membersBeforeCut returns the complete members of the JSON object in line: those that end before
+// the place where line was cut.
 func membersBeforeCut(line []byte) map[string]json.RawMessage {
 	members := map[string]json.RawMessage{}
 	d := json.NewDecoder(bytes.NewReader(line))

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// codex is the adapter for Codex. If the user answers questions, it runs "codex app-server". If
-// not, it runs "codex exec".
+// codex is the adapter for Codex. It runs "codex app-server" if requests for permission are passed
+// to the user or to rules, or if the tokens are limited. Otherwise it runs "codex exec".
 type codex struct{ setup }
 
 func (c codex) Launch(r Request) (Launch, error) {
@@ -40,11 +40,11 @@ func (c codex) Launch(r Request) (Launch, error) {
 	return l, nil
 }
 
-// sandbox returns the arguments that let the agent write in its folder, or anywhere if
-// everything is allowed. If a rule restricts the agent, it stays in the sandbox: Codex asks only
-// before it leaves it. Without write access codex would discard its work. If the configured arguments
-// choose a sandbox, sandbox adds nothing. In a sandbox of gaffer, codex makes none of its own: it
-// could not.
+// sandbox returns the arguments that choose Codex's own sandbox. By default the agent may write only
+// in its folder: without write access Codex would discard its work. If everything is allowed, Codex
+// uses no sandbox. If rules restrict the agent, the sandbox stays, because Codex asks for permission
+// only when a command has to leave the sandbox. Inside an outer sandbox Codex cannot make its own,
+// so it uses none. If the configured arguments already choose a sandbox, the result is nil.
 func (c codex) sandbox(r Request) []string {
 	for _, a := range c.argv {
 		if a == "-s" || a == "--full-auto" || strings.HasPrefix(a, "--sandbox") || strings.HasPrefix(a, "--dangerously-") || strings.Contains(a, "sandbox_mode") {
@@ -58,8 +58,8 @@ func (c codex) sandbox(r Request) []string {
 	}
 	argv := []string{"-c", fmt.Sprintf("sandbox_mode=%q", mode)}
 	if own {
-		// All of /tmp is writable by default, and the repository's .git is not, without which there is
-		// no commit.
+		// By default all of /tmp is writable, but the repository's .git is not. Without write access
+		// to .git the agent could not commit.
 		roots, _ := json.Marshal(append([]string{}, r.Writable...)) // cannot fail: these are strings
 		argv = append(argv, "-c", "sandbox_workspace_write.writable_roots="+string(roots),
 			"-c", fmt.Sprintf("sandbox_workspace_write.network_access=%t", r.Sandbox == OwnSandbox))

@@ -102,7 +102,7 @@ func (c *serverReader) call(method string, p serverParams) (tool string, input j
 }
 
 // approvalReply returns the function that answers a request to run a command or change files. If the
-// answer makes a rule, Codex does not ask for the same command again until it ends.
+// answer makes a rule, Codex does not ask for the same command again until Codex exits.
 func (c *serverReader) approvalReply(id json.RawMessage) func(Answer) []byte {
 	id = slices.Clone(id)
 	return func(a Answer) []byte {

@@ -10,8 +10,9 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// command is the adapter for an arbitrary program. Exit code 0 means success. Output lines have a
-// meaning only if they match one of the markers.
+// command is the adapter for an arbitrary program. Exit code 0 means success, unless the markers say
+// otherwise. Any line of output counts as progress. Only lines that match a marker have a further
+// meaning.
 type command struct{ setup }
 
 func (c command) Launch(r Request) (Launch, error) {
@@ -55,8 +56,9 @@ func insertPrompt(argv []string, mark, text string) []string {
 	return argv
 }
 
-// answerable reports whether the user can answer questions: a marker finds them, and stdin is free
-// for the answers because the prompt is passed in another way.
+// answerable reports whether the user can answer the program's questions. That is the case if a
+// marker finds the questions, if r lets the agent ask, and if stdin is free for the answers because
+// the prompt is passed in another way.
 func (c command) answerable(r Request) bool {
 	return c.waiting != nil && r.asks() && (c.prompt == Argument || c.prompt == File)
 }

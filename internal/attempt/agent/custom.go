@@ -85,7 +85,7 @@ func New(name string, custom map[string]Custom) (Agent, error) {
 	return kinds()[like](s), nil
 }
 
-// Kind returns the one of [Names] whose protocol the named agent uses.
+// Kind returns the name of the built-in agent whose protocol the named agent uses.
 func Kind(name string, custom map[string]Custom) string {
 	switch like := custom[name].Like; {
 	case like != "":

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// gemini is the adapter for the Gemini CLI in its non-interactive mode. Gemini never asks the user:
-// it does not offer tools to the model that need permission.
+// gemini is the adapter for the Gemini CLI in its non-interactive mode. In this mode Gemini never
+// asks the user: tools that need permission are not offered to the model.
 type gemini struct{ setup }
 
 func (g gemini) Launch(r Request) (Launch, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 // opencode is the adapter for "opencode run". That program never waits for the user: it denies its
-// own requests for permission, unless the policy allows everything and no rule restricts it.
+// own requests for permission, unless the policy allows everything and no rule restricts the agent.
 type opencode struct{ setup }
 
 func (o opencode) Launch(r Request) (Launch, error) {

@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/engine/permission"
 )
 
-// Permissions are rules for an agent's requests for permission, in the syntax of package permission:
-// those of the plan, and those that users have made by answering questions.
+// Permissions are rules for an agent's requests for permission, in the syntax of package permission.
+// The rules come from the plan and from users who made rules when they answered questions.
 type Permissions struct {
 	Allow []string `json:",omitempty"`
 	Deny  []string `json:",omitempty"`
@@ -18,8 +18,8 @@ type Permissions struct {
 // restricts reports whether rules forbid a request, or leave it to the user.
 func (p Permissions) restricts() bool { return len(p.Deny)+len(p.Ask) > 0 }
 
-// asks reports whether the agent's requests are passed on, to be decided by rules or by the user. If
-// not, the adapter answers them: all are allowed, or all are denied.
+// asks reports whether the agent's requests for permission are passed to gaffer's engine, where rules
+// or the user decide them. If not, the adapter itself allows all of them or denies all of them.
 func (r Request) asks() bool {
 	switch r.Policy {
 	case Deny:
@@ -56,7 +56,8 @@ func (r Request) programRules() (rules programRules) {
 	return rules
 }
 
-// programMayAllow reports whether the program itself may allow what a rule names, without a request.
+// programMayAllow reports whether the program itself may allow the calls that rule names, without a
+// request to gaffer.
 func (r Request) programMayAllow(rule string) bool {
 	concerns := func(text string) bool { return sameTool(rule, text) }
 	return !slices.ContainsFunc(r.Permissions.Ask, concerns) &&
@@ -98,8 +99,8 @@ func isPlainRule(text string) bool {
 	return !strings.ContainsAny(pattern, "()\n")
 }
 
-// suggestion is a change of the program's permissions that Claude Code suggests, and the rule that
-// says the same.
+// suggestion is a change of its permissions that Claude Code suggests, together with gaffer's rule
+// that has the same meaning.
 type suggestion struct {
 	rule   string
 	update object
@@ -119,8 +120,8 @@ type claudeRule struct {
 	Content string `json:"ruleContent,omitempty"`
 }
 
-// forSession is the destination of a rule that the program forgets when it ends. The others change
-// files of the user or of the project.
+// forSession is the destination of a rule that the program forgets when it ends. Rules with other
+// destinations change files of the user or of the project.
 const forSession = "session"
 
 // suggestionsFor returns the suggestions of Claude Code for a call of a tool.
@@ -163,7 +164,8 @@ func addRule(r claudeRule) object {
 	return object{"type": "addRules", "rules": []claudeRule{r}, "behavior": "allow", "destination": forSession}
 }
 
-// updatesFor returns the changes of permissions that make Claude Code remember a rule until it ends.
+// updatesFor returns the changes of permissions that make Claude Code remember a rule until Claude
+// Code exits. suggested has the changes that Claude Code has suggested for the call.
 func updatesFor(rule string, suggested []suggestion) []object {
 	for _, s := range suggested {
 		if s.rule == rule {

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Lengths to which texts for display are cut.
+// Lengths to which texts are cut.
 const (
 	summaryLength = 500 // maximum length of a summary, in characters
 	doingLength   = 80  // maximum length of the current activity, in characters
@@ -18,7 +18,7 @@ const (
 	questionLength = 4000 // maximum length of a question, in characters
 
 	answerLength = 256 << 10 // maximum length of an answer, in bytes
-	outputLength = 48 << 10  // how many bytes of a program's last output are kept
+	outputLength = 48 << 10  // minimum length of the last part of the output that is kept, in bytes
 )
 
 // clean makes output safe to display. It removes escape sequences, invalid UTF-8, and
@@ -95,8 +95,8 @@ func firstChars(text string, n int) string {
 	return text
 }
 
-// endFromLine returns at most the last n characters of text. The result starts at the
-// beginning of a line, or of a word if the text is one long line.
+// endFromLine returns at most the last n characters of text. If it has to cut text, the result
+// begins with a whole line, or with "…" and a whole word if there is no whole line.
 func endFromLine(text string, n int) string {
 	kept := lastChars(text, n)
 	if len(kept) == len(text) || n < 2 {
@@ -131,9 +131,9 @@ func shortLine(text string) string {
 	return truncate.Chars(text, doingLength)
 }
 
-// forDecision prepares a request for the user who must allow or deny it. It shows
-// everything: invisible characters are escaped, and a cut says how many characters are
-// missing.
+// forDecision prepares the text of a request for the user who must allow or deny it. It hides
+// nothing without a sign: invisible characters are escaped, and a text that is cut says how many
+// characters are missing.
 func forDecision(text string) string {
 	text = strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")
 	var b strings.Builder

@@ -6,6 +6,7 @@ import (
 )
 
 // mainInput returns the most informative member of a tool's input, such as the command or the path.
+// It returns "" if the input has none of the known members.
 func mainInput(input json.RawMessage) string {
 	var known struct {
 		Command     string           `json:"command"`

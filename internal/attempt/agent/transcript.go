@@ -37,18 +37,18 @@ const (
 // the log.
 type Transcript struct {
 	read         func(t *Transcript, line []byte) []Entry // nil until the program is detected
-	startedItems map[string]bool                          // Codex: ids of items whose start has an entry
-	server       *serverReader                            // Codex: looks up the item that a question is about
-	pendingText  strings.Builder                          // Gemini: the agent's text so far, which arrives in small pieces
+	startedItems map[string]bool                          // ids of the Codex items that have an entry for their start
+	server       *serverReader                            // looks up the item that a question of Codex's app server is about
+	pendingText  strings.Builder                          // the text of Gemini so far, which arrives in small pieces
 	pendingTime  time.Time
-	promptSeen   bool   // Claude: the prompt was already repeated in the log; later user lines are messages
+	promptSeen   bool   // the log of Claude Code has already repeated the prompt, so later user lines are messages
 	lastText     string // the agent's last text, to leave out a result that repeats it
 
 	lastProblem string // text of the last entry, if it was a Problem
 }
 
-// Line processes a line of the log, without its line end. ok is false if the line is plain text: the
-// caller shows it unchanged, after the entries.
+// Line processes a line of the log, without its line end. ok is false if the line is not in the
+// format of a known program. Then the caller shows the line unchanged, after the entries.
 func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 	trimmed := bytes.TrimSpace(line)
 	if len(trimmed) == 0 || trimmed[0] != '{' {
@@ -240,7 +240,7 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 	case "assistant":
 		for _, b := range l.blocks() {
 			switch {
-			case b.Type == "tool_use" && b.Name != "AskUserQuestion": // skip questions: a control request repeats them, and has the entry
+			case b.Type == "tool_use" && b.Name != "AskUserQuestion": // skip questions: the control request that repeats them gets the entry
 				entries = append(entries, toolCall(b.Name, b.Input, at))
 			case b.Type == "text" && l.Error != "":
 				t.lastText = strings.TrimSpace(clean(b.Text))

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Turn is one message of the user in a conversation, and what the agent did until the next one.
+// Turn is one message of the user in a conversation, and what the agent did until the next message.
 type Turn struct {
 	Text   string // the message; empty if the log does not have it
 	Answer string // the agent's last text in the turn
-	// Point is the agent program's id of the end of the turn, for [Fork.Point]. It is empty if the
-	// log has none.
+	// Point is the value of [Fork.Point] for a copy of the conversation up to and including this
+	// turn. It is empty if the log has no id for that.
 	Point string
 }
 
@@ -21,8 +21,8 @@ type Copies int
 // Values of Copies.
 const (
 	CopiesNone  Copies = iota // none
-	CopiesWhole               // a conversation up to its end
-	CopiesParts               // a conversation up to the end of any turn that has a Point
+	CopiesWhole               // only whole conversations
+	CopiesParts               // conversations up to and including any turn that has a Point
 )
 
 // Turns returns the turns in the log of one attempt, and whether the program that wrote the log can
@@ -65,7 +65,7 @@ type turnReader struct {
 	turns  []Turn
 	copies Copies
 	server bool   // the log is one of Codex's app server
-	thread string // app server: the conversation of the attempt
+	thread string // id of the attempt's conversation; empty unless server is set
 }
 
 func (r *turnReader) line(line []byte) {

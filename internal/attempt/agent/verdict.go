@@ -18,8 +18,8 @@ type finalMessage struct {
 	resetText string // the part of text that says when a rate limit ends; empty if unknown
 }
 
-// denial records the requests that were denied to an agent, and whether a denial made it
-// stop.
+// denial records an agent's requests that were denied, and whether the agent continued after the
+// last denial.
 type denial struct {
 	requests []string
 	// continued says that the agent used another tool after the last denial. If false, gaffer

@@ -38,7 +38,7 @@ func completeFork(with agent.Agent, job *runner.Job) {
 	job.Request.Fork = &f
 }
 
-// bringConversation moves the conversation of a fork's original task to the account of this attempt
+// bringConversation copies the conversation of a fork's original task to the account of this attempt
 // if the original task used another account. If the other account does not have the conversation,
 // bringConversation returns nil, and the agent program reports that the conversation is missing.
 func (h *heldAttempt) bringConversation(spec plan.Task, job runner.Job) error {

@@ -32,9 +32,9 @@ func (w *Worker) account(agent, name string) (_ account.Account, ok bool) {
 
 // conversation returns how this attempt continues the work of the previous attempt. own is the
 // account of this attempt. If the previous attempt had the same agent with another account,
-// conversation moves its conversation to own. If the conversation cannot be moved, or if the
-// previous attempt had another agent, the result has a text for the new agent about what the
-// previous agent has done.
+// its conversation is copied to own. If the conversation cannot be copied, or if the previous
+// attempt had another agent, the result has a text for the new agent about what the previous agent
+// has done.
 func (h *heldAttempt) conversation(spec plan.Task, own account.Account) conversation {
 	before, thread := h.Before, earlierThread(h.Assignment, spec)
 	if before == nil || before.Worker != h.Attempt.Worker || len(spec.Argv) > 0 {
@@ -54,7 +54,7 @@ func (h *heldAttempt) conversation(spec plan.Task, own account.Account) conversa
 	return conversation{thread: thread}
 }
 
-// moveConversation moves the previous attempt's conversation from that attempt's account to own.
+// moveConversation copies the previous attempt's conversation from that attempt's account to own.
 func (h *heldAttempt) moveConversation(spec plan.Task, thread string, own account.Account) error {
 	name, _ := engine.AgentOfAttempt(spec, h.Attempt.Fallback)
 	from, ok := h.worker.account(name, h.Before.Account)

@@ -119,7 +119,7 @@ func (a *actor) end(err error) (code int, exit bool) {
 	return 0, false
 }
 
-// answerTo returns the agent's answer to a prompt that contains no steps.
+// answerTo returns the result that the agent reports for a prompt if no step sets another result.
 func answerTo(prompt string) string {
 	for line := range strings.Lines(prompt) {
 		line = strings.TrimSpace(line)
@@ -161,7 +161,8 @@ func (w *stdio) close() {
 func (w *stdio) line(text string) { w.write([]byte(text + "\n")) }
 
 // write writes data to stdout. If the reader is gone, the agent continues. If the disk is full, the
-// program exits, as the real ones do: a question that nobody can read would never be answered.
+// program exits, as the real programs do, because a question that was not written would never be
+// answered.
 func (w *stdio) write(data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,13 +20,13 @@ type protocol interface {
 	retry(n int)
 	compact()  // reports that the conversation was shortened, if the protocol has a message for that
 	halfDone() // prints half of a success message
-	// spend reports what was used so far, in the middle of a turn, if the protocol has a message for
-	// that. It returns false if that is more than the program may spend.
+	// spend reports the usage so far, in the middle of a turn, if the protocol has a message for
+	// that. It returns false if the cost has reached the program's limit.
 	spend(u usage) bool
 	done(text string, u usage)
 	failed(f fault, u usage) (code int)
 	interrupted(u usage) (code int) // prints that the user has ended the turn
-	// arrived returns the messages that have arrived during the turn.
+	// arrived returns the messages that have arrived during the turn since the last call of arrived.
 	arrived() []string
 	// endTurn ends the turn and returns true. If a message has arrived, the turn goes on and
 	// endTurn returns false.
@@ -36,7 +36,7 @@ type protocol interface {
 	next() (message string, ok bool)
 }
 
-// fault is an error of the model's servers.
+// fault says why a turn fails, for example because of an error of the model's servers.
 type fault struct {
 	text   string
 	status int       // HTTP status, or 0
@@ -94,7 +94,7 @@ func (w *stdio) readAll() (string, error) {
 	return string(data), err
 }
 
-// uuid returns a new id for a conversation.
+// uuid returns a new random UUID, for a conversation, a turn or a line of output.
 func uuid() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:])

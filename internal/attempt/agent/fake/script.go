@@ -34,7 +34,7 @@ type actor struct {
 	hangs    bool // do not exit after the final message
 }
 
-// errFinished is the error of a step that ends the script with success.
+// errFinished is returned by a step that ends the script with success.
 var errFinished = errors.New("the script is finished")
 
 func (a *actor) do(line string) error {

@@ -12,7 +12,7 @@ type server struct {
 	options
 	*stdinQueue
 	turn   string // id of the turn that runs, or of the last turn
-	latest string // id of the turn announced last; the lock of inbox guards latest and active
+	latest string // id of the turn that was announced last; stdinQueue.lock guards latest and active
 	active bool   // a turn runs, or was announced and is about to run
 	items  int
 	asked  int
@@ -156,7 +156,8 @@ func (s *server) tool(_ string, input object) func(string, int) {
 	}
 }
 
-// request sends a request and waits for the client's answer. It reports false if no answer comes.
+// request sends a request and waits for the client's answer. It returns false if stdin or the turn
+// ends before the answer.
 func (s *server) request(method, flag string, params object) (serverRequest, bool) {
 	id := s.asked
 	s.asked++

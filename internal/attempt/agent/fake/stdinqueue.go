@@ -18,9 +18,9 @@ type stdinQueue struct {
 
 // userMessage is a message of the user.
 type userMessage struct {
-	key  string // empty if the sender gave no key
+	key  string // id that the sender has chosen; empty if it has chosen none
 	text string
-	turn string // Codex: id of the turn that the message belongs to
+	turn string // id of the turn that the message belongs to; only set by the fake app server
 }
 
 func newStdinQueue() *stdinQueue { return &stdinQueue{more: make(chan struct{}, 1)} }

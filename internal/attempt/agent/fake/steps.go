@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// step is one kind of action that a prompt can contain, such as "fake: sleep 1".
+// step is one kind of action that a prompt can contain, such as work in "fake: work 1s".
 type step struct {
 	name, args, doc string
 	do              func(a *actor, args string) error
