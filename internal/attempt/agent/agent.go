@@ -19,7 +19,7 @@ type Request struct {
 	Prompt string
 	Model  string   // empty means the agent's default model
 	Argv   []string // the program and its arguments; for agent "command" only
-	Thread string   // id of the conversation to resume; with Begin, the id for a new conversation if the program accepts one
+	Thread string   // id of the conversation to resume; if Begin is set, the id for the new one, for programs that accept an id
 	Begin  bool
 	Fork   *Fork // set if the new conversation is a copy of another one
 	Used   Usage // usage of the conversation before this attempt; some programs include it in their counts
@@ -62,7 +62,7 @@ type Sandbox string
 // Values of Sandbox.
 const (
 	OwnSandbox Sandbox = "own"     // the program makes a sandbox for the commands of its agent
-	OwnOffline Sandbox = "offline" // the same, without a network
+	OwnOffline Sandbox = "offline" // like OwnSandbox, but the commands have no network
 	InAnOuter  Sandbox = "outer"   // the program as a whole is in a sandbox, and cannot make one of its own
 )
 
@@ -204,10 +204,10 @@ type Answer struct {
 	Rule string
 }
 
-// Context is how much of its context a conversation uses, in tokens.
+// Context says how much of the model's context window a conversation uses, in tokens.
 type Context struct {
 	Tokens int64 // size of the model's last request and its answer
-	Window int64 // how many tokens fit; 0 if the program does not report it
+	Window int64 // size of the context window; 0 if the program does not report it
 }
 
 // Usage holds the tokens and the cost of an attempt so far.

@@ -14,7 +14,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// linger is how long a program may run after its final message. It runs its hooks in that time.
+// linger is how long a program may run after its final message. The program runs its hooks in that
+// time.
 const linger = 20 * time.Second
 
 // claude is the adapter for Claude Code, which talks JSON over stdio: questions and requests for
@@ -93,21 +94,21 @@ type claudeReader struct {
 	asks           bool // requests for permission are passed to the user or to rules; else this reader answers them
 	thread         string
 	openRequests   map[string]string // request id of each unanswered request, by id of the tool use
-	counted        map[string]string // id of the last message whose tokens were counted, by sub-agent
+	counted        map[string]string // id of the last message whose tokens were counted, by sub-agent; the main agent's key is empty
 	model          string            // the model of the main agent
-	window         int64             // size of the model's context; 0 if unknown: only results and some names of models say it
+	window         int64             // size of the model's context window in tokens; 0 until a result or the model's name shows it
 	usage          Usage             // an estimate until the program's result has the exact values
 	deniedByGaffer []claudeDenial    // requests that gaffer has denied
 	tools          int               // number of tool uses so far
-	failedAt       map[string]int    // value of tools when a tool use failed, by id of the tool use; a denied tool use also fails
-	reset          time.Time         // when the rate limit ends that rejected a request
+	failedAt       map[string]int    // value of tools when a tool use failed, by id of that tool use; a denied tool use also fails
+	reset          time.Time         // when the rate limit ends because of which a request was rejected; zero if there is none
 	errorKind      string            // error of the program's last message, as the program names it, such as "rate_limit"; empty if it had none
 	final          *finalMessage
 	deniedInResult []claudeDenial // requests that the result lists as denied
 	interrupted    bool           // the program has accepted gaffer's request to end the turn
 	otherOutput    lastOutput     // the last output lines that are not JSON
 	asksCost       bool           // ask the program after each message of the model what it has spent
-	costRequests   int            // number of such requests
+	costRequests   int            // number of requests for the cost so far
 }
 
 type claudeLine struct {
@@ -298,8 +299,8 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 }
 
 // count adds a message's tokens to the usage, and returns the new usage. A message with several
-// parts is printed as several lines, so count counts each message id only once. It returns nil if
-// it has counted nothing.
+// parts is printed as several lines, so each message id is counted only once. count returns nil if
+// it has added nothing.
 func (c *claudeReader) count(l claudeLine) *Usage {
 	const maxSubAgents = 1000 // more sub-agents are not counted here; the result includes their tokens
 	if l.Message.ID == "" || c.counted[l.Parent] == l.Message.ID || len(c.counted) >= maxSubAgents {

@@ -167,7 +167,7 @@ func (c *codexReader) Verdict(exit Exit) Verdict {
 	return judge(c.final, c.denied, c.otherOutput.String(), exit)
 }
 
-// item records a denial or a completed tool use.
+// item records item i of Codex if it is a denial or a completed tool use.
 func (d *denial) item(i codexItem) {
 	switch i.Status {
 	case "declined":

@@ -97,7 +97,8 @@ func (c *serverReader) Line(line []byte) []Signal {
 	}
 	var p serverParams
 	decode(l.Params, &p)
-	// A foreign thread is an internal one of Codex, for example to generate titles.
+	// A foreign thread is a conversation that Codex starts for itself, for example to generate a
+	// title.
 	foreign := p.ThreadID != "" && p.ThreadID != c.thread
 	switch {
 	case len(l.ID) > 0 && foreign:

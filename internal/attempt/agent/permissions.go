@@ -15,7 +15,7 @@ type Permissions struct {
 	Ask   []string `json:",omitempty"`
 }
 
-// restricts reports whether rules forbid a request, or leave it to the user.
+// restricts reports whether p has rules that forbid requests or leave them to the user.
 func (p Permissions) restricts() bool { return len(p.Deny)+len(p.Ask) > 0 }
 
 // asks reports whether the agent's requests for permission are passed to gaffer's engine, where rules

@@ -18,7 +18,7 @@ const (
 	questionLength = 4000 // maximum length of a question, in characters
 
 	answerLength = 256 << 10 // maximum length of an answer, in bytes
-	outputLength = 48 << 10  // minimum length of the last part of the output that is kept, in bytes
+	outputLength = 48 << 10  // how much of the last output is kept at least, in bytes
 )
 
 // clean makes output safe to display. It removes escape sequences, invalid UTF-8, and

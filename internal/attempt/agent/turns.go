@@ -25,8 +25,8 @@ const (
 	CopiesParts               // conversations up to and including any turn that has a Point
 )
 
-// Turns returns the turns in the log of one attempt, and whether the program that wrote the log can
-// copy its conversations. A log in an unknown format is one turn.
+// Turns returns the turns in the log of one attempt, and which conversations the program that wrote
+// the log can copy. A log in an unknown format is one turn.
 func Turns(log []byte) (turns []Turn, can Copies) {
 	var t Transcript
 	r := turnReader{}
@@ -64,7 +64,7 @@ func Turns(log []byte) (turns []Turn, can Copies) {
 type turnReader struct {
 	turns  []Turn
 	copies Copies
-	server bool   // the log is one of Codex's app server
+	server bool   // the log was written by Codex's app server
 	thread string // id of the attempt's conversation; empty unless server is set
 }
 

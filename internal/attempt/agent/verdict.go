@@ -27,7 +27,7 @@ type denial struct {
 	continued bool
 }
 
-// maxDenied is how many denied requests are recorded at most.
+// maxDenied is the maximum number of denied requests that are recorded.
 const maxDenied = 50
 
 func (d *denial) add(what string) {
@@ -143,8 +143,8 @@ func describeCrash(exit Exit) string {
 	return fmt.Sprintf("died without a last word, exit code %d", exit.Code)
 }
 
-// appendDetail appends the detail to the summary. It cuts the beginning of the detail so that both
-// fit into summaryLength.
+// appendDetail appends the detail to the summary. If the result would be longer than summaryLength,
+// it cuts the beginning of the detail.
 func appendDetail(summary, detail string) string {
 	if detail = strings.TrimSpace(detail); detail == "" {
 		return summary

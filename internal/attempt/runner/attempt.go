@@ -42,8 +42,8 @@ type Attempt struct {
 	waitsUnseen    bool          // the owner says that the agent waits for the user, although the agent's output does not show that
 	supervisorWait waitState     // what the supervisor was last told about the agent's waiting
 	waited         time.Duration // total time that the agent waited for the user; set after the agent has ended
-	finishedAt     time.Time     // when the agent reported that it has finished; zero before, and while it works on another message
-	inputClosedAt  time.Time     // when the agent's stdin was closed, after finishedAt; zero before
+	finishedAt     time.Time     // when the agent reported that it has finished; zero until then, and while it works on another message
+	inputClosedAt  time.Time     // when this process closed the agent's stdin, after finishedAt; zero until then
 	steering       steering
 	limit          atomic.Pointer[fleet.Amount] // what the attempt may spend; zero means no limit
 }
@@ -283,8 +283,8 @@ func (a *Attempt) reportActivity() {
 	}
 }
 
-// updateUnproven sets the activity's Unproven if the supervisor is dead and gaffer cannot prove
-// that the attempt has ended. Then the user has to act.
+// updateUnproven updates Unproven in the attempt's activity. It is set while the supervisor is dead
+// and gaffer cannot prove that the attempt has ended. In that case the user has to act.
 func (a *Attempt) updateUnproven() {
 	why := UnprovenText(a.process.Unproven())
 	if why == a.now.Unproven {

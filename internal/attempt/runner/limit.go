@@ -26,9 +26,9 @@ func (a *Attempt) SetLimit(limit fleet.Amount) {
 func (a *Attempt) atLimit() bool { return a.now.Spent.Reaches(*a.limit.Load()) }
 
 // overBudget changes the result of an agent that was stopped at its limit, or that has spent more
-// than its limit although it reports success. It returns false, and changes nothing, for any other
-// agent. The changed result has no answer, but its summary still has the text of the old summary.
-// The work of such an agent is not checked. It is kept, and the agent can continue it.
+// than its limit although it reports success. The changed result has no answer, but its summary
+// keeps the text of the old summary. The work is kept without being checked, and the agent can
+// continue it later. overBudget returns false if it has changed nothing.
 func (a *Attempt) overBudget(r *Result) bool {
 	limit := *a.limit.Load()
 	switch {

@@ -53,8 +53,8 @@ type steering struct {
 	// written has the ids of the messages that were written to the agent's stdin. A
 	// process that adopts the attempt must not write them again.
 	written   sentIDs
-	keys      map[string]string // ids of the written messages, by key
-	echoed    map[string]bool   // keys of the messages that the agent has confirmed
+	keys      map[string]string // ids of the written messages, by their agent.MessageKey
+	echoed    map[string]bool   // agent.MessageKey of each message that the agent has confirmed
 	delivered []string          // ids of the confirmed messages that were reported to the owner
 	// due has the ids of written messages that the agent has not confirmed yet.
 	due         map[string]bool

@@ -99,7 +99,7 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 		})
 		state := supervisor.Alive
 		if used := (*supervisor.UsedError)(nil); errors.As(err, &used) {
-			until = time.Time{} // the check's lease is unknown: zero makes moveTo send ours, unless ours is endless
+			until = time.Time{} // with which lease the check was started is unknown; zero makes moveTo send the attempt's lease if that ends
 			p, state, err = supervisor.Attach(ctx, dir, a.opts.Supervisor)
 		}
 		if err == nil && state != supervisor.Lost {

@@ -84,7 +84,7 @@ func newAttempt(f folder, lock *os.File, is lockRecord, env []string, s signals)
 
 // run starts the agent, waits for its end, records the exit and reports it to the clients. The
 // error says why the exit could not be recorded. free reports whether the supervisor can run
-// another attempt afterwards. It can only if no process and no client of this attempt is left.
+// another attempt afterwards. That requires that no process and no client of this attempt is left.
 func (a *attempt) run() (free bool, err error) {
 	err = a.begin()
 	if err == nil {

@@ -28,8 +28,8 @@ type cgroup struct {
 	Ino   uint64 `json:"ino"`
 }
 
-// cgroupPrefix returns the prefix of control groups' names for one home, which is a folder above
-// the folders of attempts. All attempts with the same home have the same prefix.
+// cgroupPrefix returns the first part of a control group's name. It is the same for all attempts
+// with the same home, which is a folder above the attempts' folders.
 func cgroupPrefix(home string) string {
 	if target, err := filepath.EvalSymlinks(home); err == nil {
 		home = target

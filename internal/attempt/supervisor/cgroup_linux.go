@@ -221,7 +221,9 @@ func (g *cgroup) members() (list []process) {
 			list = append(list, p)
 		}
 	}
-	again := map[int]bool{} // pids in the group at a second look; if a pid is gone, readProcess may have read a new process with that pid outside of the group
+	// Read the group's pids again. If a pid is missing now, its process has left the group, and
+	// readProcess may have read another process that got the same pid.
+	again := map[int]bool{}
 	for _, pid := range g.pids() {
 		again[pid] = true
 	}

@@ -42,7 +42,7 @@ func (e *FailedError) Error() string {
 
 // noReportError reports that a supervisor died after an attempt was handed to it, without reporting
 // what happened to the attempt. The caller finds that out from the attempt's lock.
-type noReportError struct{ reason error } // reason is nil if unknown
+type noReportError struct{ reason error } // reason says why the handover failed; nil if it is unknown
 
 func (e *noReportError) Error() string { return "the supervisor died without a report" }
 

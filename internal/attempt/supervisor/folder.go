@@ -132,7 +132,7 @@ func (f folder) write(name string, v any) error {
 	return os.Rename(temp, f.path(name))
 }
 
-// syncNames syncs the names of the lock and of the folder to disk.
+// syncNames syncs the directory entries of the lock and of the folder to disk.
 func (f folder) syncNames() error {
 	h, op := host.OS(), host.Op("sync attempt")
 	return errors.Join(h.SyncDir(op, string(f)), h.SyncDir(op, f.path("..")))

@@ -18,7 +18,7 @@ type freezer struct {
 // pass stops every running process that it finds, and reports whether it found none. A process in
 // uninterruptible sleep ('D') does not count as running: it stops before it executes anything else.
 // A pass can miss a process only if the parent of that process ended during the pass. That parent
-// is then our child, since we are the subreaper. So pass also checks for ended children.
+// is then our child, since we are the subreaper. So pass also returns false if a child has ended.
 func (f *freezer) pass(agent int) (still bool) {
 	list := liveDescendants(processes(), func(p process) bool { return p.pid == os.Getpid() })
 	first := f.stoppedBefore == nil

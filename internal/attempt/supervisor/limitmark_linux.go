@@ -27,8 +27,8 @@ type limitMark struct {
 const (
 	// limitRange is the sum of the amounts by which a supervisor lowers its two limits.
 	limitRange = 1 << 56
-	// highestLimit replaces "unlimited". It is below 1<<63, because some programs read limits as
-	// signed numbers.
+	// highestLimit is used in place of a limit that is "unlimited". It is below 1<<63, because some
+	// programs read limits as signed numbers.
 	highestLimit = 1 << 62
 )
 

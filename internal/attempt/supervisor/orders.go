@@ -32,7 +32,8 @@ func (p *Process) InputOnce(key string, data []byte) error {
 	return nil
 }
 
-// CloseInput closes the agent's stdin after all data that is already queued.
+// CloseInput closes the agent's stdin as soon as all queued data is written. It does not wait for
+// that. It returns nil if the agent has already ended.
 func (p *Process) CloseInput() error {
 	_, err := p.ask(order{Do: doClose}, true)
 	return exceptOver(err)
@@ -80,8 +81,8 @@ func exceptOver(err error) error {
 	return err
 }
 
-// ask sends an order and waits for the reply. If the connection breaks before the reply and resend
-// is true, it sends the order again.
+// ask sends an order and waits for the reply. If the connection breaks before the reply, ask sends
+// the order again if resend is true, and returns [ErrBroken] if not.
 func (p *Process) ask(o order, resend bool) (reply, error) {
 	timeout := time.NewTimer(p.opts.patience())
 	defer timeout.Stop()

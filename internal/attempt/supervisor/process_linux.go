@@ -22,7 +22,8 @@ type process struct {
 	session     int
 }
 
-// identity identifies a process, because a pid can be reused, but not with the same start time.
+// identity identifies a process. A pid alone does not, because the kernel reuses pids. A later
+// process with the same pid has another start time.
 type identity struct {
 	pid   int
 	start uint64

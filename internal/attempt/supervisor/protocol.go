@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// The supervisor and its clients exchange lines of JSON. Every order gets a reply. The
-// supervisor sends Started once and Exit once; it closes the connection after Exit.
+// The supervisor and its clients exchange lines of JSON. Every order gets a reply. The supervisor
+// sends Started once and Exit once to each client. It closes the connection after Exit.
 
 // order is a request that a client sends to the supervisor.
 type order struct {
 	ID    int    `json:"id"`
 	Do    string `json:"do"`
 	Input []byte `json:"input,omitempty"`
-	Key   string `json:"key,omitempty"` // for input: if input with the same key came before, this input is dropped
+	Key   string `json:"key,omitempty"` // key of Input; the supervisor drops an input whose key it has seen before
 	Why   string `json:"why,omitempty"`
 	Now   bool   `json:"now,omitempty"`
 	Lease lease  `json:"lease,omitzero"`
@@ -38,7 +38,7 @@ const (
 type message struct {
 	Started *Started `json:"started,omitempty"`
 	Exit    *Exit    `json:"exit,omitempty"`
-	Free    bool     `json:"free,omitempty"` // with Exit: the supervisor can run another attempt
+	Free    bool     `json:"free,omitempty"` // the supervisor can run another attempt; only set together with Exit
 	Reply   *reply   `json:"reply,omitempty"`
 }
 
@@ -63,7 +63,7 @@ type Status struct {
 
 const (
 	// maxLine is the maximum size in bytes of one JSON line between a supervisor and its clients.
-	// The lines that this package sends are smaller.
+	// The lines that this package sends are smaller, except a handover, see maxHandover.
 	maxLine = 1 << 20
 	// maxChunk is the maximum number of bytes of input in one order.
 	maxChunk = 256 << 10

@@ -24,8 +24,8 @@ type supervisorRecord struct {
 	host.Process
 	// Group is the attempt's control group; nil if it has none.
 	Group *cgroup `json:"group,omitempty"`
-	// Limits are the resource limits that all descendants of the supervisor inherit. It is nil if
-	// this machine allows no such mark, for example because the agent could raise the limits.
+	// Limits has the resource limits that all descendants of the supervisor inherit. It is nil if
+	// they cannot serve as a mark, for example because the agent could raise them.
 	Limits *limitMark `json:"limits,omitempty"`
 	// Place is the content of the supervisor's /proc/PID/cgroup.
 	Place string `json:"place,omitempty"`
@@ -33,11 +33,11 @@ type supervisorRecord struct {
 	// started before that.
 	Since uint64 `json:"since,omitempty"`
 	// Above lists the ancestors of the supervisor. When the supervisor dies, its children become
-	// children of one of these or of init.
+	// children of one of these ancestors or of init.
 	Above []ancestor `json:"above,omitempty"`
 }
 
-// ancestor identifies a process above a supervisor.
+// ancestor identifies one ancestor process of a supervisor.
 type ancestor struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"`
@@ -95,8 +95,8 @@ func (e *UnprovenError) Hint() string {
 	return fmt.Sprintf("%s, or say with 'gaffer doctor --gone %s' that the attempt has ended", end, e.Attempt)
 }
 
-// goneFile is the name of a file in an attempt's folder. It exists if the user has declared that no
-// process of the attempt is alive.
+// goneFile is the name of a file in an attempt's folder. The file exists if the user has declared
+// that no process of the attempt is alive.
 const goneFile = "gone"
 
 // DeclareGone records in the attempt's folder that, according to the user, no process of the
@@ -114,7 +114,7 @@ func (f folder) declaredGone() bool {
 type Orphaned struct {
 	Dir     string
 	Attempt string
-	Since   time.Time // when gaffer first found that it cannot prove the attempt's end; zero if it can
+	Since   time.Time // when gaffer first failed to prove the attempt's end; zero if it has not failed yet
 	Remains Remains
 }
 

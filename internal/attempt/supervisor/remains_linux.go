@@ -113,8 +113,8 @@ func leftOf(list []process) (left []Left) {
 //   - It started after the attempt, and so did its session.
 //   - It belongs to the user of the supervisor, unless that is root.
 //   - Its parent is init or another ancestor of the supervisor.
-//   - Its resource limits are not above those of the supervisor. If Limits is nil, it is
-//     in the control groups of the supervisor, or below them, instead.
+//   - Its resource limits are not above those of the supervisor. If s.Limits is nil, this
+//     property is replaced: the process is in the supervisor's control groups, or below them.
 //
 // A process that the user has started after the attempt began can have the same
 // properties, so the user must decide. gaffer's own processes are excluded.

@@ -30,8 +30,8 @@ func WithoutSecrets(env []string) []string {
 
 // Spec describes what a supervisor has to run. Readers ignore unknown fields.
 type Spec struct {
-	// Attempt is the attempt's id, and the value of Mark. It must be unique on the machine: every
-	// process that has it in its environment is ended with the attempt.
+	// Attempt is the attempt's id, and the value of the environment variable Mark. It must be unique
+	// on the machine: every process with this value in its environment is ended with the attempt.
 	Attempt string   `json:"attempt"`
 	Argv    []string `json:"argv"`
 	// Env is the agent's environment; nil means the starter's environment. gaffer removes its own
@@ -149,14 +149,15 @@ type Exit struct {
 	Ended      time.Time `json:"ended"`
 	// Waited is how long the agent waited for the user, see [Process.Waiting].
 	Waited time.Duration `json:"waited_ns,omitempty"`
-	// Swept is the number of processes besides the agent that were signalled one by one.
+	// Swept is the number of processes besides the agent that the supervisor had to terminate or
+	// kill individually.
 	Swept int `json:"swept,omitempty"`
 	// Left has the pids of processes that could not be ended: they belong to another user, or hang
 	// in the kernel.
 	Left  []int `json:"left,omitempty"`
 	Usage Usage `json:"usage,omitzero"`
-	// LogFrom and LogTo are the sizes of the log in bytes, at the start and at the end of the
-	// agent.
+	// LogFrom and LogTo are the sizes of the log in bytes, before the agent started and after all
+	// processes have ended.
 	LogFrom int64 `json:"log_from"`
 	LogTo   int64 `json:"log_to"`
 }

@@ -31,8 +31,8 @@ func (w *Worker) account(agent, name string) (_ account.Account, ok bool) {
 }
 
 // conversation returns how this attempt continues the work of the previous attempt. own is the
-// account of this attempt. If the previous attempt had the same agent with another account,
-// its conversation is copied to own. If the conversation cannot be copied, or if the previous
+// account of this attempt. If the previous attempt had the same agent with another account, that
+// attempt's conversation is copied to own. If the conversation cannot be copied, or if the previous
 // attempt had another agent, the result has a text for the new agent about what the previous agent
 // has done.
 func (h *heldAttempt) conversation(spec plan.Task, own account.Account) conversation {

@@ -18,8 +18,8 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// jobOf returns the job of an attempt. The job's folders and environment are not set yet. c is the
-// conversation that the agent continues.
+// jobOf returns the job of an attempt. The job's folders and environment are not set yet. c says
+// which conversation the agent continues.
 func jobOf(a engine.Assignment, spec plan.Task, c conversation) runner.Job {
 	name, _ := engine.AgentOfAttempt(spec, a.Attempt.Fallback)
 	job := runner.Job{

@@ -15,7 +15,7 @@ type outageNotices struct {
 	notice func(string)
 
 	mu         sync.Mutex
-	unanswered string // name of the first request that was not answered
+	unanswered string // name of the first request that was not answered; empty while the engine answers
 }
 
 // noteAnswer records whether the engine answered a request. A refusal counts as an answer. Errors

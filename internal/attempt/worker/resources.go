@@ -36,7 +36,7 @@ const (
 )
 
 // reservations counts the attempts for which this machine's resources are reserved, and remembers
-// which shortages the user was notified of.
+// whether the user was notified of a shortage.
 type reservations struct {
 	mu            sync.Mutex
 	reserved      int           // number of attempts that this worker has started and that have not ended
@@ -170,7 +170,7 @@ func (h *heldAttempt) stopWaitingForResources(ctx context.Context) {
 	}
 }
 
-// shouldReport reports whether to notify the user of a shortage now. It allows one notice in
+// shouldReport reports whether to notify the user of a shortage now. It allows one notice per
 // shortageNoticeInterval.
 func (s *reservations) shouldReport(now time.Time) bool {
 	s.mu.Lock()

@@ -46,7 +46,7 @@ type Options struct {
 	Labels []string
 	Slots  int
 	Allow  []string // the worker claims only tasks for these agents; empty means all agents
-	// Accounts are the user's accounts of agent programs, in the order of their use.
+	// Accounts are the user's accounts of agent programs, in the order in which they are used.
 	Accounts  []account.Account
 	Engine    Engine
 	Attempts  string // path of the folder that contains the attempts' folders
@@ -121,7 +121,7 @@ type Worker struct {
 	releasing           atomic.Bool  // set with draining: held attempts are stopped and returned to the engine
 	waitingForResources atomic.Int32 // number of attempts that could not start yet because the machine lacks resources
 	reservations        reservations
-	collecting          bool // set by Collect before Run: start no agent
+	collecting          bool // the worker starts no agent; set by Collect before Run
 
 	mayClaim  bool // there may be a task to claim
 	claiming  bool // a claim was sent and not answered yet
@@ -234,8 +234,8 @@ func (w *Worker) holdAndStart(ctx context.Context, a engine.Assignment, requeste
 	w.startAttempt(ctx, h)
 }
 
-// needsBeat reports whether the worker must send a heartbeat when this attempt starts or ends: if
-// its lease can end, or if users can see the worker.
+// needsBeat reports whether the worker must send a heartbeat when this attempt starts or ends. It
+// must if the attempt's lease can end, or if users can see the worker.
 func (w *Worker) needsBeat(h *heldAttempt) bool { return !h.endless || w.opts.Name != "" }
 
 func (w *Worker) hold(a engine.Assignment, asked time.Time) *heldAttempt {
@@ -252,7 +252,7 @@ func (w *Worker) startAttempt(ctx context.Context, h *heldAttempt) {
 	w.running.Go(func() { h.run(ctx) })
 }
 
-// runInLoop passes fn to the goroutine of Run, which calls it. It gives up if ctx ends first.
+// runInLoop passes fn to the goroutine of Run, which calls fn. If ctx ends first, fn is not called.
 func (w *Worker) runInLoop(ctx context.Context, fn func()) {
 	select {
 	case w.calls <- fn:

@@ -18,8 +18,8 @@ type claude struct {
 	tools        int
 	asked        int
 	denials      []object
-	reported     usage                 // what the messages so far have reported
-	spent        atomic.Pointer[usage] // the same, for the goroutine of handleLine; nil if nothing was reported
+	reported     usage                 // total usage that the messages of the model have reported so far
+	spent        atomic.Pointer[usage] // copy of reported for the goroutine of handleLine; nil if nothing was reported
 }
 
 func (c *claude) begin() (string, error) {
@@ -153,8 +153,8 @@ func (c *claude) message(kind string, content object) {
 	c.writeJSON(object{"type": kind, "message": object{"role": kind, "content": []object{content}}, "parent_tool_use_id": nil, "session_id": c.thread, "uuid": uuid()})
 }
 
-// spend prints a message of the model with the tokens that were used since the last one. The cost is
-// printed only in the result, or if the caller asks.
+// spend prints a message of the model with the tokens that were used since the model's previous
+// message. The cost is printed only in the result, or when gaffer asks for it.
 func (c *claude) spend(u usage) bool {
 	c.tools++
 	c.spent.Store(&u)

@@ -42,7 +42,7 @@ func (a *actor) shell(command string) (output string, code int) {
 	return string(out), 0
 }
 
-// limited keeps only the beginning of the data written to it, as a bound for the memory.
+// limited keeps only the first megabyte of the data that is written to it, to limit the memory.
 type limited []byte
 
 func (l *limited) Write(data []byte) (int, error) {

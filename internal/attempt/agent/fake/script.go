@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// stepPrefix is how a line of a prompt starts if it is a step.
+// stepPrefix is the prefix of each line of a prompt that is a step.
 const stepPrefix = "fake:"
 
 // stepsIn returns the steps in a prompt.
