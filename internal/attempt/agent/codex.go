@@ -42,9 +42,10 @@ func (c codex) Launch(r Request) (Launch, error) {
 
 // sandbox returns the arguments that choose Codex's own sandbox. By default the agent may write only
 // in its folder: without write access Codex would discard its work. If everything is allowed, Codex
-// uses no sandbox. If rules restrict the agent, the sandbox stays, because Codex asks for permission
-// only when a command has to leave the sandbox. Inside an outer sandbox Codex cannot make its own,
-// so it uses none. If the configured arguments already choose a sandbox, the result is nil.
+// uses no sandbox, unless r asks for Codex's own. If rules restrict the agent, the sandbox stays,
+// because Codex asks for permission only when a command has to leave the sandbox. Inside an outer
+// sandbox Codex cannot make its own, so it uses none. If the configured arguments already choose a
+// sandbox, the result is nil.
 func (c codex) sandbox(r Request) []string {
 	for _, a := range c.argv {
 		if a == "-s" || a == "--full-auto" || strings.HasPrefix(a, "--sandbox") || strings.HasPrefix(a, "--dangerously-") || strings.Contains(a, "sandbox_mode") {

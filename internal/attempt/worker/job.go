@@ -125,7 +125,7 @@ func usedEarlier(a fleet.Amount) agent.Usage {
 // withMessages returns the prompt with the user's messages. If the attempt continues a conversation
 // and the previous attempt did not fail, the prompt consists of the messages alone. If it begins a
 // new conversation, the prompt also has the messages of earlier conversations and the result of the
-// previous attempt.
+// previous attempt. If there are no messages, the prompt is unchanged.
 func withMessages(r agent.Request, a engine.Assignment) string {
 	var parts []string
 	add := func(list []fleet.Message) {
