@@ -79,7 +79,7 @@ func (ms *messages) waiting(key store.TaskKey) (list []fleet.Message, err error)
 	return list, err
 }
 
-// get returns the message with an id, or [store.ErrNotFound].
+// get returns the message with an id. The error is [store.ErrNotFound] if there is none.
 func (ms *messages) get(id string) (m message, err error) {
 	item, err := ms.Item(store.ItemKey{Kind: MessageKind, ID: id})
 	if err != nil {

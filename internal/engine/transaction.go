@@ -110,7 +110,7 @@ func (c *txContext) attempt(id string) (store.Attempt, error) {
 }
 
 // ownedAttempt returns attempt id if it is running and token is its fencing token. If not, it
-// returns a [*ConflictError].
+// returns a [*ConflictError], or a [*NotFoundError] if the attempt does not exist.
 func (c *txContext) ownedAttempt(id string, token int64) (store.Attempt, error) {
 	a, err := c.attempt(id)
 	switch {

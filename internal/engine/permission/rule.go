@@ -17,7 +17,7 @@ type Rule struct {
 
 	all     bool // the rule names every call
 	tool    string
-	server  bool    // tool is the prefix of all tools of an MCP server
+	server  bool    // the rule names all tools of an MCP server; tool is mcp__SERVER
 	pattern pattern // nil if the rule names all calls of the tool
 }
 
@@ -122,7 +122,7 @@ func (r Rule) Tool() (name, pattern string) {
 	return r.tool, strings.TrimSpace(m[2])
 }
 
-// Names of tools whose calls have patterns.
+// Names of tools whose rules may have patterns.
 const (
 	bashTool  = "Bash"
 	editTool  = "Edit"
@@ -130,7 +130,8 @@ const (
 	fetchTool = "WebFetch"
 )
 
-// covers reports whether the rule's tool is the tool, or a kind of tool to which it belongs.
+// covers reports whether the rule is about a tool. It is if it names this tool, its MCP server or its
+// kind: a rule for Edit is about all tools that change files, a rule for Read about all that read them.
 func (r Rule) covers(tool string) bool {
 	switch {
 	case r.all || r.tool == tool:
@@ -235,11 +236,11 @@ func matchSegments(pattern, file []string) bool {
 	return reached[len(file)]
 }
 
-// protected are folders whose files change what programs do later. A pattern names files in them only
-// if it contains the folder's name.
+// protected returns the names of folders whose files change what programs do later. An allow rule
+// covers changes to files in such a folder only if its pattern contains the folder's name.
 func protected() []string { return []string{".git", ".claude", ".codex"} }
 
-// names reports whether the pattern contains the segment as it is.
+// names reports whether one of the pattern's segments is segment itself, in upper or lower case.
 func (p *pathPattern) names(segment string) bool {
 	return slices.ContainsFunc(p.segments, func(s string) bool { return strings.EqualFold(s, segment) })
 }

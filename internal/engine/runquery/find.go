@@ -37,8 +37,8 @@ func (e *AmbiguousError) Error() string {
 // Conflict marks the error as a conflict: the user must name one of the matching ids.
 func (e *AmbiguousError) Conflict() bool { return true }
 
-// Missing returns a [*NotFoundError] with the name that the user gave if err is store.ErrNotFound,
-// and err if not.
+// Missing replaces store.ErrNotFound by a [*NotFoundError], which names what the user asked for. It
+// returns every other err unchanged, and nil for nil.
 func Missing(err error, what, name string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{what, name}
@@ -84,9 +84,9 @@ func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	return "", err
 }
 
-// matchID returns the id in ids that the user means by text. text is a whole id, or the beginning
-// of a text that forms returns for the id, if that fits no other id. If text is empty or "-",
-// matchID returns the first id.
+// matchID returns the id in ids that the user means by text. text may be a whole id. It may also be
+// the beginning of one of the forms of an id, such as its short form, but of no other id. The function
+// forms returns the forms. If text is empty or "-", matchID returns the first id.
 func matchID(what, text string, ids []string, forms func(id string) []string) (string, error) {
 	if (text == "" || text == "-") && len(ids) > 0 {
 		return ids[0], nil

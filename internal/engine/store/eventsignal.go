@@ -67,8 +67,8 @@ func (b *EventSignal) Wait(ctx context.Context, cursor int64, interval time.Dura
 	}
 }
 
-// untilNext returns how long a waiter sleeps until it polls again. All waiters wake at the same
-// moment, because waking at different moments would cost more than polling.
+// untilNext returns how long a waiter sleeps until it polls again. It lets all waiters of the machine
+// wake at the same moments: waking the processor at many different moments costs more than the polls.
 func untilNext(now time.Time, every time.Duration) time.Duration {
 	return now.Truncate(every).Add(every).Sub(now)
 }
