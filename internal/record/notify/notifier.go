@@ -195,7 +195,7 @@ func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	l.sending, l.nextCheck = true, time.Time{}
 	outcome := l.send(ctx, m.message())
 	if ctx.Err() != nil {
-		return false, ctx.Err() // it is unknown whether the message arrived; the caller releases it, so that another program sends it again
+		return false, ctx.Err() // it is unknown whether the message arrived; run ends this program's claim, so that another program sends the message again
 	}
 	l.reportChange(outcome)
 	if err := l.state.storeResult(ctx, m, outcome, l.opts.Now()); err != nil {

@@ -6,7 +6,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// eventsPerWrite is how many events are read, and at most deleted, in one transaction.
+// eventsPerWrite is how many events one transaction reads. The next transaction deletes those of them
+// that it may delete.
 const eventsPerWrite = 1000
 
 // deleteEvents deletes old events about runs and tasks that no longer exist.

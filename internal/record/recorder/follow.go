@@ -8,8 +8,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// open sets the state of the run before its first event, so that its events can be applied. Records
-// are written only for events after the stored cursor.
+// open sets r.state to the state of the run before its first event, so that catchUp can apply all
+// events of the run. It does nothing if r.state is already set. Records are written only for events
+// after the stored cursor.
 func (r *Recorder) open(ctx context.Context) error {
 	if r.state != nil {
 		return nil

@@ -192,8 +192,8 @@ func (r *Recorder) refuse(err error) {
 	}
 }
 
-// record writes one entry. If a damaged record has the file name, it renames the damaged file
-// first.
+// record writes one entry. If the record's file exists but is damaged, record renames the damaged
+// file first.
 func (r *Recorder) record(ctx context.Context, e entry) error {
 	err := r.writeEntry(ctx, e)
 	var corrupt *statefile.CorruptError

@@ -1,5 +1,5 @@
 // Package memory implements a store in memory, for simulations. It can simulate a commit that
-// returns an error, and whose changes are stored or lost.
+// returns an error. The changes of such a commit are either stored or lost.
 package memory
 
 import (

@@ -32,7 +32,7 @@ const lockTimeout = 30 * time.Second
 
 // checkpointPages is how many pages the write-ahead log may have until a commit copies it into the
 // database file. Submitting a plan with ten thousand tasks needs fewer pages, so a submission does
-// not wait for that.
+// not wait until the log is copied.
 const checkpointPages = 4000
 
 // dsn returns the data source name of a database file. Its settings make SQLite sync a commit to

@@ -146,7 +146,7 @@ func (s *Server) start(bin string, settings []string) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 		return cmd
 	}
-	// Use a locale that does not sort text in byte order, like most servers do.
+	// Most servers have a locale that does not sort text in byte order, so the tests use one too.
 	out, err := command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
 		"--locale-provider=icu", "--icu-locale=en", "--no-sync").CombinedOutput()
 	if err != nil {
