@@ -119,7 +119,7 @@ func (p *pool) free(agent, as string) (list []WorkerAccount) {
 	return list
 }
 
-// use is what an attempt uses to work on a task.
+// use is the agent with which an attempt can start, and the accounts of this agent.
 type use struct {
 	fallback string          // the fallback as written in the plan; empty if the task's own agent is used
 	accounts []WorkerAccount // the accounts that are free, in the order of the pool
@@ -212,8 +212,8 @@ func (c *txContext) pickAccount(free []WorkerAccount) (string, error) {
 
 // rememberPool stores which accounts a worker has, so that the engine knows when all accounts of an
 // agent are paused. An empty name stands for the program's own account. If replace is true, the
-// worker's accounts replace the stored ones; otherwise they are added to them. If a stored list
-// changes, tasks that can now start become ready, and changed is true.
+// worker's accounts replace the stored accounts. If not, they are added to the stored accounts. If a
+// stored list changes, tasks that can now start become ready, and changed is true.
 func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool, err error) {
 	byAgent := map[string][]string{}
 	var agents []string
@@ -223,8 +223,8 @@ func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool
 		}
 		byAgent[a.Agent] = append(byAgent[a.Agent], a.Name)
 	}
-	// Other workers may have accounts of an agent for which this worker has none. This worker uses
-	// the own account of the agent's program.
+	// Other workers may have accounts of an agent for which this worker has none. Then add an empty
+	// name, because this worker uses the program's own account.
 	for _, row := range stored.rows {
 		own := len(r.Agents) == 0 || slices.Contains(r.Agents, row.Name)
 		if len(row.Pool) > 0 && byAgent[row.Name] == nil && own && !r.Only && !replace {

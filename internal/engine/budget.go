@@ -32,8 +32,8 @@ type Limits struct {
 }
 
 // Removed is the amount of money, in millionths of a dollar, of a limit that the user has removed.
-// No attempt can reach it. Unlike a zero limit, it is checked, and so the engine starts the tasks
-// that wait because the old limit was reached.
+// No attempt can reach it. Unlike zero, it counts as a limit. So the engine checks it, and starts the
+// tasks that wait because the old limit was reached.
 const Removed = math.MaxInt64 / 4
 
 // budgets computes what attempts may spend, and counts what they have spent.
@@ -56,14 +56,15 @@ func (s scope) spent(own store.Amount) bool { return s.others.Add(own).Reaches(s
 // text says that the limit is reached, such as "the day's budget of $20.00 is spent".
 func (s scope) text() string { return fmt.Sprintf("%s of %s is spent", s.name, s.limit.LimitText()) }
 
-// taskScope returns the budget of a task. It counts what the task's earlier attempts have spent.
+// taskScope returns the budget of a task. What the task's earlier attempts have spent counts against
+// this budget.
 func taskScope(t store.Task) scope {
 	return scope{name: "the task's budget", id: "task " + TaskItemID(t.TaskKey), limit: t.Reserve, others: t.Spent}
 }
 
 // runScope returns the budget of a run. own is what the attempt itself has spent. If the task has a
-// budget of money or of tokens, the run has reserved this amount for the task. So the scope has no
-// limit for it.
+// budget for money or for tokens, the run has reserved this amount for the task. So the returned
+// scope does not limit the money or the tokens a second time.
 func (b *budgets) runScope(run store.Run, t store.Task, own store.Amount) (scope, error) {
 	s := scope{name: "the run's budget", id: "run " + run.ID, limit: withoutBudget(t, run.Budget)}
 	if !s.limit.Limits() {
@@ -112,8 +113,8 @@ func (b *budgets) count(a *store.Attempt, t store.Task, run store.Run) error {
 	return b.addSpending(runSpendingID(run.ID), withoutBudget(t, more))
 }
 
-// uncountLive removes what an attempt has spent from the sum of its run's running attempts. It is
-// called when the attempt ends, and its cost becomes a part of the run's Spent.
+// uncountLive subtracts what an attempt has spent from the sum of its run's running attempts. It is
+// called when the attempt ends, because then the attempt's cost becomes a part of run.Spent.
 func (b *budgets) uncountLive(a store.Attempt, t store.Task, run store.Run) error {
 	if !run.Budget.Limits() {
 		return nil
@@ -129,8 +130,8 @@ func (b *budgets) uncountLive(a store.Attempt, t store.Task, run store.Run) erro
 	return b.addSpending(runSpendingID(run.ID), withoutBudget(t, subtractAmounts(store.Amount{}, a.Counted)))
 }
 
-// applies reports whether a limit may apply to an attempt, so that it must be computed again while
-// the attempt runs.
+// applies reports whether a limit may apply to an attempt. If so, the attempt's limit must be computed
+// again and again while the attempt runs.
 func (b *budgets) applies(a store.Attempt) bool {
 	limits := b.userLimits()
 	return a.Limit.Limits() || limits.Day.Limits() || limits.Month.Limits() || len(limits.Accounts) > 0

@@ -86,7 +86,7 @@ func (b *budgets) periodScopes(account, day string, own store.Amount) (list []sc
 	return list, err
 }
 
-// spending returns what attempts have spent, as the item with an id has it. It returns zero if there
+// spending returns the amount in the item of kind [SpendingKind] with an id. It returns zero if there
 // is no such item.
 func (b *budgets) spending(id string) (store.Amount, error) { return spendingOf(b.Tx, id) }
 
@@ -114,7 +114,8 @@ func (b *budgets) setSpending(id string, spent store.Amount) error {
 	return nil
 }
 
-// addSpending adds an amount to the sum in the item with an id. It does nothing if the amount is zero.
+// addSpending adds an amount to the item of kind [SpendingKind] with an id. It does nothing if the
+// amount is zero.
 func (b *budgets) addSpending(id string, more store.Amount) error {
 	if more.MicroUSD == 0 && more.Tokens == 0 {
 		return nil
@@ -165,7 +166,7 @@ func costOf(a store.Amount) fleet.Cost { return fleet.Cost{USD: a.USD(), Tokens:
 func (b *budgets) dayOf(a store.Attempt) string { return cmp.Or(a.Day, DayOf(a.Started, b.zone())) }
 
 // holdForUserLimits reports whether a limit of the user for a day or a month is reached, so that no
-// attempt may start now. Each limit has a lane: an account row that all views show. If a limit is
+// agent may start now. Each limit has a lane: an account row that all views show. If a limit is
 // reached, holdForUserLimits pauses its lane; if not, for example because the user has raised the
 // limit, it opens the lane.
 func (b *budgets) holdForUserLimits() (held bool, err error) {
@@ -192,9 +193,9 @@ func (b *budgets) holdForUserLimits() (held bool, err error) {
 	return held, nil
 }
 
-// checkLanes opens the lane of a limit that the user has raised. The event about this wakes the
-// workers. checkLanes always returns 0: it is a step of [Engine.Sweep], and never needs to run again
-// at once.
+// checkLanes opens the lane of a limit that the user has raised. This appends an event, which wakes
+// the workers. checkLanes is a step of [Engine.Sweep]. It always returns 0, because it never needs to
+// run again at once.
 func (b *budgets) checkLanes() (int, error) {
 	_, err := b.holdForUserLimits()
 	return 0, err
@@ -233,8 +234,8 @@ func (b *budgets) waitsForPeriod(run store.Run, t store.Task, a store.Attempt) (
 	return b.periodSpent(t, a)
 }
 
-// periodSpent reports whether nothing is left of one of the user's limits for today or this month.
-// A new attempt at the task would belong to them. a is an attempt with the account to check.
+// periodSpent reports whether a limit of the user for today or for this month is reached. It also
+// checks the limits of the account that the attempt a has used.
 func (b *budgets) periodSpent(t store.Task, a store.Attempt) (bool, error) {
 	scopes, err := b.periodScopes(accountOf(a, t), DayOf(b.now, b.zone()), store.Amount{})
 	return spentScope(scopes, store.Amount{}) != "", err

@@ -38,7 +38,7 @@ type Claim struct {
 type Assignment struct {
 	Attempt store.Attempt
 	Task    store.Task
-	Before  *store.Attempt // the attempt at the task that ended last; nil if this is the first attempt
+	Before  *store.Attempt // the previous attempt at the task; nil if Attempt is the first
 	// Messages are the user's messages that the agent has not received, oldest first. If the agent
 	// continues its conversation, they are its next prompt. If it starts a new conversation, they
 	// are appended to the task's prompt.
@@ -251,7 +251,7 @@ func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, erro
 	if err := errors.Join(errAccount, errRun, errBefore, given.AddMessages(c), given.AddGrants(c)); err != nil {
 		return Assignment{}, err
 	}
-	if run.Active == 0 { // nothing can be reserved; an older version of gaffer may have left an amount here
+	if run.Active == 0 { // no attempt is running, so nothing is reserved; an older version of gaffer may have left an amount
 		run.Reserved = store.Amount{}
 	}
 	var refused *BudgetError
@@ -300,8 +300,8 @@ func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, erro
 	return given, err
 }
 
-// AddMessages adds the users' messages to the task a.Task: new ones to Messages, already received
-// ones to Earlier.
+// AddMessages reads the messages that users have sent to the agent of a.Task. It adds those that no
+// agent has received to a.Messages, and the others to a.Earlier. It leaves out withdrawn messages.
 func (a *Assignment) AddMessages(r ItemLister) error {
 	if !a.Task.HasMessages {
 		return nil
@@ -318,7 +318,7 @@ func (a *Assignment) AddMessages(r ItemLister) error {
 	return err
 }
 
-// previousAttempt returns the attempt at a task that ended last, or nil if no attempt has ended.
+// previousAttempt returns the last ended attempt at a task, or nil if no attempt has ended.
 func (c *claims) previousAttempt(t store.Task) (*store.Attempt, error) {
 	if t.LastAttempt == "" {
 		return nil, nil

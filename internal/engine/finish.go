@@ -306,7 +306,7 @@ func (e *finishes) expireAttempts(reachableSince time.Time) (expired int, err er
 		silent, until := a.Lease.Before(e.now), e.leaseEnd(reachableSince)
 		switch {
 		case silent && e.now.Before(until):
-			a.Lease = until // no sweep finds the attempt before then, even if its deadline has passed
+			a.Lease = until // if the deadline of the attempt has passed, the next sweep handles it
 			e.PutAttempt(a)
 		case silent:
 			a.Summary = "the worker was not heard of for " + e.opts.Lease.String()

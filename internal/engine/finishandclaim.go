@@ -9,9 +9,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// FinishAndClaim ends an attempt like [Engine.Finish], and then claims the next task for the same worker like
-// [Engine.Claim], in one transaction. Nothing is claimed if r names no worker, or if the attempt
-// had already ended. next is nil if no task was claimed.
+// FinishAndClaim ends an attempt like [Engine.Finish], and then claims the next task for the same
+// worker like [Engine.Claim], in one transaction. Nothing is claimed if r names no worker, or if the
+// attempt had already ended. next is nil if no task was claimed.
 //
 // Such a request is called a turn. A worker may repeat a turn if it has not received the reply; it
 // needs no idempotency key. A repeated turn changes nothing. It returns the same result, and the

@@ -115,8 +115,8 @@ func taskGrants(r ItemLister, key store.TaskKey) ([]fleet.Grant, error) {
 	return all, errors.Join(errAll, errRun)
 }
 
-// AddGrants adds the grants that hold for the task a.Task. A command asks for no permission, so it
-// needs none.
+// AddGrants sets a.Grants to the grants that hold for a.Task. It does nothing for a command, which
+// never asks for permission.
 func (a *Assignment) AddGrants(r ItemLister) (err error) {
 	if a.Task.Agent() == plan.CommandAgent {
 		return nil
@@ -168,11 +168,11 @@ func (qs *questions) decide(q *store.Question, t store.Task) (decided bool, err 
 	}
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil {
-		return false, nil // the user answers, because this gaffer cannot read the rules of the task
+		return false, nil // the user answers, because this version of gaffer cannot read the rules of the task
 	}
 	policy := permission.Policy(cmp.Or(string(spec.Questions), string(permission.AskUser)))
 	if q.Tool == "" && (policy == permission.AllowOthers || policy == permission.DenyAll) {
-		policy = permission.AskUser // with these policies, the agent's adapter answers such questions; it has left this one to the user
+		policy = permission.AskUser // with these policies, package agent answers such questions itself; it has left this one to the user
 	}
 	grants, err := taskGrants(qs, t.TaskKey)
 	if err != nil {

@@ -43,9 +43,9 @@ type Order struct {
 }
 
 // Beat records a heartbeat of a worker and of the attempts that it holds. It returns what the
-// worker must do about each attempt. Fields that are empty in the report keep their stored value.
-// Beat appends an event when an agent has started, and when the data of a worker with a name has
-// changed. It appends none when only the activity of an agent has changed.
+// worker must do about each attempt. Fields that are empty in the report keep their stored value,
+// except Task and Now. Beat appends an event when an agent has started, and when the data of a
+// worker with a name has changed. It appends none when only the activity of an agent has changed.
 func (e *Engine) Beat(ctx context.Context, report store.Worker, held []HeldAttempt) (orders []Order, err error) {
 	err = e.write(ctx, report.ID, func(tx *transaction) error {
 		orders, err = tx.heartbeats.recordWorker(report, held)

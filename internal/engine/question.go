@@ -30,7 +30,7 @@ type Ask struct {
 	Tool        string
 	Input       json.RawMessage
 	Suggestions []string
-	Dir         string // absolute path of the agent's work folder, in which the rules look for files; empty if unknown
+	Dir         string // absolute path of the agent's work folder, to which paths in Input and in rules are relative; empty if unknown
 }
 
 // Ask stores a question and returns its id. If the rules and grants of the task decide it, it is
@@ -215,8 +215,8 @@ func (qs *questions) answers(questions []string) (closed []store.Question, err e
 	return closed, nil
 }
 
-// expireQuestions closes the questions that were not answered in time, with their default answers. It
-// returns how many it has closed.
+// expireQuestions closes the questions that were not answered in time. A question gets its default
+// answer, or is denied if it has none. expireQuestions returns how many questions it has closed.
 func (qs *questions) expireQuestions() (int, error) {
 	expired, err := qs.ExpiredQuestions(qs.now, sweepAtOnce)
 	if err != nil {

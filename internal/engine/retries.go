@@ -92,8 +92,8 @@ func (e *Engine) RetryWith(ctx context.Context, r Retrying) error {
 	})
 }
 
-// isTaskBudget reports whether waiting cannot help against an error of mayStart. It can help if the
-// run's budget is too small: running tasks may spend less than is reserved for them.
+// isTaskBudget reports whether an error of mayStart is final, so that it does not help to wait. An
+// error about the run's budget is not final: running tasks may spend less than is reserved for them.
 func isTaskBudget(err error) bool {
 	var refused *BudgetError
 	return !errors.As(err, &refused) || refused.Task != ""
@@ -278,8 +278,8 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 	return r.schedule.makeTasksReady(run.ID)
 }
 
-// labelsForSameWorker returns the labels of a task and the label of its last attempt's worker. Only
-// that worker has the conversation and the files of the attempt.
+// labelsForSameWorker returns the labels of a task, with the label of the worker that ran its last
+// attempt added. Only that worker has the conversation and the files of the attempt.
 func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	labels := strings.FieldsFunc(t.Labels, func(r rune) bool { return r == ',' })
 	bound := func(label string) bool { return strings.HasPrefix(label, WorkerLabel("")) }

@@ -130,7 +130,7 @@ func (s *Tx) Subscribe(id string, channels []string) (store.Worker, error) {
 	return s.tx.workers.put(before, w)
 }
 
-// put stores a worker, and appends an event unless [sameButTimes] finds no change.
+// put stores a worker. It appends an event if more than times, Now and HeldAttempts has changed.
 func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	if sameButTimes(&before, &w) {
 		ws.PutWorker(w)

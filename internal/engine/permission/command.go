@@ -16,8 +16,8 @@ import (
 type commandPattern struct {
 	text  string   // the exact command; empty if prefix is set
 	words []string // the words of text if it is a simple command, or the first words that a command must have
-	// prefix is set if more words may follow. open is set too if the command needs only to begin like
-	// the last of words, as in the pattern "npm run test*".
+	// prefix is set if more words may follow. open is also set if the last of words may be only the
+	// beginning of a word, as in the pattern "npm run test*".
 	prefix, open bool
 }
 
@@ -184,7 +184,8 @@ func (r *commandReader) script(text string, nesting int) {
 }
 
 // unreadable records that the current script cannot be parsed. If the script is an argument of a
-// command, such as sh -c, it adds one hidden part with an unknown word.
+// command such as sh -c, it adds one hidden part with an unknown word. If it is the whole command,
+// it sets failed.
 func (r *commandReader) unreadable() {
 	if r.nesting > 0 {
 		r.add(part{tool: bashTool, words: []word{{}}})

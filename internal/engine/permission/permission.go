@@ -2,9 +2,8 @@
 // syntax of Claude Code: the name of a tool, or a tool with a pattern, as in "Bash(go test:*)".
 //
 // The package is pure: it reads no files and starts no programs. It judges a shell command by its
-// syntax tree. The command is allowed only if each of its parts is named by an allow rule. It is
-// denied if a deny rule names at least one part. A pattern never allows a command that cannot be
-// parsed.
+// syntax tree. Rules allow a command only if each of its parts is named by an allow rule. They deny
+// it if a deny rule names at least one part. A pattern never allows a command that cannot be parsed.
 package permission
 
 import (

@@ -99,7 +99,7 @@ func Everything(text string) Rule { return Rule{Text: text, all: true} }
 
 func isControl(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }
 
-// ParseAll reads several rules.
+// ParseAll parses several rules. It stops at the first text that is not a rule.
 func ParseAll(texts []string) ([]Rule, error) {
 	var rules []Rule
 	for _, text := range texts {

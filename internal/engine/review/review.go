@@ -186,7 +186,7 @@ func DeleteComment(r *fleet.Review, id string) error {
 	return nil
 }
 
-// draftIndex returns the index of the draft with an id in r.Comments. If the comment was already
+// draftIndex returns the index in r.Comments of the draft with this id. If the comment was already
 // sent to the agent, it returns an error that ends with refusal, for example "cannot be deleted".
 func draftIndex(r fleet.Review, id, refusal string) (int, error) {
 	i := slices.IndexFunc(r.Comments, func(c fleet.Comment) bool { return c.ID == id })

@@ -68,7 +68,8 @@ type costSum struct {
 	last  time.Time // start of the latest attempt
 }
 
-// addRun adds the attempts of a run.
+// addRun adds the attempts of a run that are within the time span of the query. It also adds the
+// run's budget, if the run has one.
 func (c *costCount) addRun(run store.Run, attempts []attemptCost) {
 	included := false
 	var spent store.Amount // cost of all attempts of the run, including those outside of the time span

@@ -29,8 +29,8 @@ type costCache struct {
 	attempts int // number of attempts in byRun
 }
 
-// endedCosts are the costs of a run that has ended. They are valid while the run's end is still the
-// time ended. A run that is continued ends later, so its cached costs are not used any more.
+// endedCosts are the costs of a run that ended at the time ended. If the run is continued, it ends
+// again at a later time. Then get does not return these costs any more.
 type endedCosts struct {
 	ended    time.Time
 	attempts []attemptCost

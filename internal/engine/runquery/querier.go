@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Options holds functions that add information from outside of the store. Each may be nil.
+// Options holds functions that return or add what is not in the store. Each may be nil.
 type Options struct {
 	Annotate     func(v *fleet.Run, run store.Run)
 	AnnotateTask func(v *fleet.Task, spec plan.Task)

@@ -67,8 +67,8 @@ func (b *EventSignal) Wait(ctx context.Context, cursor int64, interval time.Dura
 	}
 }
 
-// untilNext returns how long a waiter sleeps until it polls again. It lets all waiters of the machine
-// wake at the same moments: waking the processor at many different moments costs more than the polls.
+// untilNext returns how long a waiter sleeps until it polls again. All waiters wake at the same
+// moments, because separate moments for each of them would cost more than the polls themselves.
 func untilNext(now time.Time, every time.Duration) time.Duration {
 	return now.Truncate(every).Add(every).Sub(now)
 }

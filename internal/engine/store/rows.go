@@ -85,8 +85,8 @@ type Task struct {
 	Spec            json.RawMessage `json:"spec,omitempty"` // the task's part of the plan, as plan.EncodeTask returns it
 	Status          Status          `json:"status"`
 	Wave            int             `json:"wave,omitempty"`
-	Needs           []string        `json:"needs,omitempty"`     // ids of the tasks that must be complete before this task starts
-	AnyNeed         bool            `json:"any_need,omitempty"`  // start when all Needs have ended and at least one is complete
+	Needs           []string        `json:"needs,omitempty"`     // ids of the tasks that must be complete before this task starts, unless AnyNeed is set
+	AnyNeed         bool            `json:"any_need,omitempty"`  // the task starts when all of its Needs have ended and at least one is complete
 	Optional        bool            `json:"optional,omitempty"`  // if the task fails, the run neither fails nor stops
 	Blockers        int             `json:"blockers"`            // number of tasks in Needs that the task still waits for
 	Ready           bool            `json:"ready"`               // the task is Queued, and workers may claim it
@@ -137,12 +137,12 @@ type Attempt struct {
 	Number         int       `json:"number"` // number of the attempt at its task, starting at 1
 	Token          int64     `json:"token"`  // fencing token: a worker's request with another token is rejected
 	Worker         string    `json:"worker"`
-	Account        string    `json:"account,omitempty"`  // name of the user's account that the agent uses; empty if it uses the own account of its program
+	Account        string    `json:"account,omitempty"`  // name of the user's account that the agent uses; empty if its program uses its own account
 	Fallback       string    `json:"fallback,omitempty"` // the fallback that works on the attempt, as written in the plan; empty if the task's own agent does
 	After          string    `json:"after,omitempty"`    // id of the attempt that the worker ended in the request that started this one; empty if none
 	Status         Status    `json:"status"`
 	Lease          time.Time `json:"lease"`             // when the attempt is lost, unless a heartbeat renews the lease before
-	Deadline       time.Time `json:"deadline,omitzero"` // when the worker is asked to end the attempt, unless it waits for a user; zero means never
+	Deadline       time.Time `json:"deadline,omitzero"` // when the engine asks the worker to end the attempt, unless the attempt waits for a user; zero means never
 	Started        time.Time `json:"started"`
 	Ended          time.Time `json:"ended,omitzero"`
 	StopReason     string    `json:"stop,omitempty"`            // why the worker must end the attempt; empty if it may continue
@@ -200,7 +200,7 @@ type Worker struct {
 	Channels     []string  `json:"channels,omitempty"` // channels of the coordinator protocol from which the worker takes tasks
 	HeldAttempts []string  `json:"holds,omitempty"`    // ids of the attempts assigned to a worker that does not list them in its heartbeats; some may have ended
 	Created      time.Time `json:"created,omitzero"`
-	Updated      time.Time `json:"updated,omitzero"` // when a field that is not a time changed last
+	Updated      time.Time `json:"updated,omitzero"` // when a field last changed that is not a time, Now or HeldAttempts
 	Left         time.Time `json:"left,omitzero"`    // when the only run that the worker works for has ended, or when the worker has left; zero if neither
 }
 
@@ -294,7 +294,7 @@ type Cursor struct {
 type Event struct {
 	Seq        int64           `json:"seq"` // number of the event; the store counts from 1, without gaps, and never uses a number again
 	At         time.Time       `json:"at"`
-	Kind       string          `json:"kind"` // kind of the changed row and its new status, for example task.running
+	Kind       string          `json:"kind"` // kind of the changed row, and what has happened to it, for example task.running
 	Run        string          `json:"run,omitempty"`
 	Task       string          `json:"task,omitempty"`
 	Attempt    string          `json:"attempt,omitempty"`

@@ -8,7 +8,7 @@ type entry struct {
 	Queued time.Time    `json:"queued"`
 	State  State        `json:"state"`
 	Batch  string       `json:"batch,omitempty"` // id of the message in which the notification is sent; if set, that message may already have been sent
-	Why    string       `json:"why,omitempty"`   // why the notification was not sent, or not sent yet; empty if there was no failure
+	Why    string       `json:"why,omitempty"`   // why the notification was not sent, or why the last try failed; empty otherwise
 	Ended  time.Time    `json:"ended,omitzero"`
 }
 

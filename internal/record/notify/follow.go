@@ -27,10 +27,10 @@ type follower struct {
 	daily   *DailyReport  // nil if there is none
 
 	cursor         cursor
-	storedSeq      int64 // event number in the cursor that is stored
+	storedSeq      int64 // number of the event in the stored cursor
 	lastCheck      time.Time
 	listeningSince time.Time       // this program has seen all heartbeats since this time, because it was not suspended since then
-	reported       map[string]bool // ids of budget and offline notifications that were already returned
+	reported       map[string]bool // ids of budget, offline and report notifications that were already returned
 	hasBudget      map[string]bool // by the id of each running run: whether the run has a budget
 }
 

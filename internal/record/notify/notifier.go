@@ -85,7 +85,7 @@ type channelSender struct {
 	follower follower
 
 	begun     bool
-	lastPoll  time.Time // when it was last checked whether a message must be sent
+	lastPoll  time.Time // when this sender last checked whether a message is due
 	nextCheck time.Time // when to check again if there are no events; zero if unknown
 	lastTidy  time.Time
 	failing   bool // the user has been told that the channel fails

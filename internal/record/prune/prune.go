@@ -288,9 +288,9 @@ func (l *search) countEvents() error {
 	}
 }
 
-// orphan reports whether an old event may be deleted, because its run or task no longer exists.
-// existingRuns has the ids of existing runs. An old event that belongs to no run may always be
-// deleted.
+// orphan reports whether an old event may be deleted. That is so if the event belongs to no run, if its
+// run no longer exists, or if its task is a protocol client's task that is not kept. existingRuns has
+// the ids of existing runs.
 func (f *Found) orphan(e store.Event, existingRuns map[string]bool) bool {
 	switch {
 	case e.Run == "" || !existingRuns[e.Run]:

@@ -92,8 +92,8 @@ func (r *Recorder) apply(e store.Event) error {
 	return nil
 }
 
-// follow calls visit with the run's events after the number *seq, and sets *seq to the number of
-// the last event.
+// follow calls visit with the run's events after the number *seq. It sets *seq to the number of the
+// last event that it has read.
 func (r *Recorder) follow(ctx context.Context, seq *int64, visit func(store.Event) error) error {
 	for {
 		var events []store.Event

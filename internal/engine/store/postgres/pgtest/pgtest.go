@@ -36,7 +36,7 @@ func Main(m *testing.M) int {
 	if os.Getenv(Variable) != "" {
 		return m.Run()
 	}
-	server, err := Start("fsync=off", "autovacuum=off") // the machine does not crash, and the data is small
+	server, err := Start("fsync=off", "autovacuum=off") // faster; tests need no data after a crash of the machine, and write too little data to need a vacuum
 	if err == nil {
 		err = os.Setenv(Variable, server.URL)
 	}
@@ -163,7 +163,7 @@ func (s *Server) start(bin string, settings []string) error {
 	return s.run()
 }
 
-// unprivileged returns the user as whom the server must run if the tests run as root, because
+// unprivileged returns another user for the server process if the tests run as root, because
 // PostgreSQL refuses to run as root. It returns nil if the tests do not run as root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
