@@ -225,7 +225,7 @@ func setCall(q *store.Question, a Ask) {
 	if len(q.Input) > maxInput || !json.Valid(q.Input) {
 		q.Input = nil
 	}
-	own := permission.Suggest(callOf(*q)) // the narrowest comes first
+	own := permission.Suggest(callOf(*q)) // the narrowest rule comes first
 	first := min(len(own), 1)
 	for _, text := range slices.Concat(own[:first], a.Suggestions, own[first:]) {
 		if r, err := permission.Parse(text); err == nil && r.Names(callOf(*q)) && !slices.Contains(q.Suggestions, r.Text) && len(q.Suggestions) < maxSuggestions {

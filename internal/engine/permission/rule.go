@@ -222,7 +222,7 @@ func matchSegments(pattern, file []string) bool {
 		next := make([]bool, len(file)+1)
 		for i := range reached {
 			switch {
-			case s == "**" && k == len(pattern)-1: // at the end it stands for at least one segment: src/** does not name src
+			case s == "**" && k == len(pattern)-1: // at the end of a pattern, ** stands for at least one segment: src/** does not name src
 				next[i] = i > 0 && (reached[i-1] || next[i-1])
 			case s == "**":
 				next[i] = reached[i] || i > 0 && next[i-1]

@@ -41,7 +41,7 @@ type ProtocolRows interface {
 	FindOld(r store.Reader, before time.Time) (OldProtocolRows, error)
 }
 
-// OldProtocolRows lists the old rows of protocol clients.
+// OldProtocolRows lists the old rows of protocol clients, and the tasks that are kept.
 type OldProtocolRows struct {
 	Tasks     []OldTask
 	KeptTasks map[store.TaskKey]bool // tasks of protocol clients that are too recent to delete; their events are kept too

@@ -17,7 +17,7 @@ import (
 // Store is a store in memory.
 type Store struct {
 	writer store.Writer
-	turn   chan struct{} // semaphore: the open write transaction holds it
+	turn   chan struct{} // semaphore that the open write transaction holds
 
 	mu     sync.RWMutex
 	data   data
