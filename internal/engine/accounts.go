@@ -9,16 +9,17 @@ import (
 	"gaffer/internal/plan"
 )
 
-// WorkerAccount is one of the user's accounts of an agent that a worker can use.
+// WorkerAccount is an account of the user that a worker can use for an agent.
 type WorkerAccount struct {
 	Agent   string
 	Name    string
 	Reserve bool // used only while all other accounts of the agent are paused
 }
 
-// AccountName returns the name of the [store.Account] that is paused if an attempt reaches a rate
-// limit. agent is the name of an agent, or a fallback such as claude:haiku. account is the name of
-// the user's account, or empty if the program uses its own.
+// AccountName returns the name of the [store.Account] row for an agent and one of the user's
+// accounts. The engine pauses this row if an attempt that uses them reaches a rate limit. agent is
+// the name of an agent, or a fallback such as claude:haiku. account is the name of the user's
+// account, or empty if the agent's program uses its own account.
 func AccountName(agent, account string) string {
 	if account == "" {
 		return agent
@@ -26,7 +27,7 @@ func AccountName(agent, account string) string {
 	return agent + "/" + account
 }
 
-// accountOf returns the name of the [store.Account] that an attempt at the task t uses.
+// accountOf returns the name of the [store.Account] that the attempt a at the task t uses.
 func accountOf(a store.Attempt, t store.Task) string {
 	if a.Fallback != "" {
 		return AccountName(a.Fallback, a.Account)
@@ -34,7 +35,7 @@ func accountOf(a store.Attempt, t store.Task) string {
 	return AccountName(t.Agent(), a.Account)
 }
 
-// agentOfAttempt returns the name of the agent that works on an attempt at the task t.
+// agentOfAttempt returns the name of the agent that the attempt a at the task t uses.
 func agentOfAttempt(a store.Attempt, t store.Task) string {
 	if a.Fallback != "" {
 		name, _ := plan.SplitAgent(a.Fallback)
@@ -43,8 +44,8 @@ func agentOfAttempt(a store.Attempt, t store.Task) string {
 	return t.Agent()
 }
 
-// AgentOfAttempt returns the agent and the model of an attempt at a task: those of the task, or
-// those of the fallback that the attempt uses.
+// AgentOfAttempt returns the agent and the model of an attempt at a task. fallback is the fallback
+// that the attempt uses. If it is empty, the attempt uses the agent and the model of the task.
 func AgentOfAttempt(spec plan.Task, fallback string) (agent, model string) {
 	if fallback != "" {
 		return plan.SplitAgent(fallback)
@@ -52,19 +53,20 @@ func AgentOfAttempt(spec plan.Task, fallback string) (agent, model string) {
 	return AgentOf(spec), spec.Model
 }
 
-// chainName returns the name of the [store.Account] for tasks that several agents may work on.
+// chainName returns the name of the [store.Account] row for tasks that have fallbacks. agents are
+// the task's own agent and its fallbacks, in the order in which they are tried.
 func chainName(agents []string) string { return strings.Join(agents, " > ") }
 
-// pool says which accounts of agents are paused, and which accounts can be used: those of one
-// worker, or those that workers have used last.
+// pool says which accounts of agents can be used, and which of them are paused. It has the accounts
+// of one worker (see workerPool), or those of all workers together (see sharedPool).
 type pool struct {
-	rows     map[string]store.Account
-	accounts func(agent string) []WorkerAccount // empty means that the agent's program uses its own account
+	rows     map[string]store.Account           // all accounts in the store, by name
+	accounts func(agent string) []WorkerAccount // an empty result means that the agent's program uses its own account
 	allows   func(agent string) bool            // whether the worker runs this agent
 	chains   bool                               // whether the worker can use fallbacks
 }
 
-// sharedPool returns the accounts that workers have used last, whatever worker that was.
+// sharedPool returns the accounts of all workers together, as rememberPool has stored them.
 func (c *txContext) sharedPool() (*pool, error) {
 	list, err := c.Accounts()
 	if err != nil {
@@ -83,7 +85,7 @@ func (c *txContext) sharedPool() (*pool, error) {
 	return p, nil
 }
 
-// workerPool returns the accounts that a worker can use.
+// workerPool returns the accounts that the worker of the claim r can use.
 func workerPool(r Claim, shared *pool) *pool {
 	return &pool{
 		rows: shared.rows, chains: r.Fallbacks,
@@ -101,8 +103,9 @@ func workerPool(r Claim, shared *pool) *pool {
 
 func (p *pool) paused(account string) bool { return !p.rows[account].Until.IsZero() }
 
-// free returns the accounts that can be used now for an agent or a fallback, in the order of the
-// pool. If the program uses its own account, that is one account without a name.
+// free returns the accounts that are not paused, in the order of the pool. agent is the name of the
+// agent. as is the same name, or the fallback that uses this agent, such as claude:haiku. If the
+// agent's program uses its own account, free returns that account with an empty name.
 func (p *pool) free(agent, as string) (list []WorkerAccount) {
 	all := p.accounts(agent)
 	if len(all) == 0 {
@@ -116,15 +119,16 @@ func (p *pool) free(agent, as string) (list []WorkerAccount) {
 	return list
 }
 
-// use is what an attempt uses to work on a task.
+// use is the agent with which an attempt can start, and the accounts of this agent.
 type use struct {
-	fallback string          // the fallback, as the plan has it; empty if it is the task's own agent
+	fallback string          // the fallback as written in the plan; empty if the task's own agent is used
 	accounts []WorkerAccount // the accounts that are free, in the order of the pool
 }
 
-// choose returns the first of a task's agents that is not paused. agents are the task's own agent
-// and its fallbacks. An agent that the worker does not run counts as paused only if all its accounts
-// in shared are paused. ok is false if there is none.
+// choose returns the first of a task's agents that is not paused, and the accounts of this agent
+// that are free. agents are the task's own agent and its fallbacks. If the worker does not run an
+// agent, choose skips the agent only if all its accounts in shared are paused. Otherwise another
+// worker can use it, so ok is false. ok is also false if all agents are paused.
 func (p *pool) choose(agents []string, shared *pool) (u use, ok bool) {
 	for i, name := range agents {
 		agent, fallback := name, ""
@@ -144,7 +148,7 @@ func (p *pool) choose(agents []string, shared *pool) (u use, ok bool) {
 	return u, false
 }
 
-// blocked returns the names of the accounts whose tasks cannot start.
+// blocked returns the names of the store's accounts whose tasks cannot start with this pool.
 func (p *pool) blocked(shared *pool) (names []string) {
 	known := map[string]bool{}
 	add := func(name string, agents []string) {
@@ -160,7 +164,7 @@ func (p *pool) blocked(shared *pool) (names []string) {
 		switch {
 		case len(row.Chain) > 0:
 			add(name, row.Chain)
-		case p.allows(name): // the query selects only tasks of agents that the worker runs
+		case p.allows(name): // a claim never asks the store for tasks of the other agents
 			add(name, []string{name})
 		}
 	}
@@ -168,8 +172,8 @@ func (p *pool) blocked(shared *pool) (names []string) {
 	return names
 }
 
-// chainNames returns the names of the accounts for tasks that several agents may work on, without
-// those in blocked.
+// chainNames returns the names of the store's accounts for tasks with fallbacks (see chainName),
+// without those in blocked.
 func (p *pool) chainNames(blocked []string) (names []string) {
 	for name, row := range p.rows {
 		if len(row.Chain) > 0 && !slices.Contains(blocked, name) {
@@ -207,9 +211,9 @@ func (c *txContext) pickAccount(free []WorkerAccount) (string, error) {
 }
 
 // rememberPool stores which accounts a worker has, so that the engine knows when all accounts of an
-// agent are paused. An empty name stands for the program's own account. rememberPool adds to the
-// accounts that are stored; with replace, it replaces them. Tasks that can start with an added
-// account become ready. rememberPool reports whether it has changed something.
+// agent are paused. An empty name stands for the program's own account. If replace is true, the
+// worker's accounts replace the stored accounts. If not, they are added to the stored accounts. If a
+// stored list changes, tasks that can now start become ready, and changed is true.
 func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool, err error) {
 	byAgent := map[string][]string{}
 	var agents []string
@@ -219,7 +223,9 @@ func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool
 		}
 		byAgent[a.Agent] = append(byAgent[a.Agent], a.Name)
 	}
-	for _, row := range stored.rows { // the worker may lack the accounts that another worker has
+	// Other workers may have accounts of an agent for which this worker has none. Then add an empty
+	// name, because this worker uses the program's own account.
+	for _, row := range stored.rows {
 		own := len(r.Agents) == 0 || slices.Contains(r.Agents, row.Name)
 		if len(row.Pool) > 0 && byAgent[row.Name] == nil && own && !r.Only && !replace {
 			agents, byAgent[row.Name] = append(agents, row.Name), []string{""}
@@ -246,7 +252,8 @@ func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool
 	return true, c.schedule.makeAllReady()
 }
 
-// rememberChain stores which agents may work on the tasks of an account.
+// rememberChain stores an account for tasks that any of these agents may work on, unless the store
+// has it already.
 func (s *submissions) rememberChain(agents []string) error {
 	name := chainName(agents)
 	if _, err := s.Account(name); !errors.Is(err, store.ErrNotFound) {

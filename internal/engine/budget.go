@@ -17,7 +17,7 @@ func AmountOf(b plan.Budget) store.Amount {
 	return store.Amount{MicroUSD: int64(math.Round(b.USD * 1e6)), Tokens: b.Tokens}
 }
 
-// Dollars returns an amount of money.
+// Dollars returns an amount of money as the store's type. The amount of tokens is zero.
 func Dollars(usd float64) store.Amount { return AmountOf(plan.Budget{USD: usd}) }
 
 // BudgetOf converts a budget that a user has given to the type that the store uses.
@@ -31,8 +31,9 @@ type Limits struct {
 	Accounts map[string]PeriodLimits
 }
 
-// Removed is a limit that no attempt reaches. It stands for a limit that the user has removed: the
-// engine lets the tasks start that wait because of the old one.
+// Removed is the amount of money, in millionths of a dollar, of a limit that the user has removed.
+// No attempt can reach it. Unlike zero, it counts as a limit. So the engine checks it, and starts the
+// tasks that wait because the old limit was reached.
 const Removed = math.MaxInt64 / 4
 
 // budgets computes what attempts may spend, and counts what they have spent.
@@ -46,7 +47,7 @@ type scope struct {
 	// others is what has been spent or is reserved in this scope, without what the attempt itself has
 	// spent.
 	others store.Amount
-	until  time.Time // when the limit starts anew; zero if it does not
+	until  time.Time // when the limit's day or month ends; zero for a limit without a period
 }
 
 // spent reports whether nothing of the scope's limit is left. own is what the attempt has spent.
@@ -55,13 +56,15 @@ func (s scope) spent(own store.Amount) bool { return s.others.Add(own).Reaches(s
 // text says that the limit is reached, such as "the day's budget of $20.00 is spent".
 func (s scope) text() string { return fmt.Sprintf("%s of %s is spent", s.name, s.limit.LimitText()) }
 
-// taskScope is the budget of a task. What its earlier attempts have spent is gone.
+// taskScope returns the budget of a task. What the task's earlier attempts have spent counts against
+// this budget.
 func taskScope(t store.Task) scope {
 	return scope{name: "the task's budget", id: "task " + TaskItemID(t.TaskKey), limit: t.Reserve, others: t.Spent}
 }
 
-// runScope is the budget of a run. own is what the attempt itself has spent. Where the task has a
-// budget, that part is reserved for it, and the run's budget needs no further check.
+// runScope returns the budget of a run. own is what the attempt itself has spent. If the task has a
+// budget for money or for tokens, the run has reserved this amount for the task. So the returned
+// scope does not limit the money or the tokens a second time.
 func (b *budgets) runScope(run store.Run, t store.Task, own store.Amount) (scope, error) {
 	s := scope{name: "the run's budget", id: "run " + run.ID, limit: withoutBudget(t, run.Budget)}
 	if !s.limit.Limits() {
@@ -84,8 +87,8 @@ func withoutBudget(t store.Task, a store.Amount) (rest store.Amount) {
 	return rest
 }
 
-// count adds what an attempt has spent, and was not counted yet, to the sums of its day, its month,
-// its account and its run.
+// count adds the cost of an attempt to the sums of its day, its month, its account and its run. It
+// adds only the part of the cost that it has not added before.
 func (b *budgets) count(a *store.Attempt, t store.Task, run store.Run) error {
 	more := subtractAmounts(a.Spent, a.Counted)
 	if more.MicroUSD == 0 && more.Tokens == 0 {
@@ -110,13 +113,13 @@ func (b *budgets) count(a *store.Attempt, t store.Task, run store.Run) error {
 	return b.addSpending(runSpendingID(run.ID), withoutBudget(t, more))
 }
 
-// uncountLive removes what an attempt has spent from the sum of its run's running attempts. It is
-// called when the attempt ends, and its cost becomes a part of the run's Spent.
+// uncountLive subtracts what an attempt has spent from the sum of its run's running attempts. It is
+// called when the attempt ends, because then the attempt's cost becomes a part of run.Spent.
 func (b *budgets) uncountLive(a store.Attempt, t store.Task, run store.Run) error {
 	if !run.Budget.Limits() {
 		return nil
 	}
-	if run.Active <= 1 { // this was the last running attempt: remove what others may have left
+	if run.Active <= 1 { // this was the last running attempt: delete the sum, even if it has not become zero
 		live, err := b.spending(runSpendingID(run.ID))
 		if err != nil || live == (store.Amount{}) {
 			return err
@@ -127,8 +130,8 @@ func (b *budgets) uncountLive(a store.Attempt, t store.Task, run store.Run) erro
 	return b.addSpending(runSpendingID(run.ID), withoutBudget(t, subtractAmounts(store.Amount{}, a.Counted)))
 }
 
-// applies reports whether a limit may apply to an attempt, so that it must be computed again while
-// the attempt runs.
+// applies reports whether a limit may apply to an attempt. If so, the attempt's limit must be computed
+// again and again while the attempt runs.
 func (b *budgets) applies(a store.Attempt) bool {
 	limits := b.userLimits()
 	return a.Limit.Limits() || limits.Day.Limits() || limits.Month.Limits() || len(limits.Accounts) > 0
@@ -145,8 +148,8 @@ func (b *budgets) scopes(a store.Attempt, t store.Task, run store.Run) ([]scope,
 	return append([]scope{taskScope(t), ofRun}, periods...), err
 }
 
-// limitOf returns what an attempt may spend: the smallest part that is left of all limits. It is at
-// least the smallest possible amount, because zero means no limit.
+// limitOf returns what an attempt may spend: the smallest amount that is left of one of the limits.
+// If nothing is left, it returns 1 (a millionth of a dollar, or a token), because zero means no limit.
 func limitOf(scopes []scope) (limit store.Amount) {
 	least := func(now, most, others int64) int64 {
 		if most <= 0 {
@@ -165,8 +168,8 @@ func limitOf(scopes []scope) (limit store.Amount) {
 	return limit
 }
 
-// follow counts what a running attempt has spent, computes again what it may spend, and asks its
-// worker to interrupt the agent if that is reached.
+// follow counts what a running attempt has spent, and computes its limit again. If the attempt has
+// reached the limit, follow asks the worker to interrupt the agent.
 func (b *budgets) follow(a *store.Attempt) error {
 	changed := a.Spent.MicroUSD != a.Counted.MicroUSD || a.Spent.Tokens != a.Counted.Tokens
 	limited := b.applies(*a)
@@ -214,8 +217,8 @@ func spentScope(scopes []scope, own store.Amount) string {
 // warnPercent is the percentage of a limit that must be spent before the user is warned.
 const warnPercent = 80
 
-// warn appends an event for each limit of which most is spent. A limit gets one event, and another
-// one if it is changed.
+// warn appends an event for each limit of which at least warnPercent is spent. A limit gets only one
+// event, until its amount is changed.
 func (b *budgets) warn(scopes []scope, a store.Attempt) error {
 	for _, s := range scopes {
 		total := s.others.Add(a.Counted)
@@ -245,7 +248,7 @@ type BudgetWarning struct {
 	Name  string       `json:"name"`  // such as "the day's budget"
 	Spent store.Amount `json:"spent"`
 	Limit store.Amount `json:"limit"`
-	Until time.Time    `json:"until,omitzero"` // when the limit starts anew; zero if it does not
+	Until time.Time    `json:"until,omitzero"` // when the limit's day or month ends; zero for a limit without a period
 }
 
 func percent(part, whole int64) int64 {

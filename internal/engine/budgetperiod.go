@@ -41,8 +41,8 @@ func SpendingID(account, period string) string {
 	return account + " " + period
 }
 
-// runSpendingID is the id of the item that holds what the running attempts of a run have spent, apart
-// from those whose tasks have a budget: that is reserved anyway.
+// runSpendingID returns the id of the item that holds what the running attempts of a run have spent.
+// Amounts that a task's own budget limits are left out, because the run has reserved that budget.
 func runSpendingID(run string) string { return "run " + run }
 
 // DayOf returns the day of a time, such as 2026-11-18. Its first seven characters are the month.
@@ -58,8 +58,8 @@ func (b *budgets) userLimits() Limits {
 	return b.opts.Limits()
 }
 
-// periodScopes returns the user's limits for a day and its month, and those of an account. own is
-// what the attempt itself has spent of it.
+// periodScopes returns the user's limits for a day and its month: those for all attempts, and those
+// for an account. own is what the attempt itself has spent.
 func (b *budgets) periodScopes(account, day string, own store.Amount) (list []scope, err error) {
 	limits := b.userLimits()
 	add := func(account, period, name string, limit store.Amount, until time.Time) error {
@@ -86,7 +86,8 @@ func (b *budgets) periodScopes(account, day string, own store.Amount) (list []sc
 	return list, err
 }
 
-// spending returns a sum of what attempts have spent. A sum that does not exist is zero.
+// spending returns the amount in the item of kind [SpendingKind] with an id. It returns zero if there
+// is no such item.
 func (b *budgets) spending(id string) (store.Amount, error) { return spendingOf(b.Tx, id) }
 
 func spendingOf(r ItemReader, id string) (store.Amount, error) {
@@ -113,7 +114,8 @@ func (b *budgets) setSpending(id string, spent store.Amount) error {
 	return nil
 }
 
-// addSpending adds to a sum, or does nothing if there is nothing to add.
+// addSpending adds an amount to the item of kind [SpendingKind] with an id. It does nothing if the
+// amount is zero.
 func (b *budgets) addSpending(id string, more store.Amount) error {
 	if more.MicroUSD == 0 && more.Tokens == 0 {
 		return nil
@@ -130,8 +132,8 @@ type ItemReader interface {
 	Item(key store.ItemKey) (store.Item, error)
 }
 
-// CostLimits returns the user's limits for the day and the month of a time, and what was spent of
-// them.
+// CostLimits returns the user's limits for the day and the month that contain now, and what was
+// spent of each limit.
 func CostLimits(r ItemReader, limits Limits, now time.Time, zone *time.Location) (list []fleet.CostLimit, err error) {
 	day := DayOf(now, zone)
 	start := now.In(zone)
@@ -159,12 +161,14 @@ func CostLimits(r ItemReader, limits Limits, now time.Time, zone *time.Location)
 
 func costOf(a store.Amount) fleet.Cost { return fleet.Cost{USD: a.USD(), Tokens: a.Tokens} }
 
-// dayOf returns the day to which the cost of an attempt belongs. An older version has not stored it.
+// dayOf returns the day to which the cost of an attempt belongs. Older versions of gaffer have not
+// stored the day, so dayOf may have to compute it from the attempt's start.
 func (b *budgets) dayOf(a store.Attempt) string { return cmp.Or(a.Day, DayOf(a.Started, b.zone())) }
 
 // holdForUserLimits reports whether a limit of the user for a day or a month is reached, so that no
-// attempt may start now. It pauses the limit's lane, which all views show, or opens it again if the
-// user has raised the limit.
+// agent may start now. Each limit has a lane: an account row that all views show. If a limit is
+// reached, holdForUserLimits pauses its lane; if not, for example because the user has raised the
+// limit, it opens the lane.
 func (b *budgets) holdForUserLimits() (held bool, err error) {
 	limits := b.userLimits()
 	if !limits.Day.Limits() && !limits.Month.Limits() {
@@ -189,14 +193,15 @@ func (b *budgets) holdForUserLimits() (held bool, err error) {
 	return held, nil
 }
 
-// checkLanes opens the lane of a limit that the user has raised. The event wakes the workers. It
-// returns 0, because nothing is left to do.
+// checkLanes opens the lane of a limit that the user has raised. This appends an event, which wakes
+// the workers. checkLanes is a step of [Engine.Sweep]. It always returns 0, because it never needs to
+// run again at once.
 func (b *budgets) checkLanes() (int, error) {
 	_, err := b.holdForUserLimits()
 	return 0, err
 }
 
-// setLane pauses the lane with a name until the scope's period ends, or opens it.
+// setLane pauses the lane with a name until the scope's period ends, or opens it if paused is false.
 func (b *budgets) setLane(name string, s scope, paused bool) error {
 	was, err := b.Account(name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -218,9 +223,9 @@ func (b *budgets) setLane(name string, s scope, paused bool) error {
 	return b.event(store.Event{Kind: "budget.spent", Why: why}, lane)
 }
 
-// waitsForPeriod reports whether a task that was stopped at a limit can go on by itself: nothing is
-// left of a limit of the user for a day or a month, but the budgets of the task and its run allow
-// more. a is the attempt that was stopped.
+// waitsForPeriod reports whether a task that was stopped at a limit can continue when the current
+// day or month ends. That is so if a limit of the user for a day or a month is reached, but the
+// budgets of the task and its run allow more. a is the attempt that was stopped.
 func (b *budgets) waitsForPeriod(run store.Run, t store.Task, a store.Attempt) (bool, error) {
 	may, err := b.mayStartNow(run, t)
 	if err != nil || !may {
@@ -229,15 +234,16 @@ func (b *budgets) waitsForPeriod(run store.Run, t store.Task, a store.Attempt) (
 	return b.periodSpent(t, a)
 }
 
-// periodSpent reports whether nothing is left of a limit of the user, for the day on which a new
-// attempt at the task would start.
+// periodSpent reports whether a limit of the user for today or for this month is reached. It also
+// checks the limits of the account that the attempt a has used.
 func (b *budgets) periodSpent(t store.Task, a store.Attempt) (bool, error) {
 	scopes, err := b.periodScopes(accountOf(a, t), DayOf(b.now, b.zone()), store.Amount{})
 	return spentScope(scopes, store.Amount{}) != "", err
 }
 
 // pauseSpentAccount pauses an account, such as "claude/work", if a limit of this account is reached.
-// It reports whether that is so. A claim calls it before it uses the account.
+// It reports whether the account is paused because of that. A claim calls it before it uses the
+// account.
 func (b *budgets) pauseSpentAccount(account string) (bool, error) {
 	scopes, err := b.periodScopes(account, DayOf(b.now, b.zone()), store.Amount{})
 	for _, s := range scopes {

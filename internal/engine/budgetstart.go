@@ -11,7 +11,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// errNoBudget is returned for a task that cannot start because a budget does not allow it.
+// errNoBudget means that a task cannot start because a budget does not allow it. [claims.claim] then
+// tries the next task.
 var errNoBudget = errors.New("not within the budget")
 
 // overBudget handles a task that cannot start because it might exceed the run's budget. While other
@@ -59,7 +60,7 @@ func withinBudget(run store.Run, more store.Amount) bool {
 		(run.Budget.Tokens == 0 || total.Tokens <= run.Budget.Tokens)
 }
 
-// costsNothing reports whether a task starts no agent. No budget keeps it from starting.
+// costsNothing reports whether a task starts no agent, and so spends nothing.
 func costsNothing(t store.Task) bool { return slices.Contains(freeAccounts(), t.Account) }
 
 // freeAccounts returns the values of [store.Task.Account] of tasks that start no agent.
@@ -110,7 +111,7 @@ func (e *BudgetError) Error() string {
 // Conflict marks the error as a conflict with the current state of the store.
 func (*BudgetError) Conflict() bool { return true }
 
-// Hint returns the command that allows more.
+// Hint tells the user which command continues the work with a larger budget.
 func (e *BudgetError) Hint() string {
 	flag := "--budget USD"
 	if e.Limit.MicroUSD == 0 {

@@ -82,7 +82,8 @@ func (c *cancellation) cancelDependents(t store.Task, why string) error {
 	return nil
 }
 
-// cancelOne cancels a queued task, or asks the worker to end a running task.
+// cancelOne cancels a queued task, or asks the worker to end a running task. It does nothing if the
+// task has ended.
 func (c *cancellation) cancelOne(key store.TaskKey, why string) error {
 	t, err := c.task(key)
 	if err != nil {

@@ -23,8 +23,9 @@ type Claim struct {
 	OneOf [][]string `json:"-"`
 	// Agents are the agents whose tasks the worker can run. Empty means all agents.
 	Agents []string `json:"-"`
-	// Accounts are the user's accounts that the worker has, those of each agent in the order of
-	// their use. For an agent without accounts here, the program uses its own account.
+	// Accounts are the accounts of the user that the worker has. Those of one agent are in the order
+	// in which they should be used. For an agent without accounts here, the agent's program uses its
+	// own account.
 	Accounts []WorkerAccount `json:"-"`
 	// Fallbacks says that the worker can use the fallbacks of a task. Older workers cannot.
 	Fallbacks bool `json:"-"`
@@ -37,7 +38,7 @@ type Claim struct {
 type Assignment struct {
 	Attempt store.Attempt
 	Task    store.Task
-	Before  *store.Attempt // the attempt at the task that ended last; nil if this is the first attempt
+	Before  *store.Attempt // the previous attempt at the task; nil if Attempt is the first
 	// Messages are the user's messages that the agent has not received, oldest first. If the agent
 	// continues its conversation, they are its next prompt. If it starts a new conversation, they
 	// are appended to the task's prompt.
@@ -45,7 +46,7 @@ type Assignment struct {
 	// Earlier are the messages that agents of earlier attempts have received. An agent that starts
 	// a new conversation must get them again.
 	Earlier []fleet.Message
-	// Grants are the rules that users have made by answering questions, and that hold for the task.
+	// Grants are the rules that hold for the task because a user has answered a question with them.
 	Grants []fleet.Grant
 	// Lease is how long the attempt stays valid without a heartbeat, counted from the
 	// reply to the claim. Zero means forever; the engine never sets zero.
@@ -114,8 +115,8 @@ func (c *claims) claimOnce(r Claim) (*Assignment, error) {
 }
 
 // claim starts an attempt at the first task that the worker may take. If no task can start, it
-// returns nil without an error, so that its changes are committed: tasks may have failed because of
-// the budget.
+// returns nil and no error, because its changes must be committed: it may have failed tasks that
+// the budget does not allow.
 func (c *claims) claim(r Claim) (*Assignment, error) {
 	for _, a := range r.Accounts {
 		if _, err := c.budgets.pauseSpentAccount(AccountName(a.Agent, a.Name)); err != nil {
@@ -159,7 +160,7 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 			}
 		}
 		with, ok := worker.choose(list[0].AllAgents(), shared)
-		if !ok { // the query has left out such tasks, except those of agents that were never paused
+		if !ok { // the query leaves out most tasks whose agents are paused, but not those of agents without a row in the store
 			passed[list[0].TaskKey] = true
 			query.Skip = func(key store.TaskKey) bool { return passed[key] }
 			continue
@@ -174,9 +175,9 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 	}
 }
 
-// query returns the store query for the next task whose labels the worker has, and for one of whose
-// agents an account is free. It returns errNoBudget if a limit of the user is reached and the worker
-// runs only agents.
+// query returns the store query for the next task that the worker can run: the worker has the task's
+// labels, and an account of one of the task's agents is free. While a limit of the user is reached,
+// only tasks without an agent can start. query returns errNoBudget if the worker runs no such tasks.
 func (c *claims) query(r Claim, worker, shared *pool) (store.ClaimQuery, error) {
 	paused := worker.blocked(shared)
 	q := store.ClaimQuery{PausedAccounts: paused, Accounts: r.Agents, Limit: 1}
@@ -238,8 +239,8 @@ func hasOneOfEach(labels string, sets [][]string) bool {
 	return true
 }
 
-// startAttempt stores a new running attempt at a task, which uses an account of with. It returns
-// errNoBudget if the budget of the task or of its run does not allow the attempt.
+// startAttempt stores a new running attempt at a task. The attempt uses one of the accounts in with.
+// startAttempt returns errNoBudget if the budget of the task or of its run does not allow the attempt.
 func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, error) {
 	// Each lookup is made even if another one fails, so that a remote database gets all of them in
 	// one round trip, see [store.Loader].
@@ -250,7 +251,7 @@ func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, erro
 	if err := errors.Join(errAccount, errRun, errBefore, given.AddMessages(c), given.AddGrants(c)); err != nil {
 		return Assignment{}, err
 	}
-	if run.Active == 0 { // an older version may have released another amount than this one has reserved
+	if run.Active == 0 { // no attempt is running, so nothing is reserved; an older version of gaffer may have left an amount
 		run.Reserved = store.Amount{}
 	}
 	var refused *BudgetError
@@ -299,8 +300,8 @@ func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, erro
 	return given, err
 }
 
-// AddMessages adds the users' messages to the task a.Task: new ones to Messages, already received
-// ones to Earlier.
+// AddMessages reads the messages that users have sent to the agent of a.Task. It adds those that no
+// agent has received to a.Messages, and the others to a.Earlier. It leaves out withdrawn messages.
 func (a *Assignment) AddMessages(r ItemLister) error {
 	if !a.Task.HasMessages {
 		return nil
@@ -317,7 +318,7 @@ func (a *Assignment) AddMessages(r ItemLister) error {
 	return err
 }
 
-// previousAttempt returns the attempt at a task that ended last, or nil if no attempt has ended.
+// previousAttempt returns the last ended attempt at a task, or nil if no attempt has ended.
 func (c *claims) previousAttempt(t store.Task) (*store.Attempt, error) {
 	if t.LastAttempt == "" {
 		return nil, nil
@@ -329,9 +330,9 @@ func (c *claims) previousAttempt(t store.Task) (*store.Attempt, error) {
 	return &a, nil
 }
 
-// stillAssigned returns the assignment of attempt id, which an earlier reply has sent to the
-// worker. It returns nil if id is nil or the attempt is not running any more. Repeating the
-// assignment then would let two agents work on one task.
+// stillAssigned returns the assignment of the attempt with this id, which an earlier reply has
+// assigned to the worker. It returns nil if id is nil or the worker's attempt is not running any
+// more: if an ended attempt were assigned again, two agents could work on one task.
 func (c *claims) stillAssigned(id *string, worker string) (*Assignment, error) {
 	if id == nil {
 		return nil, nil

@@ -20,12 +20,12 @@ type Options struct {
 	Lease time.Duration  // how long an attempt stays valid after a heartbeat; DefaultLease if zero
 	Who   string         // user or program that events name as their cause if a request names none
 	// Endless is set for an engine whose workers are on this machine, and whose leases are very
-	// long. If it shares its database with a coordinator, it does not end attempts that the
-	// coordinator has assigned.
+	// long. A coordinator with shorter leases may use the same database. An endless engine does not
+	// end attempts that the coordinator has assigned.
 	Endless bool
 	// Limits returns the user's limits of what all attempts may spend. It is called in every
-	// transaction that needs them, so that a changed limit holds at once. If it is nil, there are
-	// none.
+	// transaction that needs them, so that a changed limit holds at once. If Limits is nil, there
+	// are no limits.
 	Limits func() Limits
 	Zone   *time.Location // time zone of the days and months of Limits; nil means the machine's
 }

@@ -31,7 +31,7 @@ type Finish struct {
 // FinishResult describes the task after one of its attempts has ended.
 type FinishResult struct {
 	Status          store.Status `json:"status"`          // status of the task
-	RetryAt         time.Time    `json:"retry,omitzero"`  // earliest time of the next attempt, if the task is queued again
+	RetryAt         time.Time    `json:"retry,omitzero"`  // earliest start of the next attempt; zero if it may start at once or the task has ended
 	NewConversation bool         `json:"fresh,omitempty"` // the next attempt starts a new conversation
 }
 
@@ -84,8 +84,9 @@ func (e *finishes) finish(f Finish) (FinishResult, error) {
 	return e.endAttempt(a, f.Class, f.Final)
 }
 
-// pauseAccountOf pauses the account of an attempt that has reached a rate limit. It also pauses an
-// account whose login was refused, if the agent has another one.
+// pauseAccountOf pauses the account that an attempt has used, because the account has reached a rate
+// limit or its login was refused. After a refused login, it pauses the account only if the agent has
+// another one.
 func (e *finishes) pauseAccountOf(a store.Attempt, f Finish) error {
 	t, err := e.task(a.Key())
 	if err != nil {
@@ -102,8 +103,8 @@ func (e *finishes) pauseAccountOf(a store.Attempt, f Finish) error {
 	return e.rateLimits.pauseAccount(accountOf(a, t), end, f.Class)
 }
 
-// hasOtherLogin reports whether the agent of an attempt has an account besides the attempt's own
-// whose login was not refused. That account may be at a rate limit.
+// hasOtherLogin reports whether the agent of an attempt has another account, whose login was not
+// refused. That other account may be paused because of a rate limit.
 func (e *finishes) hasOtherLogin(a store.Attempt, t store.Task) (bool, error) {
 	if a.Account == "" {
 		return false, nil
@@ -211,8 +212,9 @@ func (e *finishes) decide(a store.Attempt, t store.Task, run store.Run, class fa
 	return v, err
 }
 
-// decideForMessages queues a task again that would end although the user has sent it messages which
-// its agent has not read.
+// decideForMessages returns the decision to queue a task again if v would end the task while the
+// user's messages still wait for its agent. It returns v unchanged if no message needs another
+// attempt, or if the budgets do not allow one.
 func (e *finishes) decideForMessages(v decision, a store.Attempt, t *store.Task, run store.Run, class failure.Class) (decision, error) {
 	another, err := e.messages.needsAttempt(*t, class)
 	if err != nil || !another {
@@ -298,13 +300,13 @@ func (e *finishes) expireAttempts(reachableSince time.Time) (expired int, err er
 	}
 	for _, a := range due {
 		if e.opts.Endless && a.Lease.Before(e.now.Add(e.opts.Lease/2)) {
-			continue // a coordinator has assigned this attempt; only the coordinator may end it, by its clock
+			continue // a coordinator has assigned this attempt, so only the coordinator may end it
 		}
 		expired++
 		silent, until := a.Lease.Before(e.now), e.leaseEnd(reachableSince)
 		switch {
 		case silent && e.now.Before(until):
-			a.Lease = until // no sweep finds the attempt before then, even if its deadline has passed
+			a.Lease = until // if the deadline of the attempt has passed, the next sweep handles it
 			e.PutAttempt(a)
 		case silent:
 			a.Summary = "the worker was not heard of for " + e.opts.Lease.String()

@@ -9,13 +9,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// FinishAndClaim ends an attempt like [Engine.Finish], and then claims the next task for the same worker like
-// [Engine.Claim], in one transaction. Nothing is claimed if r names no worker, or if the attempt
-// had already ended. next is nil if no task was claimed.
+// FinishAndClaim ends an attempt like [Engine.Finish], and then claims the next task for the same
+// worker like [Engine.Claim], in one transaction. Nothing is claimed if r names no worker, or if the
+// attempt had already ended. next is nil if no task was claimed.
 //
-// A worker may repeat a turn if it has not received the reply; it needs no idempotency key. A
-// repeated turn changes nothing. It returns the same result, and the same assignment if that
-// attempt is still running.
+// Such a request is called a turn. A worker may repeat a turn if it has not received the reply; it
+// needs no idempotency key. A repeated turn changes nothing. It returns the same result, and the
+// same assignment if that attempt is still running.
 func (e *Engine) FinishAndClaim(ctx context.Context, f Finish, r Claim) (o FinishResult, next *Assignment, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		o, next, err = tx.turns.turn(f, r)
@@ -53,7 +53,8 @@ func (t *turns) turn(f Finish, r Claim) (FinishResult, *Assignment, error) {
 		return t.repeatedTurn(a, f)
 	}
 	if f.Class == failure.RateLimited && r.Worker != "" {
-		// Forget accounts that the user has removed since: they are never paused.
+		// Forget accounts that the user has removed. They would never be paused, so the engine would
+		// never find that all accounts of the agent are paused.
 		stored, err := t.sharedPool()
 		if err != nil {
 			return FinishResult{}, nil, err

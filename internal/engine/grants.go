@@ -16,15 +16,15 @@ import (
 	"gaffer/internal/plan"
 )
 
-// GrantKind is the kind of store items that hold grants. The parent of these items is the
-// [GrantParent] of the grant.
+// GrantKind is the kind of store items that hold grants. A grant is a rule that a user makes by
+// answering a question. The parent of these items is the [GrantParent] of the grant's run.
 const GrantKind = "grant"
 
-// GrantParent returns the parent of the items that hold the grants of a run and of its tasks. The
-// grants that hold for all runs have the parent of the run "".
+// GrantParent returns the parent of the items that hold the grants of a run and of its tasks. For an
+// empty run, it returns the parent of the grants that hold for all runs.
 func GrantParent(run string) string { return cmp.Or(run, "*") }
 
-// GrantError says why an answer cannot hold for longer than once.
+// GrantError reports why an answer cannot make a grant: a rule that holds for longer than one request.
 type GrantError struct{ Why string }
 
 func (e *GrantError) Error() string { return "grant: " + e.Why }
@@ -63,8 +63,8 @@ func (e *Engine) Grants(ctx context.Context, run string) (list []fleet.Grant, er
 	return list, err
 }
 
-// RemoveGrant removes a grant. Agents that have started before keep what their program has remembered
-// of it until they end.
+// RemoveGrant removes a grant. An agent that is running may still follow the grant until the agent
+// ends, because its program may have remembered it.
 func (e *Engine) RemoveGrant(ctx context.Context, id, who string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		item, err := tx.Item(store.ItemKey{Kind: GrantKind, ID: id})
@@ -115,8 +115,8 @@ func taskGrants(r ItemLister, key store.TaskKey) ([]fleet.Grant, error) {
 	return all, errors.Join(errAll, errRun)
 }
 
-// AddGrants adds the grants that hold for the task a.Task. A command asks for no permission, so it
-// needs none.
+// AddGrants sets a.Grants to the grants that hold for a.Task. It does nothing for a command, which
+// never asks for permission.
 func (a *Assignment) AddGrants(r ItemLister) (err error) {
 	if a.Task.Agent() == plan.CommandAgent {
 		return nil
@@ -125,8 +125,9 @@ func (a *Assignment) AddGrants(r ItemLister) (err error) {
 	return err
 }
 
-// rulesOf returns the rules of a task and its grants. An allow rule that this gaffer cannot read is
-// left out. A deny or ask rule that it cannot read asks the user about everything.
+// rulesOf returns the rules of a task and its grants. An allow rule that this version of gaffer
+// cannot read is left out. A deny or ask rule that it cannot read is replaced by a rule that asks
+// the user about everything.
 func rulesOf(spec plan.Task, grants []fleet.Grant) (rules permission.Rules) {
 	for _, text := range spec.Permissions.Allow {
 		if r, err := permission.Parse(text); err == nil {
@@ -167,11 +168,11 @@ func (qs *questions) decide(q *store.Question, t store.Task) (decided bool, err 
 	}
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil {
-		return false, nil // the user answers, because this gaffer cannot read the rules of the task
+		return false, nil // the user answers, because this version of gaffer cannot read the rules of the task
 	}
 	policy := permission.Policy(cmp.Or(string(spec.Questions), string(permission.AskUser)))
 	if q.Tool == "" && (policy == permission.AllowOthers || policy == permission.DenyAll) {
-		policy = permission.AskUser // the adapter of the agent has decided this
+		policy = permission.AskUser // with these policies, package agent answers such questions itself; it has left this one to the user
 	}
 	grants, err := taskGrants(qs, t.TaskKey)
 	if err != nil {
@@ -213,9 +214,9 @@ const (
 	maxSuggestions = 8
 )
 
-// setCall sets the tool call that a question is about, and the rules that would allow it. Without its
-// input, only a rule for all calls of the tool can allow a call. So an input that is too long is
-// dropped, never cut.
+// setCall sets the tool call that a question is about, and suggests rules that would allow the call.
+// An input that is too long is dropped, never cut, because a rule could allow the cut input by
+// mistake. Without the input, only a rule for all calls of the tool can allow the call.
 func setCall(q *store.Question, a Ask) {
 	if a.Tool == "" {
 		return
@@ -224,7 +225,7 @@ func setCall(q *store.Question, a Ask) {
 	if len(q.Input) > maxInput || !json.Valid(q.Input) {
 		q.Input = nil
 	}
-	own := permission.Suggest(callOf(*q)) // the narrowest comes first
+	own := permission.Suggest(callOf(*q)) // the narrowest rule comes first
 	first := min(len(own), 1)
 	for _, text := range slices.Concat(own[:first], a.Suggestions, own[first:]) {
 		if r, err := permission.Parse(text); err == nil && r.Names(callOf(*q)) && !slices.Contains(q.Suggestions, r.Text) && len(q.Suggestions) < maxSuggestions {
@@ -233,8 +234,8 @@ func setCall(q *store.Question, a Ask) {
 	}
 }
 
-// grant stores the rule that an answer makes. It returns the rule and whether it is a grant at all:
-// an answer that holds once is none.
+// grant stores the grant that an answer makes, and returns it. made is false if the answer holds only
+// for this one request, and so makes no grant.
 func (qs *questions) grant(q store.Question, a Answer) (g fleet.Grant, made bool, err error) {
 	switch a.Scope {
 	case "", fleet.GrantOnce:
@@ -273,7 +274,8 @@ func (qs *questions) grant(q store.Question, a Answer) (g fleet.Grant, made bool
 	return g, true, qs.putGrant(&g)
 }
 
-// putGrant stores a grant, unless the same rule holds in the same scope already.
+// putGrant stores the grant g. If the same rule already holds in the same scope, it stores nothing
+// and sets g to the stored grant.
 func (qs *questions) putGrant(g *fleet.Grant) error {
 	known, err := grantsOf(qs, g.Run)
 	if err != nil {

@@ -16,7 +16,7 @@ type HeldAttempt struct {
 	Token   int64
 	Now     fleet.Progress // what the agent is doing; ignored if its State is empty
 	Asking  []string       // ids of the questions whose answers the worker waits for
-	Dropped []string       // ids of the questions that the agent has withdrawn; the agent has chosen these ids
+	Dropped []string       // questions that the agent has withdrawn, by the ids that the agent has given them
 	// Delivered are the ids of the messages that the agent's program has received. A worker may
 	// report an id again.
 	Delivered []string
@@ -43,9 +43,9 @@ type Order struct {
 }
 
 // Beat records a heartbeat of a worker and of the attempts that it holds. It returns what the
-// worker must do about each attempt. Fields that are empty in the report keep their stored value.
-// Beat appends an event when an agent has started, and when the data of a worker with a name has
-// changed. It appends none when only the activity of an agent has changed.
+// worker must do about each attempt. Fields that are empty in the report keep their stored value,
+// except Task and Now. Beat appends an event when an agent has started, and when the data of a
+// worker with a name has changed. It appends none when only the activity of an agent has changed.
 func (e *Engine) Beat(ctx context.Context, report store.Worker, held []HeldAttempt) (orders []Order, err error) {
 	err = e.write(ctx, report.ID, func(tx *transaction) error {
 		orders, err = tx.heartbeats.recordWorker(report, held)
@@ -54,7 +54,7 @@ func (e *Engine) Beat(ctx context.Context, report store.Worker, held []HeldAttem
 	return orders, err
 }
 
-// heartbeats handles the heartbeats of workers that list their attempts in each heartbeat.
+// heartbeats handles the heartbeats of workers. A worker lists its attempts in each heartbeat.
 type heartbeats struct {
 	*txContext
 	workers   *workers
@@ -129,8 +129,9 @@ func (b *heartbeats) recordAttempt(h HeldAttempt) (Order, error) {
 	}, nil
 }
 
-// applyProgress sets the progress of an attempt to the worker's report. PID, Log and Thread keep
-// their values if they are empty in the report. LogFrom is set only once.
+// applyProgress sets the progress of an attempt to the worker's report. It ignores a report without
+// a State. PID, Log and Thread keep their values if they are empty in the report. LogFrom is set
+// only once.
 func applyProgress(a *store.Attempt, report fleet.Progress) {
 	if report.State == "" {
 		return

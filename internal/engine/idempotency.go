@@ -9,15 +9,16 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// IdempotencyRecordRun returns the id of the run to which an idempotency record belongs. Such a
-// record is kept as long as its run: it stores the task of a bead or of an item, or the tasks that a
-// conductor has added. If bound is false, the record only answers repeated requests, and may expire.
+// IdempotencyRecordRun returns the id of the run to which an idempotency record belongs. bound
+// reports whether the record must be kept as long as that run: it stores the task of a bead or of an
+// item, or the tasks that a conductor has added. If bound is false, the record belongs to no run. It
+// only answers repeated requests, and may expire.
 func IdempotencyRecordRun(p store.IdempotencyRecord) (run string, bound bool) {
 	operation, rest, _ := strings.Cut(p.Key, " ")
 	switch operation {
 	case "bead", "item":
 		var key store.TaskKey
-		_ = json.Unmarshal(p.Answer, &key) // if this fails, the run's id is empty and the record belongs to no run
+		_ = json.Unmarshal(p.Answer, &key) // if this fails, the returned id is empty, as if the run did not exist
 		return key.Run, true
 	case "extend":
 		run, _, _ := strings.Cut(rest, " ")

@@ -12,14 +12,15 @@ import (
 	"gaffer/internal/plan"
 )
 
-// ItemReportKind is the kind of store items that say what a source must be told about the end of a
-// task. Reports that are not sent yet have no parent; the parent of the others is the id of the run.
+// ItemReportKind is the kind of store items that hold an [ItemReport]. Reports that are not sent yet
+// have no parent; the parent of the others is the id of the run.
 const ItemReportKind = "item-report"
 
-// ItemReport says what a source must be told about the end of a task. The transaction that ends the
-// task stores it, so no end is forgotten. A process claims the report before it tells the source, and
-// records the result afterwards. If the process dies in between, the next one finds Tries above 1 and
-// must check whether the source knows the report already.
+// ItemReport says what gaffer must tell a source of tasks, such as an issue tracker, about the end of
+// a task. The transaction that ends the task stores the report, so none is forgotten. A process
+// claims the report before it tells the source, and records the result afterwards. If the process
+// dies in between, the next process that claims the report finds Tries above 1. It must then check
+// whether the source has received the report already.
 type ItemReport struct {
 	store.TaskKey
 	Item    plan.SourceItem `json:"item"`
@@ -41,7 +42,7 @@ func itemReportKey(key store.TaskKey) store.ItemKey {
 	return store.ItemKey{Kind: ItemReportKind, ID: TaskItemID(key)}
 }
 
-// recordEnd stores the report about the end of a task, if the task's item has asked for one.
+// recordEnd stores the report about the end of a task, if the plan asks for one for the task's item.
 func (i *items) recordEnd(t store.Task, why string) error {
 	spec, err := itemSpec(t)
 	if err != nil || spec.Item.Report.IsZero() || spec.Candidate != "" {
@@ -113,10 +114,11 @@ func (e *Engine) ItemReports(ctx context.Context, run string) (list []ItemReport
 	return list, err
 }
 
-// ClaimItemReport claims a report for the process sender, which tells the source and then calls
-// FinishItemReport. gone reports whether an earlier sender has ended. ok is false if nothing is to be
-// done now: the report was sent, another process sends it, its next try is later and now is not set,
-// or the task continues.
+// ClaimItemReport claims a report for the process sender. This process then tells the source, and
+// calls FinishItemReport. gone reports whether an earlier sender has ended. If now is true, the claim
+// does not wait for the pause after a failed try. ok is false if nothing is to be done now: there is
+// no report, it was sent, another process is sending it, its next try is not due, or its task was
+// queued again.
 func (e *Engine) ClaimItemReport(ctx context.Context, key store.TaskKey, sender json.RawMessage, now bool, gone func(sender json.RawMessage, since time.Time) bool) (r ItemReport, ok bool, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		ok = false
@@ -142,15 +144,16 @@ func (e *Engine) ClaimItemReport(ctx context.Context, key store.TaskKey, sender 
 	return r, ok && err == nil, err
 }
 
-// reportPause is the pause after a report that could not be sent for the first time. It doubles with
-// each further try, up to maxReportPause.
+// reportPause is the pause after the first failed try to send a report. The pause doubles with each
+// further try, up to maxReportPause.
 const (
 	reportPause    = 30 * time.Second
 	maxReportPause = time.Hour
 )
 
-// FinishItemReport records that the source was told or, if problem is not empty, why that failed. It
-// does nothing if the task has ended once more since the report was claimed.
+// FinishItemReport records that the source has received the report or, if problem is not empty, why
+// the try has failed. It does nothing if the task has ended again, or another process has claimed the
+// report, since the caller claimed it.
 func (e *Engine) FinishItemReport(ctx context.Context, claimed ItemReport, problem string) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		r, err := tx.items.report(claimed.TaskKey)

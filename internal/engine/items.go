@@ -11,7 +11,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// HeldItem is an item of a source that cannot get a task now, because of the task By.
+// HeldItem is an item of a source that cannot get a task now, because the task By holds it. A source
+// of tasks is, for example, an issue tracker; its items are the issues.
 type HeldItem struct {
 	Item   plan.SourceItem
 	By     store.TaskKey
@@ -22,8 +23,8 @@ func (h HeldItem) String() string {
 	return fmt.Sprintf("%s of %s is %s in run %s", h.Item.ID, h.Item.Source, h.Status, h.By.Run)
 }
 
-// ItemsHeldError reports items of sources that have tasks in other runs. So a new run cannot have
-// tasks for them, or an ended task for them cannot continue.
+// ItemsHeldError reports items that other tasks hold. The engine returns it if a new run cannot have
+// tasks for these items, or if an ended task cannot continue because of its item.
 type ItemsHeldError struct{ Items []HeldItem }
 
 func (e *ItemsHeldError) Error() string {
@@ -68,7 +69,7 @@ func holderOf(r holderReader, key string) (t store.Task, err error) {
 	return r.Task(by)
 }
 
-// HeldItems returns the items of these tasks that cannot get a task now.
+// HeldItems returns those items of a new plan's tasks that cannot get a task now.
 func HeldItems(r holderReader, tasks []plan.Task) (held []HeldItem, err error) {
 	for _, t := range tasks {
 		if t.Item.ID == "" || t.Candidate != "" {
@@ -95,7 +96,8 @@ func HeldItems(r holderReader, tasks []plan.Task) (held []HeldItem, err error) {
 	return held, nil
 }
 
-// mayNotTake reports whether an item must not get another task, if its last task has this status.
+// mayNotTake reports whether an item must not get another task. status is the status of the item's
+// last task. take says for which items the plan wants tasks.
 func mayNotTake(take plan.ItemTake, status store.Status) bool {
 	switch {
 	case !status.Final():
@@ -106,8 +108,8 @@ func mayNotTake(take plan.ItemTake, status store.Status) bool {
 	return take == plan.TakeNew
 }
 
-// take makes a new task the holder of its item. The tasks of candidates belong to the task that picks
-// one of them.
+// take makes a new task the holder of its item. It does nothing for a candidate: its item belongs to
+// the task that picks one of the candidates.
 func (i *items) take(run string, t plan.Task) error {
 	if t.Item.ID == "" || t.Candidate != "" {
 		return nil
@@ -143,8 +145,8 @@ func (i *items) holdAgain(t store.Task) error {
 	return i.setHolder(spec.Item, t.TaskKey)
 }
 
-// itemSpec returns the spec of a task that was made from an item, or a zero task. Few tasks have an
-// item, so it decodes only specs that contain one.
+// itemSpec returns the spec of t if t was made from an item, and a zero spec if not. Few tasks have
+// an item, so itemSpec decodes only specs that contain one.
 func itemSpec(t store.Task) (plan.Task, error) {
 	if !strings.Contains(string(t.Spec), `"Item":`) { // JSON name of plan.Task.Item
 		return plan.Task{}, nil
@@ -156,10 +158,11 @@ func itemSpec(t store.Task) (plan.Task, error) {
 	return spec, nil
 }
 
-// WithoutItems returns the plan without the tasks of held items. It also leaves out the tasks that
-// wait for one of them, unless the item's task is complete: then they need not wait.
+// WithoutItems returns the plan without the tasks of held items. It also leaves out a task that
+// depends on a task that is left out, because it could never start. If the other run has completed
+// the work on a held item, the tasks that depend on this work stay in the plan and need not wait.
 func WithoutItems(p plan.Plan, held []HeldItem) plan.Plan {
-	left, done := map[string]bool{}, map[string]bool{} // by id: tasks that are left out; of these, tasks whose work is complete
+	left, done := map[string]bool{}, map[string]bool{} // by id: the tasks that are left out, and those of them whose work another run has completed
 	for i, t := range p.Tasks {
 		at := slices.IndexFunc(held, func(h HeldItem) bool { return itemKey(h.Item) == itemKey(t.Item) })
 		if t.Item.ID != "" && at >= 0 {

@@ -79,7 +79,7 @@ func (ms *messages) waiting(key store.TaskKey) (list []fleet.Message, err error)
 	return list, err
 }
 
-// get returns the message with an id, or [store.ErrNotFound].
+// get returns the message with an id. The error is [store.ErrNotFound] if there is none.
 func (ms *messages) get(id string) (m message, err error) {
 	item, err := ms.Item(store.ItemKey{Kind: MessageKind, ID: id})
 	if err != nil {
@@ -110,7 +110,7 @@ func (ms *messages) put(m message, kind, attempt string) error {
 	return ms.event(store.Event{Kind: kind, Run: m.Run, Task: m.Task, Attempt: attempt, Why: why}, MessageRow{m.ID})
 }
 
-// shortText is how many characters of a message's text an event contains at most.
+// shortText is the maximum number of characters of a message's text in an event.
 const shortText = 100
 
 // MessageRow is what events about a message store as their Row.

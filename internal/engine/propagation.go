@@ -186,8 +186,8 @@ func (p *propagation) endedUnstarted(t store.Task) error {
 	return p.cancelDependents(t)
 }
 
-// dependencyOutcome is the Outcome of a task that was cancelled because another task has failed or
-// was cancelled, or because its run is stopping.
+// dependencyOutcome is the Outcome of a task that has ended without starting, because another task
+// has failed or was cancelled, or because its run is stopping.
 const dependencyOutcome = "dependency"
 
 // stopAllTasks asks the workers to end all running tasks of a run.

@@ -26,11 +26,11 @@ type Ask struct {
 	Default string        // the answer if the user gives none in time; if empty, the request is denied
 
 	// Tool and Input are the tool call that the agent asks permission for; empty for any other
-	// question. Suggestions are rules that would allow it.
+	// question. Suggestions are rules that would allow this call.
 	Tool        string
 	Input       json.RawMessage
 	Suggestions []string
-	Dir         string // absolute path of the agent's work folder, in which the rules look for files; empty if unknown
+	Dir         string // absolute path of the agent's work folder, to which paths in Input and in rules are relative; empty if unknown
 }
 
 // Ask stores a question and returns its id. If the rules and grants of the task decide it, it is
@@ -134,9 +134,9 @@ type Answer struct {
 }
 
 // Answer stores the answer to a question. It returns a [*ConflictError] if the question is closed,
-// because it was answered before or its attempt has ended. An answer with a scope makes a grant, and
-// at once answers the other open questions that the grant decides. It returns a [*GrantError] or a
-// [*permission.RuleError] if the grant is not valid.
+// because it was answered before or its attempt has ended. If the answer has a scope, Answer also
+// stores a grant, and uses it to answer the other open questions that it decides. Answer returns a
+// [*GrantError] or a [*permission.RuleError] if the grant is not valid.
 func (e *Engine) Answer(ctx context.Context, a Answer) error {
 	return e.write(ctx, a.Who, func(tx *transaction) error {
 		q, err := tx.Question(a.Question)
@@ -164,7 +164,7 @@ func (qs *questions) answerOnceOrGrant(q store.Question, a Answer) error {
 	return qs.answerCovered(g)
 }
 
-// answer stores the answer of the user.
+// answer stores an answer that no rule has decided. Its author is qs.who.
 func (qs *questions) answer(q store.Question, answer string, deny bool) error {
 	q.Answer, q.Denied, q.By = answer, deny, qs.who
 	return qs.storeAnswer(q)
@@ -215,8 +215,8 @@ func (qs *questions) answers(questions []string) (closed []store.Question, err e
 	return closed, nil
 }
 
-// expireQuestions closes the questions whose time to answer has passed, and returns how many it has
-// closed.
+// expireQuestions closes the questions that were not answered in time. A question gets its default
+// answer, or is denied if it has none. expireQuestions returns how many questions it has closed.
 func (qs *questions) expireQuestions() (int, error) {
 	expired, err := qs.ExpiredQuestions(qs.now, sweepAtOnce)
 	if err != nil {

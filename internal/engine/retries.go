@@ -92,8 +92,8 @@ func (e *Engine) RetryWith(ctx context.Context, r Retrying) error {
 	})
 }
 
-// isTaskBudget reports whether an error of mayStart is final. If it is only about a budget of the
-// run, running tasks may still return what is reserved for them.
+// isTaskBudget reports whether an error of mayStart is final, so that it does not help to wait. An
+// error about the run's budget is not final: running tasks may spend less than is reserved for them.
 func isTaskBudget(err error) bool {
 	var refused *BudgetError
 	return !errors.As(err, &refused) || refused.Task != ""
@@ -130,8 +130,9 @@ func (e *Engine) RaiseBudget(ctx context.Context, r Raise) error {
 	})
 }
 
-// retryOverBudget queues the tasks of a run again that have failed because of a budget, and that may
-// start now.
+// retryOverBudget retries the tasks of a run that have failed because of a budget. It queues a task
+// again only if the budgets now allow an attempt and no task that it waits for has failed or was
+// cancelled. If there is at least one such task, retryOverBudget also continues the run.
 func (r *retries) retryOverBudget(run store.Run, why string) error {
 	tasks, err := r.Tasks(run.ID)
 	if err != nil {
@@ -277,8 +278,8 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 	return r.schedule.makeTasksReady(run.ID)
 }
 
-// labelsForSameWorker returns the labels of a task and the label of its last attempt's worker. Only
-// that worker has the conversation and the files of the attempt.
+// labelsForSameWorker returns the labels of a task, with the label of the worker that ran its last
+// attempt added. Only that worker has the conversation and the files of the attempt.
 func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	labels := strings.FieldsFunc(t.Labels, func(r rune) bool { return r == ',' })
 	bound := func(label string) bool { return strings.HasPrefix(label, WorkerLabel("")) }
@@ -296,9 +297,9 @@ func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	return joinLabels(append(labels, WorkerLabel(w.Name))), err
 }
 
-// requeueDependents queues those tasks of a run again that have ended because of other tasks. It
-// skips a task that waits for a task which has ended without being complete, and a task whose bead or
-// item another task holds now.
+// requeueDependents queues those tasks of a run again that have ended only because of other tasks. It
+// skips a task if it still waits for a task that has failed or was cancelled, and a task whose bead
+// or item another task holds now.
 func (r *retries) requeueDependents(run, why string) error {
 	for again := true; again; {
 		again = false

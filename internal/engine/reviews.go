@@ -87,9 +87,10 @@ func decodeReview(item store.Item) (v fleet.Review, err error) {
 	return v, nil
 }
 
-// ChangeReview changes the review of a task with the function change, which calls rules of package
-// review. change may run more than once. If it returns an error or changes nothing, nothing is
-// stored. ChangeReview returns a [*ConflictError] if change approves a task that has not ended.
+// ChangeReview calls change with the review of a task, and stores the changed review. change should
+// call functions of package review, which check the rules. It may run more than once. If it returns
+// an error or changes nothing, nothing is stored. ChangeReview returns a [*ConflictError] if change
+// approves a task that has not ended.
 func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string, change func(*fleet.Review) error) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		t, err := tx.task(key)
@@ -151,8 +152,8 @@ func (rs *reviews) put(t store.Task, v fleet.Review, old fleet.ReviewState) erro
 	return nil
 }
 
-// update changes the review of a task with the function rule of package review. It does nothing if
-// the task has no review. It does not change By, the user who changed the review last.
+// update applies rule, a function of package review, to the review of a task. It does nothing if the
+// task has no review. It does not change By, the user who changed the review last.
 func (rs *reviews) update(key store.TaskKey, rule func(*fleet.Review)) error {
 	v, known, err := reviewOf(rs.Tx, key)
 	if err != nil || !known {
@@ -214,8 +215,8 @@ func (rs *reviews) withdrawAll(key store.TaskKey) error {
 	return nil
 }
 
-// returnToUser ends the round of a review that the user has sent back to the agent, because the
-// task has ended. It does nothing while comments still wait for the agent.
+// returnToUser ends the current round of a task's review, because the task has ended: now the user
+// must review again. It does nothing while review comments still wait for the agent.
 func (rs *reviews) returnToUser(t *store.Task) error {
 	waiting, err := rs.messages.waiting(t.TaskKey)
 	if err != nil || slices.ContainsFunc(waiting, func(m fleet.Message) bool { return m.Round > 0 }) {

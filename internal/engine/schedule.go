@@ -303,7 +303,7 @@ func (s *schedule) makeAllReady() error {
 	return nil
 }
 
-// clearReady makes the ready tasks of a run wait again: those for which waits returns true, or all
+// clearReady makes ready tasks of a run wait again: those for which waits returns true, or all ready
 // tasks if waits is nil.
 func (s *schedule) clearReady(run string, waits func(store.Task) bool, why string) error {
 	tasks, err := s.Tasks(run)

@@ -148,7 +148,7 @@ func agentsOf(task plan.Task) []string {
 	own := AgentOf(task)
 	others := slices.DeleteFunc(slices.Clone(task.Fallback), func(name string) bool { return name == own })
 	if len(others) == 0 || len(task.Argv) > 0 || task.Pick != nil || task.Candidate != "" {
-		return nil // commands have no agent, and candidates are compared by their agents
+		return nil // commands have no agent; a candidate must keep its own agent, because the user wants to compare the agents' results
 	}
 	return append([]string{own}, others...)
 }

@@ -10,8 +10,9 @@ const sweepAtOnce = 100
 
 // Sweep makes all changes that become due by the passing of time. It ends attempts whose worker has
 // stopped sending heartbeats, asks workers to end attempts past their deadline, closes expired
-// questions, ends the pauses of accounts and of the user's limits, and makes delayed tasks ready. An expired question gets
-// its default answer, or is denied if it has none. Sweep handles a limited number of rows. If
+// questions, ends pauses of accounts when their time is over, and makes delayed tasks ready. It also
+// ends the pause because of a user's limit if the user has raised that limit. An expired question
+// gets its default answer, or is denied if it has none. Sweep handles a limited number of rows. If
 // unfinished is true, there may be more, and the caller should call Sweep again at once.
 //
 // Since the time reachableSince, workers have been able to reach this process without interruption.

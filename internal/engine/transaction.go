@@ -55,8 +55,8 @@ func newTransaction(c *txContext) *transaction {
 	return tx
 }
 
-// write runs fn in a transaction of the store. who is the user or program that its events name as
-// their cause; if it is empty, they name Options.Who.
+// write runs fn in a transaction of the store. who is the user or program that the transaction's
+// events name as their cause. If who is empty, the events name Options.Who.
 func (e *Engine) write(ctx context.Context, who string, fn func(tx *transaction) error) error {
 	if who == "" {
 		who = e.opts.Who
@@ -110,7 +110,7 @@ func (c *txContext) attempt(id string) (store.Attempt, error) {
 }
 
 // ownedAttempt returns attempt id if it is running and token is its fencing token. If not, it
-// returns a [*ConflictError].
+// returns a [*ConflictError], or a [*NotFoundError] if the attempt does not exist.
 func (c *txContext) ownedAttempt(id string, token int64) (store.Attempt, error) {
 	a, err := c.attempt(id)
 	switch {
@@ -148,7 +148,7 @@ func (c *txContext) blockedAccounts() ([]string, error) {
 	return p.blocked(p), nil
 }
 
-// leaseEnd returns when a lease ends that was granted or renewed at start.
+// leaseEnd returns the end of a lease that is granted or renewed at the time start.
 func (c *txContext) leaseEnd(start time.Time) time.Time { return start.Add(c.opts.Lease) }
 
 // event appends the event e. row is the changed row, which is stored with the event. The Plan of a
@@ -199,8 +199,8 @@ func (c *txContext) recordCompactions(a store.Attempt, p fleet.Progress) error {
 // maxCompactions is how many compaction events one attempt may have.
 const maxCompactions = 1000
 
-// asNotFound returns a [*NotFoundError] that names the row if err is store.ErrNotFound, and err if
-// not.
+// asNotFound converts store.ErrNotFound to a [*NotFoundError] that names the row. It returns any other
+// err unchanged.
 func asNotFound(err error, what, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{what, id}

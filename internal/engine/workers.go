@@ -16,8 +16,8 @@ type workers struct{ *txContext }
 // ClientHeartbeat records a heartbeat of a client of the coordinator protocol, which is a worker
 // that does not list its attempts. Fields that are empty in the report keep their stored value,
 // except Task, Now and Left. Owner is stored only if the worker is new. ClientHeartbeat renews the
-// leases of the attempts that [Tx.ClaimForClient] has assigned to the worker. It appends an event
-// if anything except a time and Now has changed.
+// leases of the attempts that [Tx.ClaimForClient] has assigned to the worker. It appends an event,
+// unless only times, Now and HeldAttempts have changed.
 func (s *Tx) ClientHeartbeat(report store.Worker) (store.Worker, error) {
 	return s.tx.workers.clientHeartbeat(report)
 }
@@ -64,9 +64,8 @@ func (ws *workers) isOpenRun(run string) bool {
 	return err == nil && !row.Status.Final()
 }
 
-// markLeft records that the worker which worked only for this run has left, because the run has
-// ended. It does nothing if the worker may also work for other runs. The worker may still send a
-// last report.
+// markLeft sets Left for the worker that works only for this run, because the run has ended. It does
+// nothing if there is no such worker. If the worker still sends a last report, Left stays set.
 func (ws *workers) markLeft(run store.Run) error {
 	if run.OnlyWorker != run.ID {
 		return nil // no worker works only for this run
@@ -131,7 +130,7 @@ func (s *Tx) Subscribe(id string, channels []string) (store.Worker, error) {
 	return s.tx.workers.put(before, w)
 }
 
-// put stores a worker, and appends an event if anything except a time and Now has changed.
+// put stores a worker. It appends an event if more than times, Now and HeldAttempts has changed.
 func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	if sameButTimes(&before, &w) {
 		ws.PutWorker(w)

@@ -19,10 +19,10 @@ const (
 	ContextOverflow Class = "context_overflow" // the conversation is too long for the model; retried in a new conversation
 	VerifyFailed    Class = "verify_failed"    // a check of the task has failed; retried with the check's output in the prompt
 	Denied          Class = "denied"           // the agent's request for a permission was denied; not retried: the user must act
-	Auth            Class = "auth"             // the agent is not logged in; not retried: the user must act
+	Auth            Class = "auth"             // the agent is not logged in; retried only if the agent has another account; if not, the user must act
 	NotStarted      Class = "not_started"      // a program is missing or cannot start on this machine; not retried: the user must act
 	BadPlan         Class = "bad_plan"         // the plan is not valid; not retried: the user must act
-	OverBudget      Class = "budget"           // the budget is spent; not retried: the user must act
+	OverBudget      Class = "budget"           // a budget is spent; retried only if it is the user's limit for a day or a month; if not, the user must act
 	Cancelled       Class = "cancelled"        // a user has cancelled the attempt; not retried
 	Interrupted     Class = "interrupted"      // a user has interrupted the agent; not retried, but a message continues the conversation
 	Released        Class = "released"         // the worker has given the attempt back; queued again at once; does not use up a retry

@@ -18,8 +18,8 @@ import (
 // DefaultKeep is how many bytes of an attempt's log are kept by default.
 const DefaultKeep = 8 << 20
 
-// The kinds of a log's items. Pieces have the id of the attempt as their parent. The head has it as
-// its id.
+// The kinds of a log's items. The id of the attempt is the parent of the pieces, and the id of the
+// head.
 const (
 	PieceKind = "log"
 	HeadKind  = "log-head"

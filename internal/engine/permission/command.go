@@ -16,8 +16,8 @@ import (
 type commandPattern struct {
 	text  string   // the exact command; empty if prefix is set
 	words []string // the words of text if it is a simple command, or the first words that a command must have
-	// prefix is set if more words may follow. If open is set too, the last word needs only to begin
-	// with the last of words.
+	// prefix is set if more words may follow. open is also set if the last of words may be only the
+	// beginning of a word, as in the pattern "npm run test*".
 	prefix, open bool
 }
 
@@ -48,8 +48,9 @@ func parseCommandPattern(text string) (*commandPattern, error) {
 	return p, nil
 }
 
-// simpleWords returns the words of a simple command whose words are all literal. Variables that the
-// command sets come first, as NAME=value.
+// simpleWords returns the words of the simple command in text. Variables that the command sets come
+// first, as NAME=value. It returns an error if text is not one simple command, or if the shell would
+// change one of its words.
 func simpleWords(text string) ([]string, error) {
 	c := readCommand(text)
 	switch {
@@ -74,7 +75,8 @@ type word struct {
 	literal bool
 }
 
-// answer says whether something is so.
+// answer says whether a rule names a call or a part of it. It is maybe if this depends on something
+// that only the shell knows, such as the value of a variable.
 type answer int
 
 const (
@@ -83,8 +85,8 @@ const (
 	yes
 )
 
-// matches reports whether the words begin with the words of the pattern, and are all of them if the
-// pattern is exact.
+// matches reports whether the pattern names the command with these words. The command must begin
+// with the pattern's words. If the pattern is exact, it must have no further words.
 func (p *commandPattern) matches(words []word) answer {
 	if len(p.words) == 0 || len(words) < len(p.words) || !p.prefix && len(words) > len(p.words) {
 		// A word that the shell computes may become several words, or none.
@@ -130,7 +132,7 @@ type command struct {
 	moves  bool // the command changes its folder, so that relative paths cannot be resolved
 }
 
-// maxCommand is the length up to which commands are parsed, in bytes.
+// maxCommand is the maximum length of a command that is parsed, in bytes.
 const maxCommand = 64 << 10
 
 // maxBrackets is how many opening brackets a command may have. Parsing deeply nested commands takes
@@ -150,8 +152,8 @@ func readCommand(text string) *command {
 	return &r.command
 }
 
-// hidePaths makes relative paths unknown, because the command runs in another folder than the work
-// folder.
+// hidePaths removes the relative paths of files from the parts, because the command does not run in
+// the work folder, or may leave it. No pattern can then allow these parts.
 func (c *command) hidePaths() {
 	for i, p := range c.parts {
 		if p.tool != bashTool && !path.IsAbs(p.path) {
@@ -181,7 +183,9 @@ func (r *commandReader) script(text string, nesting int) {
 	r.statements(file.Stmts)
 }
 
-// unreadable records that a part of the command is unknown.
+// unreadable records that the current script cannot be parsed. If the script is an argument of a
+// command such as sh -c, it adds one hidden part with an unknown word. If it is the whole command,
+// it sets failed.
 func (r *commandReader) unreadable() {
 	if r.nesting > 0 {
 		r.add(part{tool: bashTool, words: []word{{}}})
@@ -233,8 +237,8 @@ func (r *commandReader) statement(s *syntax.Stmt) {
 	}
 }
 
-// opaque adds a part that no pattern can allow, and the commands inside of it, which deny rules may
-// name.
+// opaque adds a part that no pattern can allow. It also adds the commands inside n as parts, because
+// a deny rule may name one of them.
 func (r *commandReader) opaque(n syntax.Node) {
 	r.add(part{tool: bashTool, opaque: true})
 	syntax.Walk(n, func(n syntax.Node) bool {
@@ -280,7 +284,7 @@ func (r *commandReader) call(c *syntax.CallExpr) {
 	r.hidden(args)
 }
 
-// word returns a word's value, and takes the commands in it apart.
+// word returns a word's value. It also adds the commands in the word, such as $(date), as parts.
 func (r *commandReader) word(w *syntax.Word) word {
 	value := word{literal: true}
 	if lit, ok := w.Parts[0].(*syntax.Lit); ok && len(w.Parts) == 1 && lit.Value == "[" {
@@ -337,7 +341,8 @@ func isPlainParameter(p *syntax.ParamExp) bool {
 		len(p.Modifiers) == 0 && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
 }
 
-// unescape returns the value of unquoted text. It is not literal if the shell replaces a part of it.
+// unescape returns the value of unquoted text, and whether the text is literal. It is not if the
+// shell replaces a part of it. first says that the text is the beginning of a word.
 func unescape(text string, first bool) (string, bool) {
 	var b strings.Builder
 	literal := !first || !strings.HasPrefix(text, "~")
@@ -393,7 +398,7 @@ func (r *commandReader) redirect(rd *syntax.Redirect) {
 		return
 	case syntax.DplIn, syntax.DplOut:
 		if target.literal && strings.Trim(target.text, "0123456789-") == "" {
-			return // another name for an open file
+			return // it only copies the descriptor of an open file, as in 2>&1
 		}
 	}
 	if target.literal && slices.Contains([]string{"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"}, target.text) {

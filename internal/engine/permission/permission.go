@@ -2,8 +2,8 @@
 // syntax of Claude Code: the name of a tool, or a tool with a pattern, as in "Bash(go test:*)".
 //
 // The package is pure: it reads no files and starts no programs. It judges a shell command by its
-// syntax tree. An allow rule must name every part of the command; a deny rule needs to name only
-// one. A command that cannot be read is never allowed by a pattern.
+// syntax tree. Rules allow a command only if each of its parts is named by an allow rule. They deny
+// it if a deny rule names at least one part. A pattern never allows a command that cannot be parsed.
 package permission
 
 import (
@@ -17,10 +17,10 @@ type Policy string
 
 // The values of Policy. They are the values of the plan's key "questions".
 const (
-	AskUser     Policy = "ask"   // the user decides the rest
-	RulesOnly   Policy = "rules" // the rest is denied, except what an ask rule names
-	AllowOthers Policy = "allow" // the rest is allowed
-	DenyAll     Policy = "deny"  // everything is denied, whatever the rules say
+	AskUser     Policy = "ask"   // the user decides a request that no rule decides
+	RulesOnly   Policy = "rules" // a request that no rule decides is denied
+	AllowOthers Policy = "allow" // a request that no rule decides is allowed
+	DenyAll     Policy = "deny"  // every request is denied, whatever the rules say
 )
 
 // UserQuestion is the name by which rules name questions of agents that are not about a tool.
@@ -50,14 +50,14 @@ const (
 type Decision struct {
 	Outcome Outcome
 	Rules   []Rule // the rules that decided; empty if the policy did
-	// Unclear is set if the call is denied because it cannot be told whether the deny rule in Rules
-	// names a part of it.
+	// Unclear is set if the call is denied because the deny rule in Rules may name a part of the
+	// call, and Decide cannot find out whether it does.
 	Unclear bool
 }
 
 // Decide returns the outcome for a call. Deny rules come first, then ask rules, then allow rules. If
-// no rule decides, the policy does. A grant that allows a call also answers an ask rule, if the grant
-// is at least as narrow as that rule: it is what the user has answered when asked.
+// no rule decides, the policy does. A grant that allows the call takes precedence over an ask rule, if
+// the grant is at least as narrow as that rule: the user was asked before, and has made the grant.
 func Decide(policy Policy, rules Rules, call Call) Decision {
 	if policy == DenyAll {
 		return Decision{Outcome: Denied}

@@ -15,7 +15,7 @@ type request struct {
 	host    string // for WebFetch
 	parts   []part
 	failed  bool // the command cannot be read; parts is incomplete
-	escapes bool // the call turns off the program's sandbox, which no rule allows
+	escapes bool // the call turns off the sandbox of the agent's program; no rule can allow such a call
 }
 
 // analyse takes a call apart. A call that is no shell command has one part, or one for each file.
@@ -24,7 +24,8 @@ func analyse(call Call) *request {
 	if call.Tool == "" {
 		req.call.Tool = UserQuestion
 	}
-	// Names are compared exactly. Struct tags would also match other cases of a name.
+	// Use a map, because the names of members must match exactly. A struct with JSON tags would
+	// ignore upper and lower case.
 	input := map[string]json.RawMessage{}
 	_ = json.Unmarshal(call.Input, &input) // an input that is not an object has no members
 	member := func(name string) (text string) {
@@ -119,8 +120,8 @@ func (req *request) partNamed(r Rule, p part) answer {
 	return found
 }
 
-// covered returns the rules that together allow all parts of the call, or none. exact is set if one
-// rule has the exact text of the command.
+// covered returns the rules that together allow all parts of the call. It returns no rules if a part
+// is not allowed. exact is set if one rule has the exact text of the command.
 func (req *request) covered(rules []Rule) (used []Rule, exact bool) {
 	if req.escapes {
 		return nil, false
@@ -186,8 +187,8 @@ func (req *request) ruleAllows(r Rule, p part) bool {
 	return false
 }
 
-// answeredByGrant reports whether grants of the user answer the ask rule: for each part that the rule
-// names, there is one that allows the part and is at least as narrow as the rule.
+// answeredByGrant reports whether the user's grants make it unnecessary to ask because of the rule
+// ask: each part that ask names is allowed by a grant, and this grant is at least as narrow as ask.
 func (req *request) answeredByGrant(allow []Rule, ask Rule) bool {
 	if req.escapes {
 		return false
@@ -211,14 +212,14 @@ func (req *request) answeredByGrant(allow []Rule, ask Rule) bool {
 	return answered
 }
 
-// hasText reports whether the rule has the exact text of the command.
+// hasText reports whether the rule's pattern is the exact text of the call's command.
 func (req *request) hasText(r Rule) bool {
 	c, ok := r.pattern.(*commandPattern)
 	return ok && req.call.Tool == bashTool && c.text != "" && c.text == strings.TrimSpace(req.text)
 }
 
-// within reports whether each call that the rule names is named by outer too. It returns false if that
-// is not obvious.
+// within reports whether outer names every call that the rule r names. It returns false if it cannot
+// find that out.
 func (r Rule) within(outer Rule) bool {
 	if !outer.covers(r.tool) {
 		return false
@@ -238,8 +239,9 @@ func (r Rule) within(outer Rule) bool {
 	return (around.prefix || !inner.prefix) && around.matches(words) == yes
 }
 
-// locate returns the segments of a path below the work folder, and below the root of the file system.
-// Either is nil if it is unknown or does not exist.
+// locate returns the segments of a path in two forms: relative to the work folder, and relative to
+// the root of the file system. inside is nil if the path is not known to be in the work folder.
+// rooted is nil if the path is relative and the work folder is unknown.
 func (req *request) locate(name string) (inside, rooted []string) {
 	dir := path.Clean(req.call.Dir)
 	known := path.IsAbs(req.call.Dir)
@@ -269,8 +271,8 @@ func segments(p string) []string {
 	return strings.Split(p, "/")
 }
 
-// isProtected reports whether a file is in one of the folders in [protected], which the pattern does
-// not contain.
+// isProtected reports whether a file is in one of the [protected] folders, and the pattern does not
+// contain the name of this folder. pattern may be nil.
 func (req *request) isProtected(name string, pattern *pathPattern) bool {
 	file := segments(path.Clean(name))
 	if inside, _ := req.locate(name); inside != nil {

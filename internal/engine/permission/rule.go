@@ -17,7 +17,7 @@ type Rule struct {
 
 	all     bool // the rule names every call
 	tool    string
-	server  bool    // tool is the prefix of all tools of an MCP server
+	server  bool    // the rule names all tools of an MCP server; tool is mcp__SERVER
 	pattern pattern // nil if the rule names all calls of the tool
 }
 
@@ -99,7 +99,7 @@ func Everything(text string) Rule { return Rule{Text: text, all: true} }
 
 func isControl(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }
 
-// ParseAll reads several rules.
+// ParseAll parses several rules. It stops at the first text that is not a rule.
 func ParseAll(texts []string) ([]Rule, error) {
 	var rules []Rule
 	for _, text := range texts {
@@ -122,7 +122,7 @@ func (r Rule) Tool() (name, pattern string) {
 	return r.tool, strings.TrimSpace(m[2])
 }
 
-// Names of tools whose calls have patterns.
+// Names of tools whose rules may have patterns.
 const (
 	bashTool  = "Bash"
 	editTool  = "Edit"
@@ -130,7 +130,8 @@ const (
 	fetchTool = "WebFetch"
 )
 
-// covers reports whether the rule's tool is the tool, or a kind of tool to which it belongs.
+// covers reports whether the rule is about a tool. It is if it names this tool, its MCP server or its
+// kind: a rule for Edit is about all tools that change files, a rule for Read about all that read them.
 func (r Rule) covers(tool string) bool {
 	switch {
 	case r.all || r.tool == tool:
@@ -221,7 +222,7 @@ func matchSegments(pattern, file []string) bool {
 		next := make([]bool, len(file)+1)
 		for i := range reached {
 			switch {
-			case s == "**" && k == len(pattern)-1: // at the end it stands for at least one segment: src/** does not name src
+			case s == "**" && k == len(pattern)-1: // at the end of a pattern, ** stands for at least one segment: src/** does not name src
 				next[i] = i > 0 && (reached[i-1] || next[i-1])
 			case s == "**":
 				next[i] = reached[i] || i > 0 && next[i-1]
@@ -235,11 +236,11 @@ func matchSegments(pattern, file []string) bool {
 	return reached[len(file)]
 }
 
-// protected are folders whose files change what programs do later. A pattern names files in them only
-// if it contains the folder's name.
+// protected returns the names of folders whose files change what programs do later. An allow rule
+// covers changes to files in such a folder only if its pattern contains the folder's name.
 func protected() []string { return []string{".git", ".claude", ".codex"} }
 
-// names reports whether the pattern contains the segment as it is.
+// names reports whether one of the pattern's segments is segment itself, in upper or lower case.
 func (p *pathPattern) names(segment string) bool {
 	return slices.ContainsFunc(p.segments, func(s string) bool { return strings.EqualFold(s, segment) })
 }

@@ -18,7 +18,8 @@ func Suggest(call Call) []string {
 	var texts []string
 	switch {
 	case call.Tool == bashTool:
-		// A command that ends with * would be a pattern, and name other commands too.
+		// Do not suggest a command that ends with *: as a rule, it would be a pattern, and name other
+		// commands too.
 		if exact, err := Parse(bashTool + "(" + strings.TrimSpace(req.text) + ")"); err == nil && req.hasText(exact) {
 			texts = append(texts, exact.Text)
 		}

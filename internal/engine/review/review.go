@@ -45,14 +45,14 @@ func (e *NotFoundError) Error() string { return "comment " + e.ID + ": not found
 // NotFound marks the error as caused by a comment that does not exist.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// The maximum sizes of a review's parts, in bytes if the comment names no other unit.
+// The maximum sizes of a review's parts.
 const (
-	MaxText     = 16 << 10 // maximum length of a comment's text
-	MaxLines    = 64 << 10 // maximum length of the lines that a comment refers to
-	MaxPath     = 4 << 10
-	MaxKey      = 200
-	MaxComments = 1000   // maximum number of comments
-	MaxViewed   = 20_000 // maximum number of files that are marked as viewed
+	MaxText     = 16 << 10 // maximum length of a comment's text, in bytes
+	MaxLines    = 64 << 10 // maximum total length of the lines that one comment refers to, in bytes
+	MaxPath     = 4 << 10  // maximum length of a file's path, in bytes
+	MaxKey      = 200      // maximum length of a comment's idempotency key, in bytes
+	MaxComments = 1000     // maximum number of comments in one review
+	MaxViewed   = 20_000   // maximum number of files in one review that are marked as viewed
 )
 
 // Apply performs the user's action a on a review. It does not support the action "send back"; use
@@ -186,7 +186,7 @@ func DeleteComment(r *fleet.Review, id string) error {
 	return nil
 }
 
-// draftIndex returns the index of the draft with an id in r.Comments. If the comment was already
+// draftIndex returns the index in r.Comments of the draft with this id. If the comment was already
 // sent to the agent, it returns an error that ends with refusal, for example "cannot be deleted".
 func draftIndex(r fleet.Review, id, refusal string) (int, error) {
 	i := slices.IndexFunc(r.Comments, func(c fleet.Comment) bool { return c.ID == id })
@@ -231,8 +231,8 @@ func View(r *fleet.Review, path, digest string) error {
 	return nil
 }
 
-// Approve approves the change. tree is the id of the git tree that the user has seen; empty means
-// the last one that is known.
+// Approve approves the change. tree is the id of the git tree that the user has seen. If it is empty,
+// the review keeps the tree that it has stored before.
 func Approve(r *fleet.Review, tree string) error {
 	if err := checkTree(tree); err != nil {
 		return err
@@ -261,7 +261,8 @@ func Reopen(r *fleet.Review) error {
 }
 
 // SendBack marks all drafts as sent, starts a new round, and returns the prompt for the agent. tree
-// is the id of the git tree that the user has seen; empty means the last one that is known.
+// is the id of the git tree that the user has seen. If it is empty, the review keeps the tree that it
+// has stored before.
 func SendBack(r *fleet.Review, tree string) (text string, err error) {
 	if err := checkTree(tree); err != nil {
 		return "", err
@@ -320,9 +321,9 @@ func EndRound(r *fleet.Review) {
 	}
 }
 
-// VoidApproval sets an approved review to open, because the agent works on the change again. It
-// does the same with a merged one, because the agent's next commits are not merged yet. Landing
-// still describes the last merge.
+// VoidApproval sets the state of an approved review to open, because the agent works on the change
+// again. It does the same with a merged review, because the agent's next commits are not merged yet.
+// Landing still describes the last merge.
 func VoidApproval(r *fleet.Review) {
 	if r.State == fleet.ReviewApproved || r.State == fleet.ReviewMerged {
 		r.State = fleet.ReviewOpen
@@ -400,7 +401,7 @@ func checkTree(tree string) error {
 	return nil
 }
 
-// seenTree returns tree, or the tree that the user has seen before if tree is empty.
+// seenTree returns tree. If tree is empty, it returns the tree that the review has stored as seen.
 func seenTree(r fleet.Review, tree string) string {
 	if tree == "" {
 		return r.Seen

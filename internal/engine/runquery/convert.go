@@ -21,7 +21,7 @@ func costOf(a store.Amount) fleet.Cost {
 	return fleet.Cost{USD: float64(a.MicroUSD) / 1e6, Tokens: a.Tokens}
 }
 
-// TaskOf converts the row of a task to the type of package fleet. spec is the task in the plan.
+// TaskOf converts the row of a task to the type of package fleet. spec is the decoded t.Spec.
 func TaskOf(t store.Task, spec plan.Task) fleet.Task {
 	v := fleet.Task{
 		Run: t.Run, ID: t.Task, Name: t.Name, Status: fleet.Status(t.Status), Wave: t.Wave, After: t.Needs,
@@ -62,8 +62,8 @@ func AttemptOf(a store.Attempt) *fleet.Attempt {
 	return v
 }
 
-// diffOf decodes the diff that a worker has reported. It returns nil if text is empty. The list of
-// files in the result is never nil, so that its JSON is [] and not null.
+// diffOf decodes the diff that a worker has reported. It returns nil if text is empty or cannot be
+// decoded. The list of files in the result is never nil, so that its JSON is [] and not null.
 func diffOf(text json.RawMessage) *fleet.Diff {
 	d := &fleet.Diff{}
 	if len(text) == 0 || json.Unmarshal(text, d) != nil {
@@ -83,7 +83,8 @@ func QuestionOf(q store.Question) fleet.Question {
 	return v
 }
 
-// AnsweredOf returns the answer to a question. If the question has no answer yet, Closed is false.
+// AnsweredOf returns the answer to a question. While the question is open, Closed is false and the
+// answer is empty.
 func AnsweredOf(q store.Question) fleet.Answered {
 	return fleet.Answered{Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By}
 }

@@ -13,7 +13,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Cost returns what attempts have cost. It leaves out attempts of hidden runs.
+// Cost returns what the attempts that q selects have cost. It leaves out attempts of runs that
+// Options.Hide hides.
 func (l *Querier) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport, error) {
 	if q.Zone == nil {
 		q.Zone = time.UTC
@@ -64,13 +65,14 @@ type costCount struct {
 type costSum struct {
 	row   fleet.CostRow
 	spent store.Amount
-	last  time.Time // start of the last attempt
+	last  time.Time // start of the latest attempt
 }
 
-// addRun adds the attempts of a run.
+// addRun adds the attempts of a run that are within the time span of the query. It also adds the
+// run's budget, if the run has one.
 func (c *costCount) addRun(run store.Run, attempts []attemptCost) {
 	included := false
-	var spent store.Amount // by all attempts, at any time
+	var spent store.Amount // cost of all attempts of the run, including those outside of the time span
 	for _, a := range attempts {
 		spent = spent.Add(a.spent)
 		if !a.started.Before(c.query.Since) && (c.query.Until.IsZero() || a.started.Before(c.query.Until)) {

@@ -29,14 +29,15 @@ type costCache struct {
 	attempts int // number of attempts in byRun
 }
 
-// endedCosts are the attempts of a run that ended at this time. A run that is continued ends again,
-// at another time.
+// endedCosts are the costs of a run that ended at the time ended. If the run is continued, it ends
+// again at a later time. Then get does not return these costs any more.
 type endedCosts struct {
 	ended    time.Time
 	attempts []attemptCost
 }
 
-// maxCachedCosts is the maximum number of attempts in the cache. When it is full, all are removed.
+// maxCachedCosts is the maximum number of attempts in the cache. When the cache is full, all attempts
+// are removed from it.
 const maxCachedCosts = 200_000
 
 func (c *costCache) get(run store.Run) ([]attemptCost, bool) {
@@ -59,9 +60,9 @@ func (c *costCache) put(run store.Run, list []attemptCost) {
 	c.byRun[run.ID] = endedCosts{run.Ended, list}
 }
 
-// attemptCosts returns the costs of a run's attempts. It leaves out attempts that use no model. If
-// the run was continued since its row was read, the result is kept under a time at which the run no
-// longer ends, so it is not used again.
+// attemptCosts returns the costs of a run's attempts. It leaves out attempts that use no model. The
+// caller has read the row of the run before. If the run was continued since then, the costs are
+// cached with the old end of the run, so that no later call uses them.
 func (l *Querier) attemptCosts(ctx context.Context, run store.Run) ([]attemptCost, error) {
 	if list, ok := l.costs.get(run); ok {
 		return list, nil
@@ -100,8 +101,8 @@ func (l *Querier) attemptCosts(ctx context.Context, run store.Run) ([]attemptCos
 	return list, nil
 }
 
-// usesNoModel reports whether the agent of a task is a command, or gaffer itself, which merges
-// branches and picks candidates.
+// usesNoModel reports whether the agent of a task is only a command, or a part of gaffer that merges
+// branches or picks candidates.
 func usesNoModel(agent string) bool {
 	return agent == plan.CommandAgent || strings.HasPrefix(agent, "gaffer-")
 }

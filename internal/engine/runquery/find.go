@@ -37,8 +37,8 @@ func (e *AmbiguousError) Error() string {
 // Conflict marks the error as a conflict: the user must name one of the matching ids.
 func (e *AmbiguousError) Conflict() bool { return true }
 
-// Missing returns a [*NotFoundError] with the name that the user gave if err is store.ErrNotFound,
-// and err if not.
+// Missing converts store.ErrNotFound to a [*NotFoundError] with the name that the user gave. It
+// returns any other err unchanged.
 func Missing(err error, what, name string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{what, name}
@@ -46,10 +46,13 @@ func Missing(err error, what, name string) error {
 	return err
 }
 
-// FindRun returns the id of the run that a user has named. text is one of: a whole id; the
-// beginning of an id, or of the last part of an id, if no other id matches; the name of a plan, for
-// its latest run; "-" or "" for the latest run of all. If unfinished is set, a run that has ended
-// is found only by its whole id.
+// FindRun returns the id of the run that a user has named. text is one of:
+//   - a whole id
+//   - the beginning of an id, or of the last part of an id, if it fits no other id
+//   - the name of a plan, which finds the latest run of this plan
+//   - "-" or "", which finds the latest run of all
+//
+// If unfinished is set, a run that has ended is found only by its whole id.
 func (l *Querier) FindRun(ctx context.Context, project, text string, unfinished bool) (id string, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		if run, err := r.Run(text); err == nil { // a whole id finds the run even if it belongs to another project
@@ -84,9 +87,9 @@ func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	return "", err
 }
 
-// matchID returns the id in ids that the user means by text. text is a whole id, or the beginning
-// of a text that forms returns for the id, if that fits no other id. If text is empty or "-",
-// matchID returns the first id.
+// matchID returns the id in ids that the user means by text. The function forms returns the forms in
+// which a user may write an id, such as its short form. text is a whole id, or the beginning of a form
+// of only one id. If text is empty or "-", matchID returns the first id.
 func matchID(what, text string, ids []string, forms func(id string) []string) (string, error) {
 	if (text == "" || text == "-") && len(ids) > 0 {
 		return ids[0], nil

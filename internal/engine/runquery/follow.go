@@ -28,8 +28,8 @@ func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration
 }
 
 // Changes calls notify once at the start, and then after each change in the store, at most once per
-// interval. It also calls notify every second without an event, because no event reports what
-// agents are doing. It returns when notify returns an error or when ctx ends.
+// interval. It also calls notify every second if there is no change, because agents' activity is
+// stored without an event. It returns when notify returns an error or when ctx ends.
 func (l *Querier) Changes(ctx context.Context, interval time.Duration, notify func() error) error {
 	for {
 		var last int64
@@ -49,8 +49,8 @@ func (l *Querier) Changes(ctx context.Context, interval time.Duration, notify fu
 	}
 }
 
-// activityInterval is how often Follow and Changes read what agents are doing. No event reports
-// this.
+// activityInterval is the time after which Follow and Changes read what agents are doing, even if
+// there was no event. A change of an agent's activity appends no event.
 const activityInterval = time.Second
 
 // waitForChange waits for an event with a number above cursor, at most for activityInterval. It
@@ -138,7 +138,7 @@ func (f *follower) readAll(r store.Reader) (err error) {
 }
 
 // readActivity reads what the running agents are doing into run. It is called even if there are no
-// new events, because no event reports this.
+// new events, because a change of an agent's activity appends no event.
 func (f *follower) readActivity(r store.Reader, run *fleet.Run) error {
 	running, err := store.RunningAttempts(r)
 	for _, a := range running {

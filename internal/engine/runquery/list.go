@@ -132,7 +132,7 @@ func (l *Querier) Attempts(ctx context.Context, key store.TaskKey) (list []fleet
 	return list, err
 }
 
-// Lanes returns the accounts of agents that are paused because of a rate limit.
+// Lanes returns the accounts of agents that are paused, for example because of a rate limit.
 func (l *Querier) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) (err error) {
 		paused, err = pausedAccounts(r)

@@ -19,11 +19,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// lateMerges is how long after the end of its run the merge of a change is still found. So a report
-// need not read the reviews of all runs.
+// lateMerges is how long after the end of a run a report still finds merges of the run's changes.
+// Because of this limit, a report need not read the reviews of all older runs.
 const lateMerges = 30 * 24 * time.Hour
 
-// Morning returns what has become of the tasks since a time. now is the time of the report.
+// Morning reports what has happened to tasks from q.Since until now.
 func (l *Querier) Morning(ctx context.Context, q fleet.MorningQuery, now time.Time) (fleet.MorningReport, error) {
 	costs, err := l.Cost(ctx, fleet.CostQuery{Project: q.Project, Since: q.Since, By: fleet.CostByRun})
 	if err != nil {
@@ -65,7 +65,7 @@ func (l *Querier) Morning(ctx context.Context, q fleet.MorningQuery, now time.Ti
 		if !run.Ended.IsZero() && run.Ended.Before(q.Since.Add(-lateMerges)) {
 			continue
 		}
-		// Each run is read in its own transaction. A report over many runs so holds no snapshot for
+		// Read each run in its own transaction, so that a report over many runs holds no snapshot for
 		// long.
 		if err := l.store.Read(ctx, func(r store.Reader) error {
 			rows, err := readMorning(r, run, q.Since)
@@ -89,15 +89,15 @@ type morningRows struct {
 	questions []store.Question
 }
 
-// readMorning reads the rows of a run. If the run ended before since, it reads only what is needed
-// for changes that were merged or discarded later.
+// readMorning reads the rows of a run. If the run ended before since, it reads only the reviews,
+// unless one of them has changed at the time since or later.
 func readMorning(r store.Reader, run store.Run, since time.Time) (rows morningRows, err error) {
 	rows = morningRows{run: run, attempts: map[string]store.Attempt{}, reviews: map[string]fleet.Review{}}
 	items, err := r.Items(engine.ReviewKind, run.ID, math.MinInt64, math.MaxInt32)
 	if err != nil {
 		return rows, err
 	}
-	reviewed := false // a review has changed since
+	reviewed := false // whether a review has changed at the time since or later
 	for _, item := range items {
 		var v fleet.Review
 		if err := json.Unmarshal(item.Data, &v); err != nil {
@@ -195,7 +195,7 @@ func (c *morningCount) addRun(rows morningRows) error {
 	return nil
 }
 
-// size returns how many tasks the lists of the report have.
+// size returns how many tasks all lists of the report have together.
 func (c *morningCount) size() int {
 	r := c.report
 	return len(r.Merged) + len(r.Review) + len(r.Done) + len(r.Failed) + len(r.Waiting) + len(r.Running) + len(r.Skipped)
@@ -225,8 +225,8 @@ func (c *morningCount) addQuestion(q store.Question) {
 	group.Example, group.Answer, group.Run, group.Task = line(q.Text), line(q.Answer), q.Run, q.Task
 }
 
-// addTask adds a task to the list that it belongs to, if something has happened to it since the
-// report's time.
+// addTask adds a task to one of the lists of the report, by its status and its review. It leaves out a
+// task that ended before c.report.Since, unless its change was merged or discarded later.
 func (c *morningCount) addTask(rows morningRows, t store.Task, spec plan.Task, waiting map[string]store.Question) {
 	last := rows.attempts[cmp.Or(t.RunningAttempt, t.LastAttempt)]
 	review, reviewed := rows.reviews[t.Task]
@@ -286,8 +286,9 @@ func (c *morningCount) addTask(rows morningRows, t store.Task, spec plan.Task, w
 	}
 }
 
-// endOf returns when a task ended. A task that never started has no time of its own. If it waited
-// for other tasks, it ended with the last of them, and if not, with its run.
+// endOf returns when a task ended. For a task that never started, no time is stored. It ended when the
+// last of the tasks that it needs ended or, if none of these has an attempt, with its run. If the run
+// has not ended, endOf returns when the run was created.
 func (rows morningRows) endOf(t store.Task) (at time.Time) {
 	if t.LastAttempt != "" {
 		return rows.attempts[t.LastAttempt].Ended
@@ -362,8 +363,8 @@ func line(text string) string {
 	return text
 }
 
-// answerLine returns the answer of an agent on one line. Of an answer in JSON, as the roles of teams
-// give it, it returns the summary or the status.
+// answerLine returns the answer of an agent on one line. If the answer is in JSON, as those of the
+// roles of teams are, answerLine returns only its summary, message or status.
 func answerLine(text string) string {
 	var answer map[string]any
 	if json.Unmarshal([]byte(text), &answer) != nil {
@@ -385,7 +386,7 @@ func itemOf(i plan.SourceItem) *fleet.SourceItem {
 }
 
 func (c *morningCount) addNotStarted(fires []fleet.MorningFire, err error) error {
-	c.report.NotStarted = append([]fleet.MorningFire{}, fires...) // the transaction may be repeated
+	c.report.NotStarted = append([]fleet.MorningFire{}, fires...) // replace the list, because the transaction may be repeated
 	for i := range fires {
 		c.report.NotStarted[i].Why = line(fires[i].Why)
 	}

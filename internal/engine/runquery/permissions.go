@@ -46,7 +46,7 @@ type permissionCount map[string]*fleet.PermissionRequest
 func (c permissionCount) add(q store.Question) {
 	rule := q.Tool
 	if len(q.Suggestions) > 0 {
-		rule = q.Suggestions[len(q.Suggestions)-1] // the widest, so that similar requests are counted together
+		rule = q.Suggestions[len(q.Suggestions)-1] // the widest rule, so that similar requests are counted together
 	}
 	p := c[rule]
 	if p == nil {
@@ -57,7 +57,7 @@ func (c permissionCount) add(q store.Question) {
 	if !q.Asked.Before(p.Last) {
 		p.Last, p.Example = q.Asked, q.Text
 	}
-	if !slices.Contains(p.Runs, q.Run) { // runs come in their order, the latest first
+	if !slices.Contains(p.Runs, q.Run) { // the caller adds the requests of the latest run first, so Runs has this order too
 		p.Runs = append(p.Runs, q.Run)
 	}
 	if q.Answered.IsZero() {

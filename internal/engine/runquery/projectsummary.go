@@ -46,7 +46,8 @@ func ProjectSummary(r store.Reader, project string, now time.Time) (g fleet.Summ
 	return g, others, err
 }
 
-// projectRuns returns the runs of a project that are running or have ended today, by their ids.
+// projectRuns returns the runs of a project that are running or have ended today. The keys of the map
+// are the ids of the runs.
 func projectRuns(r store.Reader, project string, today time.Time) (map[string]store.Run, error) {
 	list, err := recentRuns(r, today.Add(-maxSummaryAge))
 	runs := map[string]store.Run{}
@@ -59,7 +60,8 @@ func projectRuns(r store.Reader, project string, today time.Time) (map[string]st
 	return runs, err
 }
 
-// addEnded adds to spent the cost of those attempts of a run that started today and have ended.
+// addEnded adds the cost of a run's ended attempts to spent. It counts only attempts that started
+// today.
 func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amount) error {
 	if run.Spent == (store.Amount{}) {
 		return nil
@@ -77,8 +79,8 @@ func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amoun
 	return err
 }
 
-// addRunning adds to spent what the running attempts that started today have cost so far. It
-// considers only attempts of the given runs.
+// addRunning adds the cost so far of running attempts to spent. It counts only attempts that started
+// today and belong to one of the given runs.
 func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spent *store.Amount) error {
 	attempts, err := store.RunningAttempts(r)
 	for _, a := range attempts {
@@ -89,8 +91,8 @@ func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spen
 	return err
 }
 
-// addQuestions adds the open questions of runs to the summary g. It returns the open questions that
-// belong to no run.
+// addQuestions adds the open questions of runs to the summary g. It subtracts the tasks that wait for
+// an answer from g.Running. It returns the open questions that belong to no run.
 func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *fleet.Summary) (others []fleet.Question, err error) {
 	questions, err := r.Questions(true)
 	tasks := map[store.TaskKey]bool{}

@@ -14,18 +14,19 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Options holds functions that add information from outside of the store. Each may be nil.
+// Options holds functions that return or add what is not in the store. Each may be nil.
 type Options struct {
 	Annotate     func(v *fleet.Run, run store.Run)
 	AnnotateTask func(v *fleet.Task, spec plan.Task)
 	// Hide reports whether lists leave out a run. A hidden run can be found only by its whole id.
 	Hide func(run store.Run) bool
-	// Limits returns the user's limits of what agents may cost, for cost reports. If it is nil, there
-	// are none. Now returns the time; nil means the machine's clock.
+	// Limits returns the user's limits of what agents may cost, for cost reports. A nil Limits means
+	// that there are no limits. Now returns the time; a nil Now means the machine's clock.
 	Limits func() engine.Limits
 	Now    func() time.Time
-	// NotStarted returns the planned times of schedules since a time at which no run started, for
-	// morning reports. If it is nil, there are none. An empty project means all projects.
+	// NotStarted returns, for morning reports, the planned times of schedules at which no run was
+	// started. It looks at the time since and later. An empty project means all projects. If
+	// NotStarted is nil, reports contain no such times.
 	NotStarted func(r store.Reader, project string, since time.Time) ([]fleet.MorningFire, error)
 }
 

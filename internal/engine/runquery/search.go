@@ -89,8 +89,9 @@ func without(words []string, texts ...string) (left []string) {
 	return left
 }
 
-// wanted returns the words that a task of a run must contain. A task does not match because of its
-// run's name alone.
+// wanted returns the words that a task of a run must contain: those that are missing in the names of
+// the run. If none is missing, a task must contain all words, because it should not match only because
+// of its run's name.
 func (s *search) wanted(run store.Run) []string {
 	if left := s.missing(run); len(left) > 0 {
 		return left
@@ -105,7 +106,7 @@ func patterns(words []string) (list []string) {
 	return list
 }
 
-// byTaskID adds the tasks of a run whose id contains the words.
+// byTaskID adds those tasks of a run whose ids contain all wanted words.
 func (s *search) byTaskID(run store.Run) error {
 	words := s.wanted(run)
 	quick, ok := s.r.(store.TaskSearcher)
@@ -135,7 +136,7 @@ func (s *search) add(run store.Run, t store.Task, in fleet.HitField, excerpt str
 	s.hits = append(s.hits, hit)
 }
 
-// byContent adds the tasks of a run whose id, name, prompt or results contain the words.
+// byContent adds those tasks of a run whose ids, names, prompts and results contain all wanted words.
 func (s *search) byContent(run store.Run) error {
 	words := s.wanted(run)
 	tasks, err := s.candidates(run.ID, words)

@@ -103,7 +103,7 @@ func hasFreeAccount(all []store.Account, paused store.Account) bool {
 	base, _ := plan.SplitAgent(agent)
 	pool := row(agent).Pool
 	if len(pool) == 0 {
-		pool = row(base).Pool // a model of the agent, which has the same accounts
+		pool = row(base).Pool // a fallback such as claude:haiku has no pool of its own; it uses the accounts of claude
 	}
 	return slices.ContainsFunc(pool, func(name string) bool { return row(engine.AccountName(agent, name)).Until.IsZero() })
 }

@@ -87,7 +87,7 @@ func Describe(c fleet.Candidate) string {
 	return strings.Join(append(facts, (time.Duration(c.WorkedMS)*time.Millisecond).Round(time.Second).String()), ", ")
 }
 
-// Question returns, in one line, the question which candidate the user wants to pick.
+// Question returns one line that asks the user to pick a candidate.
 func (s PickInput) Question() string {
 	var options []string
 	for i, c := range s.CompleteCandidates() {
@@ -96,9 +96,10 @@ func (s PickInput) Question() string {
 	return fmt.Sprintf("Which candidate of %s is taken? %s", s.Task, strings.Join(options, "; "))
 }
 
-// Readable returns the question to the user with one line for each candidate, and the ids of the
-// candidates as options. question ends with the line that [PickInput.Question] returns. The text
-// before that line says what was wrong with the user's last answer.
+// Readable returns a form of question that is easier to read: it has one line for each candidate. The
+// options are the ids of the candidates. question must end with the line that [PickInput.Question]
+// returns; if not, Readable returns it unchanged, without options. The text before that line says
+// what was wrong with the user's last answer.
 func (s PickInput) Readable(question string) (text string, options []string) {
 	problem, ok := strings.CutSuffix(question, s.Question())
 	if !ok {
@@ -155,8 +156,8 @@ func JudgePrompt(p plan.Pick, list []fleet.Candidate) string {
 }
 
 // Winner looks for the last line "winner: CANDIDATE" in the judge's message. It returns the id of
-// that candidate and the text before the line. The id is empty if no line names a candidate of
-// list.
+// that candidate and the text before the line. Both are empty if there is no such line, or if it
+// names no candidate of list.
 func Winner(verdict string, list []fleet.Candidate) (id, why string) {
 	winner := regexp.MustCompile("(?im)^[ \\t*_#>-]*winner[*_]*[ \\t]*[:=][ \\t*_`\"']*([^\\s*`\"',;]+)")
 	found := winner.FindAllStringSubmatchIndex(verdict, -1)

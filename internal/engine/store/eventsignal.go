@@ -68,7 +68,7 @@ func (b *EventSignal) Wait(ctx context.Context, cursor int64, interval time.Dura
 }
 
 // untilNext returns how long a waiter sleeps until it polls again. All waiters wake at the same
-// moment, because waking at different moments would cost more than polling.
+// moments, because separate moments for each of them would cost more than the polls themselves.
 func untilNext(now time.Time, every time.Duration) time.Duration {
 	return now.Truncate(every).Add(every).Sub(now)
 }

@@ -50,7 +50,7 @@ func (tx *Tx) DropItem(key ItemKey) {
 // whose Seq is greater than cursor.
 func (tx *Tx) Items(kind, parent string, cursor int64, limit int) ([]Item, error) {
 	fetch := limit
-	if limit < math.MaxInt32 { // otherwise the query already returns all items, and is the same for all requests of the transaction
+	if limit < math.MaxInt32 { // fetch more, because requests may have deleted some; a query for all items stays the same, so that a Loader loads its result only once
 		fetch += len(tx.earlier.items.keys) + len(tx.own.items.keys)
 	}
 	stored, err := tx.stored.Items(kind, parent, cursor, fetch)

@@ -85,16 +85,16 @@ type Task struct {
 	Spec            json.RawMessage `json:"spec,omitempty"` // the task's part of the plan, as plan.EncodeTask returns it
 	Status          Status          `json:"status"`
 	Wave            int             `json:"wave,omitempty"`
-	Needs           []string        `json:"needs,omitempty"`     // ids of the tasks that must be complete before this task starts
-	AnyNeed         bool            `json:"any_need,omitempty"`  // start when all Needs have ended and at least one is complete
+	Needs           []string        `json:"needs,omitempty"`     // ids of the tasks that must be complete before this task starts, unless AnyNeed is set
+	AnyNeed         bool            `json:"any_need,omitempty"`  // the task starts when all of its Needs have ended and at least one is complete
 	Optional        bool            `json:"optional,omitempty"`  // if the task fails, the run neither fails nor stops
 	Blockers        int             `json:"blockers"`            // number of tasks in Needs that the task still waits for
 	Ready           bool            `json:"ready"`               // the task is Queued, and workers may claim it
 	NotBefore       time.Time       `json:"not_before,omitzero"` // the task must not become Ready before this time
 	Priority        int             `json:"priority,omitempty"`
 	Labels          string          `json:"labels,omitempty"` // labels that a worker needs for the task; sorted, separated by commas
-	Account         string          `json:"lane,omitempty"`   // name of the [Account] that the task's agent uses
-	Agents          []string        `json:"agents,omitempty"` // the task's agent and its fallbacks, as the plan has them; empty if it has no fallback
+	Account         string          `json:"lane,omitempty"`   // name of the [Account] of the task's agent, or of all its agents if it has fallbacks
+	Agents          []string        `json:"agents,omitempty"` // the task's agent and its fallbacks, as written in the plan; empty if it has no fallback
 	Retries         int             `json:"retries"`
 	CountedAttempts int             `json:"attempts"`          // number of attempts that count against Retries
 	Tries           int             `json:"tries"`             // number of all attempts at the task
@@ -102,7 +102,7 @@ type Task struct {
 	RunningAttempt  string          `json:"attempt,omitempty"` // id of the running attempt; empty if none is running
 	LastAttempt     string          `json:"last,omitempty"`    // id of the attempt that ended last; empty if none has ended
 	NewConversation bool            `json:"fresh,omitempty"`   // the next attempt starts a new conversation
-	Reserve         Amount          `json:"reserve,omitzero"`  // part of the run's budget that is reserved for each attempt while it runs
+	Reserve         Amount          `json:"reserve,omitzero"`  // the task's budget: what all its attempts may spend together; zero means no limit
 	Timeout         time.Duration   `json:"timeout,omitempty"`
 	Spent           Amount          `json:"spent,omitzero"`    // cost of all ended attempts
 	Worked          time.Duration   `json:"worked,omitempty"`  // working time of all ended attempts
@@ -110,7 +110,7 @@ type Task struct {
 
 	HasMessages bool   `json:"mail,omitempty"`      // users have sent messages to the task's agent
 	SentBack    bool   `json:"sent_back,omitempty"` // the user has sent comments back, and the agent has not answered them yet
-	EndedAs     Status `json:"ended,omitempty"`     // final status that the task had before it was queued again for a message; empty when the next attempt starts
+	EndedAs     Status `json:"ended,omitempty"`     // final status that the task had before it was queued again for a message; cleared when the next attempt starts
 }
 
 // Agent returns the name of the task's own agent.
@@ -137,12 +137,12 @@ type Attempt struct {
 	Number         int       `json:"number"` // number of the attempt at its task, starting at 1
 	Token          int64     `json:"token"`  // fencing token: a worker's request with another token is rejected
 	Worker         string    `json:"worker"`
-	Account        string    `json:"account,omitempty"`  // name of the user's account that the agent uses; empty if it uses the program's own
-	Fallback       string    `json:"fallback,omitempty"` // the fallback that works on the attempt, as the plan has it; empty if it is the task's own agent
+	Account        string    `json:"account,omitempty"`  // name of the user's account that the agent uses; empty if its program uses its own account
+	Fallback       string    `json:"fallback,omitempty"` // the fallback that works on the attempt, as written in the plan; empty if the task's own agent does
 	After          string    `json:"after,omitempty"`    // id of the attempt that the worker ended in the request that started this one; empty if none
 	Status         Status    `json:"status"`
 	Lease          time.Time `json:"lease"`             // when the attempt is lost, unless a heartbeat renews the lease before
-	Deadline       time.Time `json:"deadline,omitzero"` // when the worker is asked to end the attempt, unless it waits for a user; zero means never
+	Deadline       time.Time `json:"deadline,omitzero"` // when the engine asks the worker to end the attempt, unless the attempt waits for a user; zero means never
 	Started        time.Time `json:"started"`
 	Ended          time.Time `json:"ended,omitzero"`
 	StopReason     string    `json:"stop,omitempty"`            // why the worker must end the attempt; empty if it may continue
@@ -200,7 +200,7 @@ type Worker struct {
 	Channels     []string  `json:"channels,omitempty"` // channels of the coordinator protocol from which the worker takes tasks
 	HeldAttempts []string  `json:"holds,omitempty"`    // ids of the attempts assigned to a worker that does not list them in its heartbeats; some may have ended
 	Created      time.Time `json:"created,omitzero"`
-	Updated      time.Time `json:"updated,omitzero"` // when a field that is not a time changed last
+	Updated      time.Time `json:"updated,omitzero"` // when a field last changed that is not a time, Now or HeldAttempts
 	Left         time.Time `json:"left,omitzero"`    // when the only run that the worker works for has ended, or when the worker has left; zero if neither
 }
 
@@ -239,14 +239,14 @@ type Question struct {
 	Answered time.Time       `json:"answered,omitzero"`
 
 	// Tool and Input are the tool call that the agent asks permission for; empty for any other
-	// question. Suggestions are rules that would allow it.
+	// question. Suggestions are rules that would allow this call.
 	Tool        string          `json:"tool,omitempty"`
 	Input       json.RawMessage `json:"input,omitempty"`
 	Suggestions []string        `json:"suggestions,omitempty"`
 	Dir         string          `json:"dir,omitempty"` // absolute path of the agent's work folder; empty if unknown
 
-	// Scope and Rule are set if the answer holds for longer than once. Rule is the rule that the
-	// user has made with it.
+	// Scope and Rule are set if the answer holds for more than this one request. Rule is the rule
+	// that the user has made with the answer.
 	Scope fleet.GrantScope `json:"scope,omitempty"`
 	Rule  string           `json:"rule,omitempty"`
 
@@ -256,17 +256,21 @@ type Question struct {
 // Standalone reports whether the question belongs to no task.
 func (q Question) Standalone() bool { return q.Run == "" }
 
-// Account is the account that an agent program uses. It has the name of that program, for example
-// claude. The user's own accounts are named after the program and the account: claude/work. While
-// the account is paused because of a rate limit, its tasks do not start, unless another account of
-// the agent is free. In JSON, SQL and the API, an account is called a lane.
+// Account says whether an account of an agent program is paused. Its name is the program's name, for
+// example claude, if it is the program's own account. The user's accounts have names such as
+// claude/work. While an account is paused because of a rate limit, its tasks do not start, unless
+// another account of the agent is free. In JSON, SQL and the API, an account is called a lane.
 type Account struct {
 	Name   string    `json:"name"`
 	Until  time.Time `json:"until,omitzero"`   // end of the pause; zero if the account is not paused
 	Reason string    `json:"reason,omitempty"` // why the account is paused
 
-	Pool  []string `json:"pool,omitempty"`  // of an agent: names of the user's accounts that workers have for it
-	Chain []string `json:"chain,omitempty"` // of tasks with fallbacks: the agents that may work on them, the task's own agent first
+	// Pool is set only in the row of an agent. It has the names of the user's accounts that workers
+	// have for the agent.
+	Pool []string `json:"pool,omitempty"`
+	// Chain is set only in the row for tasks with fallbacks. It has the agents that may work on these
+	// tasks, the tasks' own agent first.
+	Chain []string `json:"chain,omitempty"`
 }
 
 // IdempotencyRecord stores the answer to a request with an idempotency key. If the request is
@@ -290,7 +294,7 @@ type Cursor struct {
 type Event struct {
 	Seq        int64           `json:"seq"` // number of the event; the store counts from 1, without gaps, and never uses a number again
 	At         time.Time       `json:"at"`
-	Kind       string          `json:"kind"` // kind of the changed row and its new status, for example task.running
+	Kind       string          `json:"kind"` // kind of the changed row, and what has happened to it, for example task.running
 	Run        string          `json:"run,omitempty"`
 	Task       string          `json:"task,omitempty"`
 	Attempt    string          `json:"attempt,omitempty"`

@@ -189,8 +189,8 @@ func (b *batchChanges) newTx() *Tx {
 	return &Tx{stored: b.transaction, read: &b.read, earlier: &b.all, lastSeq: &b.last}
 }
 
-// accept adds the changes of a request to the batch. It does not if the request has failed or its
-// changes are not valid.
+// accept adds the changes of a request to the batch. It adds nothing if the request has failed or its
+// changes are not valid. It also adds nothing if the request must run again in a separate transaction.
 func (b *batchChanges) accept(r *request, tx *Tx, requests int) {
 	if r.err == nil {
 		r.err = tx.own.check()

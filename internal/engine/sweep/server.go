@@ -16,8 +16,8 @@ const maxGap = 5 * time.Second
 // listening tracks since when this process could receive heartbeats without interruption. A
 // heartbeat that is missing because of an interruption does not mean that its worker is lost.
 //
-// All times are times of the engine's clock. If that clock is set, this counts as an interruption
-// too, because leases become longer or shorter.
+// All times are times of the engine's clock. If that clock jumps, for example because a user has set
+// it, this counts as an interruption too, because leases become longer or shorter.
 type listening struct {
 	since time.Time // when the last interruption ended
 	last  time.Time // when the last successful sweep ended
@@ -61,8 +61,8 @@ type Server struct {
 	onlineChecked time.Time // when the field online was last updated
 }
 
-// Sweep does one sweep. It cancels the sweep after maxGap, because then this process may have
-// missed heartbeats.
+// Sweep does one sweep, and reports whether there is more to do at once. It cancels the sweep after
+// maxGap, because then this process may have missed heartbeats.
 func (s *Server) Sweep(ctx context.Context) (more bool, err error) {
 	within, cancel := context.WithTimeout(ctx, maxGap)
 	defer cancel()

@@ -130,8 +130,8 @@ func (b *channelState) openCursor(ctx context.Context, start int64, now time.Tim
 	})
 }
 
-// addNotes queues notifications and stores the cursor, in one transaction. It skips notifications
-// that are already stored.
+// addNotes queues notifications and stores the cursor c, in one transaction. It skips notifications
+// that are already stored. It does not replace a stored cursor that is further ahead than c.
 func (b *channelState) addNotes(ctx context.Context, notes []Notification, c cursor, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		if err := b.addToQueue(tx, notes, now); err != nil {
@@ -220,7 +220,7 @@ func (b *channelState) heldByOther(s sender, now time.Time) bool {
 }
 
 // claim makes this program the channel's sender, and returns what to send. It does not use the
-// result of nextAction, because another program may have sent something since.
+// result of nextAction, because another program may have sent messages after nextAction returned.
 func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Write(ctx, func(tx *store.Tx) error {
 		open, s, err := b.queued(tx)

@@ -67,7 +67,7 @@ func run(ctx context.Context, argv []string, stdin []byte, env []string) error {
 	said := &headWriter{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(string(stdin)), said, said
 	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the program gets its own process group, so that it can be killed with its children, and Ctrl-C in our terminal does not reach it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the program gets its own process group, so that gaffer can kill it with its children, and Ctrl-C in gaffer's terminal does not reach it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = outputWithin
 	err := cmd.Run()

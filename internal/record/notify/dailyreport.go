@@ -6,7 +6,8 @@ import (
 )
 
 // DailyReport is a report that is sent once a day. The id of its notification is computed from the
-// day, so several programs on one store send it once, also if one of them is killed.
+// day. So if several programs use one store, only one of them sends the report, even if another one
+// was killed before.
 type DailyReport struct {
 	Minute int            // when it is sent, in minutes after midnight
 	Zone   *time.Location // time zone of Minute

@@ -8,7 +8,7 @@ type entry struct {
 	Queued time.Time    `json:"queued"`
 	State  State        `json:"state"`
 	Batch  string       `json:"batch,omitempty"` // id of the message in which the notification is sent; if set, that message may already have been sent
-	Why    string       `json:"why,omitempty"`   // why the notification was not sent
+	Why    string       `json:"why,omitempty"`   // why the notification was not sent, or why the last try failed; empty otherwise
 	Ended  time.Time    `json:"ended,omitzero"`
 }
 
@@ -17,9 +17,9 @@ type State string
 
 // The states. The texts are stored, so they cannot change.
 const (
-	Pending  State = "waiting"   // not sent yet
-	Sent     State = "told"      // sent
-	GivenUp  State = "given up"  // could not be sent
+	Pending  State = "waiting"   // queued; will be sent
+	Sent     State = "told"      // sent to the receiver
+	GivenUp  State = "given up"  // could not be sent, and will not be tried again
 	Outdated State = "overtaken" // not sent, because it was no longer of interest
 )
 

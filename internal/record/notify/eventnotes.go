@@ -53,8 +53,8 @@ func mayNotify(e store.Event) bool {
 	return runEnded(e)
 }
 
-// aboutRunBudget reports whether an event is a warning about the budget of a run. [budgetNote] makes
-// these notifications.
+// aboutRunBudget reports whether an event is a warning about the budget of a run. Such an event causes
+// no notification itself, because [budgetNote] makes one when it finds that the budget is nearly spent.
 func aboutRunBudget(e store.Event) bool { return strings.Contains(e.Why, "the run's budget") }
 
 // aboutUserLimit reports whether an event is about a limit of the user for all runs.
@@ -85,7 +85,7 @@ func noteOf(f eventWithRows) (Notification, bool) {
 	return Notification{}, false
 }
 
-// limitNote returns the notification that most of a limit is spent, or all of it.
+// limitNote returns the notification that most or all of a limit is spent.
 func limitNote(f eventWithRows) Notification {
 	n := runNote(f, Budget, idOf(string(Budget), fmt.Sprint(f.Seq)))
 	what, text, _ := strings.Cut(f.Why, ": ")

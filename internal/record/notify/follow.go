@@ -15,7 +15,7 @@ const (
 	eventsPerPage = 1000              // number of events read at a time
 	checkEvery    = 5 * time.Second   // how often workers and budgets are checked
 	pauseAfter    = 3 * checkEvery    // if the last check was longer ago than this, this program was suspended and may have missed heartbeats
-	storeEvery    = 5 * eventsPerPage // the cursor is stored after this many events; after a crash, at most these are read again
+	storeEvery    = 5 * eventsPerPage // the cursor is stored after this many events; after a crash, about as many are read again
 )
 
 // follower reads the events of the store and returns the notifications that they cause.
@@ -27,11 +27,11 @@ type follower struct {
 	daily   *DailyReport  // nil if there is none
 
 	cursor         cursor
-	storedSeq      int64 // event number in the cursor that is stored
+	storedSeq      int64 // number of the event in the stored cursor
 	lastCheck      time.Time
 	listeningSince time.Time       // this program has seen all heartbeats since this time, because it was not suspended since then
-	reported       map[string]bool // ids of budget and offline notifications that were already returned
-	hasBudget      map[string]bool // ids of running runs, and whether they have a budget
+	reported       map[string]bool // ids of budget, offline and report notifications that were already returned
+	hasBudget      map[string]bool // by the id of each running run: whether the run has a budget
 }
 
 func newFollower(opts Options) follower {
@@ -179,7 +179,7 @@ func readRows(r store.Reader, e store.Event) (known eventWithRows, err error) {
 	return known, err
 }
 
-// rowOf decodes the changed row in an event, as the row was after the event, into target.
+// rowOf decodes the row of an event into target: the row that has changed, as it was after the event.
 func rowOf(r store.Reader, e store.Event, target any) error {
 	list, err := r.Events(e.Seq-1, 1)
 	if err != nil {
@@ -203,7 +203,8 @@ func countsOf(r store.Reader, run string) (map[store.Status]int, error) {
 	return counts, err
 }
 
-// recordBudget remembers a run that has not ended, and whether it has a budget.
+// recordBudget adds a run that has not ended to f.hasBudget. It does nothing if the user wants no
+// notifications about budgets.
 func (f *follower) recordBudget(r store.Reader, id string) error {
 	if _, known := f.hasBudget[id]; known || !slices.Contains(f.kinds, Budget) {
 		return nil

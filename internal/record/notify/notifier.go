@@ -85,7 +85,7 @@ type channelSender struct {
 	follower follower
 
 	begun     bool
-	lastPoll  time.Time // when it was last checked whether a message must be sent
+	lastPoll  time.Time // when this sender last checked whether a message is due
 	nextCheck time.Time // when to check again if there are no events; zero if unknown
 	lastTidy  time.Time
 	failing   bool // the user has been told that the channel fails
@@ -195,7 +195,7 @@ func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	l.sending, l.nextCheck = true, time.Time{}
 	outcome := l.send(ctx, m.message())
 	if ctx.Err() != nil {
-		return false, ctx.Err() // it is unknown whether the message arrived; the caller releases it, so that another program sends it again
+		return false, ctx.Err() // it is unknown whether the message arrived; run ends this program's claim, so that another program sends the message again
 	}
 	l.reportChange(outcome)
 	if err := l.state.storeResult(ctx, m, outcome, l.opts.Now()); err != nil {

@@ -25,8 +25,8 @@ const (
 	Failed   Kind = "failed"   // a task has failed and will not be retried
 	Offline  Kind = "offline"  // a worker no longer sends heartbeats
 	Finished Kind = "finished" // a run has ended
-	Budget   Kind = "budget"   // a run has spent most or all of its budget
-	Report   Kind = "report"   // what has become of tasks, once a day
+	Budget   Kind = "budget"   // most or all of a budget or of a user's limit is spent
+	Report   Kind = "report"   // the daily report about what has happened to tasks
 	Digest   Kind = "digest"   // several notifications in one message
 	Test     Kind = "test"     // a test message that the user requested
 )
@@ -51,10 +51,10 @@ type Notification struct {
 	Worker   string         `json:"worker,omitempty"`   // id of the worker
 	Question string         `json:"question,omitempty"` // id of the question
 	Options  []string       `json:"options,omitempty"`  // possible answers
-	Count    int            `json:"count,omitempty"`    // for a digest: number of notifications that it combines
-	Notes    []Notification `json:"notes,omitempty"`    // for a digest: the first of these notifications
+	Count    int            `json:"count,omitempty"`    // number of notifications that a digest combines; 0 for other kinds
+	Notes    []Notification `json:"notes,omitempty"`    // the first notifications that a digest combines; empty for other kinds
 
-	Seen time.Time `json:"seen,omitzero"` // for a worker: time of its last heartbeat
+	Seen time.Time `json:"seen,omitzero"` // last heartbeat of the worker that is offline; zero for other kinds
 }
 
 // idOf returns a hash of its arguments as text. The arguments cannot be read from the hash, and

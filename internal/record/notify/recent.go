@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// deleteOld deletes the notifications of this channel that were sent long ago, and its cursors of
-// runs that ended long ago.
+// deleteOld deletes old notifications of this channel that are not queued any more, and the channel's
+// old cursors of runs that have ended.
 func (b *channelState) deleteOld(ctx context.Context, now time.Time) error {
 	var old []store.ItemKey
 	err := b.store.Read(ctx, func(r store.Reader) (err error) {
@@ -69,8 +69,9 @@ type Record struct {
 	Note    Notification `json:"note"`
 }
 
-// Recent returns the notifications of all channels, latest first: those that were closed after the
-// time since, and those that are still queued. The list is never nil.
+// Recent returns the notifications of all channels, latest first. It returns those that were queued
+// at the time since or later, and older ones that are still queued. If err is nil, the list is not
+// nil.
 func Recent(ctx context.Context, s store.Store, channels []Channel, since time.Time) (list []Record, err error) {
 	err = s.Read(ctx, func(r store.Reader) error {
 		list = []Record{}

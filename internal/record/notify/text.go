@@ -13,7 +13,8 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Maximum lengths of texts of agents and users, in characters. Longer texts are cut.
+// Maximum lengths of titles and texts that come from agents and users, in characters. Longer ones are
+// cut.
 const (
 	maxTitle = 100
 	maxText  = 500

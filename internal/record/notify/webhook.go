@@ -76,7 +76,7 @@ func (w *Webhook) Send(ctx context.Context, n Notification) error {
 	}
 	defer func() { _ = res.Body.Close() }()                      // ignore the error: the body was only read
 	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*maxText))   // a part is enough, because it is only for an error message
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // read the rest, so that the connection can be reused
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // read the remaining body, so that the connection can be reused
 	return responseError(res.StatusCode, res.Header, line(string(said), maxText/2))
 }
 

@@ -24,7 +24,7 @@ const kind = "owed documents"
 // Key returns the key of the item that marks the documents of a run as pending.
 func Key(run string) store.ItemKey { return store.ItemKey{Kind: kind, ID: run} }
 
-// Documents describes a run that has ended, but whose documents do not say yet that it has ended.
+// Documents describes a run whose documents are not all written.
 type Documents struct {
 	Run     string    `json:"run"`
 	Project string    `json:"project"`
@@ -82,8 +82,9 @@ func (l List) Add(ctx context.Context, run string, paths map[string]string, reas
 	})
 }
 
-// Remove deletes the entry of a run whose documents say how the run ended. If a task was retried in
-// the meantime, the run is active again, and Remove keeps the entry.
+// Remove deletes the entry of a run. The caller must have written how the run ended to all of its
+// documents. If a task was retried in the meantime, the run is active again, and Remove keeps the
+// entry.
 func (l List) Remove(ctx context.Context, id string) error {
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
 		run, err := tx.Run(id)

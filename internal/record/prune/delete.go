@@ -36,7 +36,7 @@ func Delete(ctx context.Context, s store.Store, f Found, how DeleteOptions) (Cou
 	return t.deleted, nil
 }
 
-// deleter is one call of Delete.
+// deleter holds the state of one call of Delete.
 type deleter struct {
 	DeleteOptions
 	store   store.Store

@@ -6,10 +6,12 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// eventsPerWrite is how many events are read, and at most deleted, in one transaction.
+// eventsPerWrite is how many events one transaction reads. The next transaction deletes those of them
+// that it may delete.
 const eventsPerWrite = 1000
 
-// deleteEvents deletes old events about runs and tasks that no longer exist.
+// deleteEvents deletes old events: those of runs that no longer exist, those of protocol clients'
+// tasks that [Delete] will delete next, and those that belong to no run.
 func (t *deleter) deleteEvents(ctx context.Context) error {
 	there, top := map[string]bool{}, int64(0)
 	err := t.store.Read(ctx, func(r store.Reader) (err error) {

@@ -98,7 +98,8 @@ func (t *deleter) deleteWorkers(ctx context.Context) error {
 	return nil
 }
 
-// isUnused checks again that a worker has sent no recent heartbeat and is running no attempt.
+// isUnused reports whether a worker may still be deleted, because it has sent no recent heartbeat and
+// is running no attempt.
 func (t *deleter) isUnused(tx *store.Tx, id string) (bool, error) {
 	w, err := tx.Worker(id)
 	if errors.Is(err, store.ErrNotFound) {

@@ -104,9 +104,9 @@ func (t *deleter) batchSize() int { return cmp.Or(t.BatchSize, defaultBatchSize)
 // runRows lists the rows of a run, except the run's own row.
 type runRows struct {
 	tasks     []store.TaskKey
-	attempts  map[store.TaskKey]int
-	questions []string
-	logs      []string // ids of the attempts that have a log
+	attempts  map[store.TaskKey]int // number of attempts at each task
+	questions []string              // ids of the questions
+	logs      []string              // ids of the attempts that have a log
 }
 
 func (t *deleter) readRunRows(ctx context.Context, run string) (left runRows, err error) {
@@ -193,8 +193,8 @@ func deleteLogs(tx *store.Tx, attempts []string) {
 	tx.DeleteRows(gone)
 }
 
-// countTasks adds deleted tasks, and their attempts according to rows, to the numbers of deleted
-// rows.
+// countTasks adds deleted tasks and their attempts to the numbers of deleted rows. rows has the
+// number of attempts at each task.
 func (t *deleter) countTasks(tasks []store.TaskKey, rows runRows) {
 	t.deleted.Tasks += len(tasks)
 	for _, key := range tasks {

@@ -41,7 +41,7 @@ type ProtocolRows interface {
 	FindOld(r store.Reader, before time.Time) (OldProtocolRows, error)
 }
 
-// OldProtocolRows lists the old rows of protocol clients.
+// OldProtocolRows lists the old rows of protocol clients, and the tasks that are kept.
 type OldProtocolRows struct {
 	Tasks     []OldTask
 	KeptTasks map[store.TaskKey]bool // tasks of protocol clients that are too recent to delete; their events are kept too
@@ -49,7 +49,7 @@ type OldProtocolRows struct {
 	Notes     []store.ItemKey
 }
 
-// OldTask is a task of a protocol client that ended long ago.
+// OldTask is a protocol client's task that is old enough to delete.
 type OldTask struct {
 	store.TaskKey
 	Failed   bool
@@ -103,7 +103,7 @@ func Find(ctx context.Context, s store.Store, r Retention) (f Found, err error) 
 	return f, err
 }
 
-// search is one call of [Find].
+// search holds the state of one call of [Find].
 type search struct {
 	store.Reader
 	Retention
@@ -112,7 +112,7 @@ type search struct {
 	deletableRuns map[string]bool // ids of the runs that will be deleted
 }
 
-// skew is longer than the clocks of two machines on the same store can differ.
+// skew is more than the clocks of two machines that use the same store can differ.
 const skew = 24 * time.Hour
 
 func (l *search) findRuns() error {
@@ -161,7 +161,7 @@ func (l *search) reasonToKeep(id string) (string, error) {
 	return l.ReasonToKeep(l.Reader, run)
 }
 
-// latestRuns returns the ids of the KeepLatest runs of each project that ended last.
+// latestRuns returns, for each project, the ids of those KeepLatest runs that ended last.
 func (l *search) latestRuns() (map[string]bool, error) {
 	kept := map[string]bool{}
 	if l.KeepLatest <= 0 {
@@ -229,7 +229,7 @@ func (l *search) findProtocolRows() (err error) {
 	return err
 }
 
-// findWorkers finds workers that have sent no heartbeat for long and are running no attempt.
+// findWorkers finds workers that have sent no heartbeat since l.Before and are running no attempt.
 func (l *search) findWorkers() error {
 	running, err := store.RunningAttempts(l)
 	if err != nil {
@@ -288,9 +288,9 @@ func (l *search) countEvents() error {
 	}
 }
 
-// orphan reports whether an old event may be deleted, because its run or task no longer exists.
-// existingRuns has the ids of existing runs. An old event that belongs to no run may always be
-// deleted.
+// orphan reports whether an old event may be deleted. That is so if the event belongs to no run, if its
+// run no longer exists, or if its task is a protocol client's task that is not kept. existingRuns has
+// the ids of existing runs.
 func (f *Found) orphan(e store.Event, existingRuns map[string]bool) bool {
 	switch {
 	case e.Run == "" || !existingRuns[e.Run]:

@@ -8,8 +8,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// open sets the state of the run before its first event, so that its events can be applied. Records
-// are written only for events after the stored cursor.
+// open sets r.state to the state of the run before its first event, so that catchUp can apply all
+// events of the run. It does nothing if r.state is already set. Records are written only for events
+// after the stored cursor.
 func (r *Recorder) open(ctx context.Context) error {
 	if r.state != nil {
 		return nil
@@ -91,8 +92,8 @@ func (r *Recorder) apply(e store.Event) error {
 	return nil
 }
 
-// follow calls visit with the run's events after the number *seq, and sets *seq to the number of
-// the last event.
+// follow calls visit with the run's events after the number *seq. It sets *seq to the number of the
+// last event that it has read.
 func (r *Recorder) follow(ctx context.Context, seq *int64, visit func(store.Event) error) error {
 	for {
 		var events []store.Event

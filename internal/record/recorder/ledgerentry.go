@@ -88,7 +88,7 @@ func verificationOf(checks json.RawMessage) *ledger.Verification {
 }
 
 // runOf returns the run record of an attempt. messages are the texts of users' messages with which
-// the attempt started. The schema does not allow 0 retries, so 0 becomes 1.
+// the attempt started. The ledger's schema does not allow 0 retries, so 0 becomes 1.
 func (e entry) runOf(b bead, project string, spec plan.Task, previous *store.Attempt, messages []string) ledger.Run {
 	agent, model := engine.AgentOfAttempt(spec, e.fallback)
 	d := ledger.Dispatch{
@@ -145,9 +145,9 @@ func BeadName(t store.Task, spec plan.Task) (name string, earlier int) {
 }
 
 // generatedBead returns the bead name of a task that was not dispatched from a bead: "bd-", the
-// task's id, and the end of the run's id. The run's id is needed because a ledger has records of
-// many runs, whose tasks often have the same ids. If a task's id cannot be part of a bead name, it
-// is shortened, and a hash makes it unique.
+// task's id, and the last part of the run's id. The run's id is needed because a ledger has records
+// of many runs, whose tasks often have the same ids. If a task's id cannot be part of a bead name,
+// generatedBead shortens it and adds a hash, so that the name is unique.
 func generatedBead(task, run string) string {
 	end := "-" + strings.ToValidUTF8(run[max(0, len(run)-8):], "")
 	if name := "bd-" + task + end; ledger.CheckBead(name) == nil {

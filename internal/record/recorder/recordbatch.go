@@ -8,9 +8,9 @@ import (
 	"gaffer/ledger"
 )
 
-// writeTogether writes the records of the next ended attempts in one batch, if they are the first
-// attempts at their tasks. Records that the batch does not write are written one by one later,
-// which reports errors.
+// writeTogether writes the records of the next ended attempts in one batch. The batch leaves out
+// attempts that are not the first at their tasks. The caller later writes all records that are
+// missing one by one, and reports their errors. So writeTogether ignores errors.
 func (r *Recorder) writeTogether(ctx context.Context) {
 	list := r.pending[:min(len(r.pending), lookahead)]
 	ends := map[attemptKey]*ledger.Result{}

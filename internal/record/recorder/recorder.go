@@ -45,7 +45,7 @@ type Options struct {
 }
 
 // The defaults. After an event, it takes at most one pace and the duration of one write until the
-// document is written. Together that must be less than 100 ms.
+// document is written. DefaultPace is chosen so that both together should take less than 100 ms.
 const (
 	DefaultPace          = 50 * time.Millisecond
 	DefaultCheckInterval = 2 * time.Second
@@ -69,9 +69,9 @@ type Recorder struct {
 	lastWrite        time.Time     // when the session's document was last written
 }
 
-// Writing a document with many agents needs much time and memory. So after a write that took the
-// time d, the document is not written again for largeShare times d, but for at most maxPace. For
-// ten thousand agents this is about a second.
+// Writing a document with at least manyAgents agents needs much time and memory. So after a write of
+// such a document, the next write waits largeShare times as long as the write took, but at most
+// maxPace. For ten thousand agents this is about a second.
 const (
 	manyAgents = 2000
 	largeShare = 10
@@ -225,7 +225,7 @@ func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if r.state.unwritten { // the document could not be written, because the last write was too recent
+	if r.state.unwritten { // the last write was too recent for another one, but the pace has passed now
 		return nil
 	}
 	for {

@@ -11,8 +11,8 @@ import (
 	"gaffer/ledger"
 )
 
-// restoreDeleted writes the records again that were deleted. It looks only for missing file names
-// and does not read existing records, because these are immutable.
+// restoreDeleted writes the records again that other programs have deleted. It looks only for missing
+// files, and does not read existing records, because records are immutable.
 func (r *Recorder) restoreDeleted(ctx context.Context) error {
 	if r.opts.Ledger == nil || len(r.pending) > 0 {
 		return nil
@@ -35,7 +35,7 @@ func (r *Recorder) restoreDeleted(ctx context.Context) error {
 	return r.recordAgain(ctx, gone)
 }
 
-// recordAgain writes all records of the tasks again.
+// recordAgain writes all records of the tasks again. Records that exist stay unchanged.
 func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error {
 	_, rows, _, err := r.readRows(ctx)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 // rows, and then the run's events are applied to it.
 type sessionState struct {
 	status     session.Status
-	stopping   bool // the run starts no more tasks
-	agentIndex map[string]int
-	attempts   []attemptCounts
+	stopping   bool            // the run starts no more tasks
+	agentIndex map[string]int  // index of each task in status.Agents and attempts, by the task's id
+	attempts   []attemptCounts // number of attempts at each task
 	beads      map[string]bead // beads of the tasks that were dispatched from a bead, by task id
 	changed    map[int]bool    // indexes in status.Agents of agents with unwritten changes
 	unwritten  bool            // the document differs from the state

@@ -69,7 +69,7 @@ func (r *Recorder) writeSession(ctx context.Context) error {
 	r.recording.DetectCancel = r.opts.Cancel != nil
 	err := r.recording.Write(ctx, contents)
 	if asked := (*session.CancelledError)(nil); errors.As(err, &asked) {
-		// The document contains the user's request to cancel the run. Cancel the run before the
+		// The document contains a request to cancel the run or some tasks. Cancel them before the
 		// document is overwritten, so that a crash in between does not lose the request.
 		if err := r.cancel(ctx, asked); err != nil {
 			return err
@@ -192,8 +192,8 @@ func (r *Recorder) refuse(err error) {
 	}
 }
 
-// record writes one entry. If a damaged record has the file name, it renames the damaged file
-// first.
+// record writes one entry. If the record's file exists but is damaged, record renames the damaged
+// file first.
 func (r *Recorder) record(ctx context.Context, e entry) error {
 	err := r.writeEntry(ctx, e)
 	var corrupt *statefile.CorruptError

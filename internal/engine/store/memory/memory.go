@@ -1,5 +1,5 @@
 // Package memory implements a store in memory, for simulations. It can simulate a commit that
-// returns an error, and whose changes are stored or lost.
+// returns an error. The changes of such a commit are either stored or lost.
 package memory
 
 import (
@@ -17,7 +17,7 @@ import (
 // Store is a store in memory.
 type Store struct {
 	writer store.Writer
-	turn   chan struct{} // semaphore: the open write transaction holds it
+	turn   chan struct{} // semaphore that the open write transaction holds
 
 	mu     sync.RWMutex
 	data   data

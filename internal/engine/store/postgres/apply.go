@@ -42,7 +42,7 @@ const (
 		ON CONFLICT (kind, id) DO UPDATE SET parent = excluded.parent, seq = excluded.seq, data = excluded.data`
 	dropItems = `DELETE FROM item USING unnest($1::text[], $2::text[]) AS i (kind, id) WHERE item.kind = i.kind AND item.id = i.id`
 	addEvents = `INSERT INTO event (seq, data, row, tried) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[])`
-	// The column writes is for older versions of gaffer: they cache rows until it changes.
+	// The column writes is for older versions of gaffer: they cache rows until its value changes.
 	setLastEvent = `UPDATE last_event SET seq = $1, writes = writes + 1`
 )
 
@@ -52,7 +52,8 @@ type rowWriter struct {
 	err   error
 }
 
-// column returns one value for each row, as a parameter for one column of a statement.
+// column returns one value for each row. A statement gets these values as its parameter for one
+// column.
 func column[R, V any](rows []R, value func(r *R) V) []V {
 	list := make([]V, len(rows))
 	for i := range rows {

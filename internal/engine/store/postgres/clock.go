@@ -14,7 +14,7 @@ const (
 	// asleep. After a failed measurement, the next one also follows after checkEvery.
 	measureEvery = 5 * time.Second
 	checkEvery   = time.Second
-	// maxRoundTrip is the longest round trip that a measurement may take to be used. The error of a
+	// maxRoundTrip is the longest round trip of a measurement that is used. The error of a
 	// measurement is at most half of its round trip.
 	maxRoundTrip = time.Second
 	// maxHiddenStep says how Now reacts if the database's clock is set back. If it is set back by

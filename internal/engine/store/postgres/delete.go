@@ -2,8 +2,8 @@ package postgres
 
 import "gaffer/internal/engine/store"
 
-// The statements that delete rows. Each parameter is an array with one part of all keys: for
-// example, the runs of the tasks to delete.
+// The statements that delete rows. Each parameter is an array that contains one part of every key.
+// For example, dropTasks gets an array with the runs of the tasks, and one with the ids of the tasks.
 const (
 	dropRuns               = `DELETE FROM run USING unnest($1::text[]) AS g (key) WHERE run.id = g.key`
 	dropPlans              = `DELETE FROM plan USING unnest($1::text[]) AS g (key) WHERE plan.run = g.key`

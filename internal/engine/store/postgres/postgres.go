@@ -31,7 +31,7 @@ type Store struct {
 	listener *listener
 	clock    *clock
 
-	open   chan struct{} // semaphore: the open write transaction of this process holds it
+	open   chan struct{} // semaphore that the open write transaction of this process holds
 	conn   *pgx.Conn     // connection for write transactions; nil if none is open; guarded by open
 	closed bool          // guarded by open
 }

@@ -21,8 +21,8 @@ type reader struct {
 	// arguments differ each time.
 	rowsNow func(query string, args ...any) ([]textRow, error)
 	// rowsByKey looks up the rows of one key. Its queries are written for many keys at once: each
-	// parameter is an array with one part of all keys. The first column of the result is the
-	// position of the key in these arrays, starting at 1. rowsByKey removes that column.
+	// parameter is an array that contains one part of every key. The first column of the result is
+	// the position of the key in these arrays, starting at 1. rowsByKey removes that column.
 	rowsByKey func(query string, key ...string) ([]textRow, error)
 }
 

@@ -16,8 +16,8 @@ type settings struct {
 
 // configure sets the server settings that every transaction needs. Values in the URL have
 // precedence. If the URL turns prepared statements off, the connections may go through a connection
-// pooler. In this case the settings must be set in each transaction, because the next one may run
-// on another connection to the server.
+// pooler. In this case the settings must be set in each transaction, because the next transaction
+// may run on another connection to the server.
 func configure(c *pgx.ConnConfig, schema string) settings {
 	params := c.RuntimeParams
 	values := map[string]string{

@@ -32,7 +32,7 @@ const lockTimeout = 30 * time.Second
 
 // checkpointPages is how many pages the write-ahead log may have until a commit copies it into the
 // database file. Submitting a plan with ten thousand tasks needs fewer pages, so a submission does
-// not wait for that.
+// not wait until the log is copied.
 const checkpointPages = 4000
 
 // dsn returns the data source name of a database file. Its settings make SQLite sync a commit to
@@ -194,7 +194,7 @@ func (e *DamagedError) Hint() string {
 }
 
 // GoneError reports that the database file was deleted, moved or replaced after this process had
-// opened it. Changes that are written to the old file would be lost.
+// opened it. The store then refuses to write, because changes to the old file would be lost.
 type GoneError struct{ Path string }
 
 func (e *GoneError) Error() string {
@@ -229,7 +229,8 @@ func (e *BusyError) Hint() string {
 	return "see which program has it open (fuser " + e.Path + ") and whether it is stopped"
 }
 
-// withPath adds the path of the database file to an error.
+// withPath adds the path of the database file to an error of SQLite. If the file is damaged, the
+// result is a [*DamagedError]. If the wait for a lock was too long, it is a [*BusyError].
 func withPath(path string, err error) error {
 	var coded *driver.Error
 	if !errors.As(err, &coded) {

@@ -12,7 +12,7 @@ import (
 type pool struct {
 	path string
 	db   *sql.DB
-	used chan struct{} // semaphore: one entry for each connection in use
+	used chan struct{} // semaphore with one entry for each connection in use
 
 	mu     sync.Mutex
 	free   []*conn

@@ -8,7 +8,8 @@ import (
 
 var _ store.TaskSearcher = (*reader)(nil)
 
-// TaskIDsLike implements [store.TaskSearcher]. The query reads the index task_key alone.
+// TaskIDsLike implements [store.TaskSearcher]. The query reads only the index task_key, which is
+// faster than reading the table.
 func (r *reader) TaskIDsLike(run string, patterns []string, limit int) (ids []string, err error) {
 	query := "SELECT task FROM task WHERE run = ?" + strings.Repeat(" AND task LIKE ?", len(patterns)) + " ORDER BY task LIMIT ?+0"
 	args := []any{run}

@@ -24,7 +24,7 @@ type Store struct {
 	queue  queueHandle
 	file   os.FileInfo // the file at path, as it was before the database was opened
 
-	open   chan struct{} // semaphore: the open write transaction of this process holds it
+	open   chan struct{} // semaphore that the open write transaction of this process holds
 	db     *sql.DB
 	write  *conn
 	closed bool // guarded by open

@@ -23,7 +23,7 @@ var gone = map[string]func(*testing.T, Database){
 	"a deleted task can be neither claimed nor found":             taskIsDeleted,
 }
 
-// deleteRows deletes the rows in g. The test fails if this returns an error.
+// deleteRows deletes the rows in g. The test fails if the transaction returns an error.
 func deleteRows(t *testing.T, s store.Store, g store.Deletions) {
 	t.Helper()
 	err := s.Write(t.Context(), func(tx *store.Tx) error {

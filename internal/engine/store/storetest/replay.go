@@ -100,7 +100,7 @@ func (rows Rows) text() string {
 	}
 	for _, a := range rows.Attempts {
 		a.HasMessages = false
-		if !a.Status.Final() { // what a running attempt spends and may spend
+		if !a.Status.Final() { // while an attempt runs, its cost and its limit change without an event
 			a.Spent, a.Counted, a.Limit = store.Amount{}, store.Amount{}, store.Amount{}
 		}
 		a.Lease, a.State, a.Doing, a.Source, a.Said = time.Time{}, "", "", "", time.Time{}

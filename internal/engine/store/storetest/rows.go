@@ -19,7 +19,7 @@ var rows = map[string]func(*testing.T, Database){
 	"lists without rows are empty":           emptyLists,
 }
 
-// Rows in which every field is set, so that a test fails if a store does not keep one of the
+// Rows in which most fields are set, so that a test fails if a store does not keep one of these
 // fields.
 var (
 	aRun = store.Run{

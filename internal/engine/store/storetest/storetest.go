@@ -41,8 +41,8 @@ func open(t *testing.T, db Database) store.Store {
 	return s
 }
 
-// write runs change in a transaction. The test fails if this returns an error. write may be called
-// in any goroutine.
+// write runs change in a transaction. The test fails if the transaction returns an error. write may
+// be called in any goroutine.
 func write(t *testing.T, s store.Store, change func(tx *store.Tx)) {
 	t.Helper()
 	err := s.Write(t.Context(), func(tx *store.Tx) error {

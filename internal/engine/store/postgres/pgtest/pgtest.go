@@ -36,7 +36,7 @@ func Main(m *testing.M) int {
 	if os.Getenv(Variable) != "" {
 		return m.Run()
 	}
-	server, err := Start("fsync=off", "autovacuum=off") // the machine does not crash, and the data is small
+	server, err := Start("fsync=off", "autovacuum=off") // faster; tests need no data after a crash of the machine, and write too little data to need a vacuum
 	if err == nil {
 		err = os.Setenv(Variable, server.URL)
 	}
@@ -146,7 +146,7 @@ func (s *Server) start(bin string, settings []string) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 		return cmd
 	}
-	// Use a locale that does not sort text in byte order, like most servers do.
+	// Most servers have a locale that does not sort text in byte order, so the tests use one too.
 	out, err := command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
 		"--locale-provider=icu", "--icu-locale=en", "--no-sync").CombinedOutput()
 	if err != nil {
@@ -163,7 +163,7 @@ func (s *Server) start(bin string, settings []string) error {
 	return s.run()
 }
 
-// unprivileged returns the user as whom the server must run if the tests run as root, because
+// unprivileged returns another user for the server process if the tests run as root, because
 // PostgreSQL refuses to run as root. It returns nil if the tests do not run as root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
