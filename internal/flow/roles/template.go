@@ -25,8 +25,8 @@ type templateUse struct {
 	words   []team.Word
 }
 
-// templateUses lists the purposes for which agents are started. Its status words are used if the
-// brief has none.
+// templateUses lists the purposes for which agents are started. The status words of an entry are
+// used if the brief has none.
 var templateUses = []templateUse{
 	{teamstate.Plan, team.PM, "pm-plan", teamstate.Words(teamstate.Plan)},
 	{teamstate.Split, team.PM, "pm-split", teamstate.Words(teamstate.Split)},

@@ -10,12 +10,12 @@ import (
 // ScenariosFile is the name of the file beside a spec that describes how to test its sections.
 const ScenariosFile = "scenarios.md"
 
-// Limits of the memory that a malicious file can use. Each scenario contains the texts of its
-// feature.
+// Limits of the memory that a malicious file can use. They are low, because each scenario contains
+// the texts of its feature.
 const (
 	maxScenarios = 2000
 	maxValidates = 50
-	maxWords     = 500 // maximum characters of one text
+	maxWords     = 500 // maximum number of characters of one text
 )
 
 // Scenario is one scenario, in the JSON form for a viewer.
@@ -63,7 +63,7 @@ func ParseScenarios(data []byte) []Scenario {
 		feature  *Feature
 		tier     *string
 		one      *Scenario // the scenario that is being parsed
-		last     *string   // the text that is continued by a quoted line without a step
+		last     *string   // the text that a quoted line without Given, When or Then continues; nil if there is none
 	)
 	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\ufffd")) {
 		line = strings.TrimRight(line, "\r\n")

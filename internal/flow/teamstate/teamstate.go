@@ -47,15 +47,15 @@ type Purpose string
 
 // The purposes. Each belongs to one role, except Merge and Deliver, which gaffer does itself.
 const (
-	Plan    Purpose = "plan"    // pm: turn the requirements into groups
-	Split   Purpose = "split"   // pm: a group is stuck; split it or give advice
-	Check   Purpose = "check"   // pm: the open groups are complete; continue or end
-	Work    Purpose = "work"    // developer: work on a group's tasks
-	Test    Purpose = "test"    // qa_expert: test a group's work
-	Review  Purpose = "review"  // tech_lead: review a group's work
-	Unblock Purpose = "unblock" // tech_lead: help an agent that cannot continue
-	Merge   Purpose = "merge"   // gaffer: merge a group's branch into the session's branch and run the tests
-	Deliver Purpose = "deliver" // gaffer: merge the session's branch into the user's branch
+	Plan    Purpose = "plan"    // the project manager turns the requirements into groups
+	Split   Purpose = "split"   // the project manager splits a stuck group, or gives advice
+	Check   Purpose = "check"   // all open groups are complete: the project manager continues or ends the session
+	Work    Purpose = "work"    // a developer works on a group's tasks
+	Test    Purpose = "test"    // the QA expert tests a group's work
+	Review  Purpose = "review"  // the tech lead reviews a group's work
+	Unblock Purpose = "unblock" // the tech lead helps an agent that cannot continue
+	Merge   Purpose = "merge"   // gaffer merges a group's branch into the session's branch and runs the tests
+	Deliver Purpose = "deliver" // gaffer merges the session's branch into the user's branch
 )
 
 // Step is a task of the engine that starts an agent or merges a branch.
@@ -82,13 +82,14 @@ type Merged struct {
 	Commit    string       `json:"commit,omitempty"`    // new tip of the target branch
 	Conflicts []string     `json:"conflicts,omitempty"` // files with conflicts
 	Test      string       `json:"test,omitempty"`      // test command that failed
-	Output    string       `json:"output,omitempty"`    // last lines of the output of the failed test command
+	Output    string       `json:"output,omitempty"`    // for MergeFailed, the last part of the test's output; for MergeConflict, the problem and what the user can do
 }
 
 // MergeOutcome says how a merge ended.
 type MergeOutcome string
 
-// The outcomes of a merge. Only MergeDone changes the branch.
+// The outcomes of a merge. Only MergeDone changes the target branch. MergeConflict includes other
+// problems that prevent a merge, such as uncommitted files.
 const (
 	MergeDone     MergeOutcome = "merged"
 	MergeConflict MergeOutcome = "conflict"
