@@ -177,25 +177,25 @@ type SourceItem struct {
 	Report ItemReport `json:"Report,omitzero"`
 }
 
-// ItemTake says whether an item that already had a task may get another one. An item never has two
-// unfinished tasks.
+// ItemTake says whether a new task may be made from an item that already had a task. An item never
+// has two unfinished tasks.
 type ItemTake string
 
-// The values of ItemTake. If it is empty, an item whose last task has failed or was cancelled gets
-// another one.
+// The values of ItemTake. If it is empty, a task may be made from an item that never had a task,
+// and from an item whose last task has failed or was cancelled.
 const (
 	TakeNew   ItemTake = "new"   // only an item that never had a task
-	TakeAgain ItemTake = "again" // also an item whose last task is complete
+	TakeAgain ItemTake = "again" // also an item whose last task is complete, has failed or was cancelled
 )
 
-// ItemReport says what a source is told when the task of an item has ended.
+// ItemReport says what is reported to a source when the task of an item has ended.
 type ItemReport struct {
 	Comment bool   `json:"Comment,omitzero"` // a comment says how the task has ended
 	Label   string `json:"Label,omitzero"`   // the item gets this label when the task is complete; empty means none
 	PR      bool   `json:"PR,omitzero"`      // the comment names the pull request of the task
 }
 
-// IsZero reports whether the source is told nothing.
+// IsZero reports whether nothing is reported to the source.
 func (r ItemReport) IsZero() bool { return r == ItemReport{} }
 
 // Fork says from which task a task was forked, and at which moment.
@@ -206,10 +206,10 @@ type Fork struct {
 	Turn    int    `json:"Turn,omitzero"`    // the conversation is kept up to the end of this turn, counted from 1
 
 	// Thread is the id of the conversation that is copied. It is empty if the agent program cannot
-	// do that: then the task starts a new conversation. Point is the agent program's id of the last
-	// turn or line that is kept; empty means all. Prompt is the next message of the user in the
-	// copied conversation. The prompt of the task says the same to an agent that does not know the
-	// conversation.
+	// copy conversations: then the task starts a new conversation. Point is the agent program's id
+	// of the last turn or line that is kept; empty means all. Prompt is the next message of the
+	// user in the copied conversation. The prompt of the task contains the same message, for an
+	// agent that does not know the conversation.
 	Thread  string `json:"Thread,omitzero"`
 	Account string `json:"Account,omitzero"` // name of the account that had the conversation
 	Point   string `json:"Point,omitzero"`
@@ -224,7 +224,7 @@ type Fork struct {
 // FileEntry says where a task is in the plan's file, and whether it is done.
 type FileEntry struct {
 	Done         bool   `json:"Done,omitzero"` // the checkbox of the task is ticked, or the task has a summary file; [Options.PendingOnly] leaves out these tasks
-	CheckboxFile string `json:"Box,omitzero"`  // absolute path of the plan's file, if the task has a checkbox in it, which is ticked when the task is complete
+	CheckboxFile string `json:"Box,omitzero"`  // absolute path of an orchestrator's file, in which the task's checkbox is ticked when the task is complete; empty for other formats
 	Line         int    `json:"Line,omitzero"` // number of the task's line in the plan's file; 0 if the task is the whole file
 }
 
@@ -262,8 +262,8 @@ type QuestionPolicy string
 
 // The values of QuestionPolicy.
 const (
-	Ask   QuestionPolicy = "ask"   // rules decide the requests, and the user answers the rest
-	Rules QuestionPolicy = "rules" // rules decide the requests; the rest is denied at once, except what an ask rule names
+	Ask   QuestionPolicy = "ask"   // rules decide the requests, and the user answers all others
+	Rules QuestionPolicy = "rules" // rules decide the requests; all others are denied at once, except those that an ask rule names
 	Deny  QuestionPolicy = "deny"  // the questions and requests are denied at once
 	Allow QuestionPolicy = "allow" // the questions and requests are allowed at once, except what a deny or ask rule names
 )
@@ -286,8 +286,8 @@ type OnComplete struct {
 	DeleteWorktree bool   `json:"DeleteWorktree"`
 }
 
-// SetDefaultAgent sets the agent and the model of a task that has none. It does not change a task
-// that runs a command.
+// SetDefaultAgent sets the agent of a task without an agent, and the model of a task without a
+// model. It does not change a task that runs a command.
 func (t *Task) SetDefaultAgent(agent, model string) {
 	if t.Agent == "" && len(t.Argv) == 0 {
 		t.Agent = agent
@@ -302,15 +302,16 @@ func Agents() []string {
 	return []string{"claude", "codex", "gemini", "opencode", FakeAgent, CommandAgent}
 }
 
-// FakeAgent is an agent for tests and demos. It is built into gaffer, uses no model, and follows
-// commands in its prompt.
+// FakeAgent is the name of an agent for tests and demos. It is built into gaffer, uses no model,
+// and follows commands in its prompt.
 const FakeAgent = "fake"
 
 // CommandAgent is the name of the agent that runs the command line in Task.Argv.
 const CommandAgent = "command"
 
-// Waves returns the ids of the tasks in layers. Each task waits for at least one task of the layer
-// before its own (except in the first layer), and for no task in its own layer or a later one.
+// Waves returns the ids of the tasks in layers. A task in the first layer waits for no task. Each
+// other task waits for at least one task of the layer before its own, and for no task in its own
+// layer or a later one.
 func (p Plan) Waves() [][]string { return p.Graph().Waves() }
 
 // Needs returns the ids of the tasks for which a task waits directly. They include all tasks of the

@@ -188,7 +188,7 @@ func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into st
 func (s *Sessions) End(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
-		return nil // there is no session, or it is unreadable and is archived as it is
+		return nil // there is no session to end, or its documents are unreadable: the caller archives such documents as they are
 	}
 	f, err := s.Find(ctx, snap.SessionID())
 	if err == nil && f.Owner > 0 {
@@ -205,7 +205,7 @@ func (s *Sessions) End(ctx context.Context) error {
 func (s *Sessions) abandon(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
-		return nil // there is no session, or it is unreadable and is archived as it is
+		return nil // there is no session to end, or its documents are unreadable: the caller archives such documents as they are
 	}
 	f, err := s.Find(ctx, snap.SessionID())
 	if err != nil || f.Run == "" || f.Status.Final() {
