@@ -3,8 +3,8 @@
 // A plan is written in gaffer's own YAML format or in one of several other formats: an
 // orchestrator's markdown, a workflow's YAML, phase plans, a file of beads, a folder of prompts, a
 // list of prompts, or one prompt. [Load] detects the format and converts the plan to a [Plan], or
-// returns all [Problems] of the plan. Only Load and Parse access files; all other functions have no
-// side effects.
+// returns all [Problems] of the plan. Only Load, Parse, LoadOutline and Outline.Table access files;
+// all other functions have no side effects.
 package plan
 
 import (
@@ -76,12 +76,14 @@ type Task struct {
 
 	Permissions Permissions `json:"Permissions,omitzero"`
 	Sandbox     Sandbox     `json:"Sandbox,omitzero"`
-	Fallback    []string    `json:"Fallback,omitzero"` // agents that continue the task while the task's own agent is rate limited, in this order: AGENT or AGENT:MODEL
-	Item        SourceItem  `json:"Item,omitzero"`
-	Fork        *Fork       `json:"Fork,omitzero"` // set for a task that continues a copy of another task's conversation and files
+	// Fallback holds agents that continue the task while the task's own agent is rate limited, each
+	// as AGENT or AGENT:MODEL. The first one has precedence.
+	Fallback []string   `json:"Fallback,omitzero"`
+	Item     SourceItem `json:"Item,omitzero"`
+	Fork     *Fork      `json:"Fork,omitzero"` // set for a task that continues a copy of another task's conversation and files
 
 	CandidateKeys
-	Candidate string `json:"Candidate,omitzero"` // for a candidate or a judge: id of the task that picks one of the candidates
+	Candidate string `json:"Candidate,omitzero"` // id of the task that picks one of the candidates; set for a candidate and for a judge
 	Pick      *Pick  `json:"Pick,omitzero"`      // set for a task that picks a candidate, and for a task that judges candidates
 
 	Dispatch    *Dispatch       `json:"Dispatch,omitzero"` // set for the task of a bead
@@ -104,9 +106,11 @@ type Isolation struct {
 	Worktree       bool   `json:"Worktree,omitzero"` // the task works in its own git worktree
 	Branch         string `json:"Branch,omitzero"`   // branch of the worktree; if empty, the runner chooses a name
 	SharedWorktree string `json:"Tree,omitzero"`     // name of a worktree on Branch that several tasks of the run share; empty if the task does not share one
-	Base           string `json:"Base,omitzero"`     // branch that Branch starts from; HEAD means the commit that is checked out in the project when the task starts; empty means the commit that the run starts from
-	Land           Land   `json:"Land,omitzero"`     // what happens to the change when the task is complete; empty means LandReview
-	Into           string `json:"Into,omitzero"`     // branch that the change is merged into; empty means the branch that is checked out when the run starts
+	// Base is the branch that Branch starts from. HEAD means the commit that is checked out in the
+	// project when the task starts. Empty means the commit that the run starts from.
+	Base string `json:"Base,omitzero"`
+	Land Land   `json:"Land,omitzero"` // what happens to the change when the task is complete; empty means LandReview
+	Into string `json:"Into,omitzero"` // branch that the change is merged into; empty means the branch that is checked out when the run starts
 }
 
 // Land says what happens to a task's change when the task is complete.
@@ -169,7 +173,7 @@ const (
 // SourceItem is the item from which a task was made, if gaffer has read it from a source such as an
 // issue tracker.
 type SourceItem struct {
-	Source string     `json:"Source,omitzero"` // name of the source without its filter, such as "gh:ada/shop"
+	Source string     `json:"Source,omitzero"` // name of the source, such as "gh:ada/shop"; it does not say which issues are wanted
 	ID     string     `json:"ID,omitzero"`     // the item's id in the source
 	URL    string     `json:"URL,omitzero"`
 	Title  string     `json:"Title,omitzero"`
@@ -223,8 +227,10 @@ type Fork struct {
 
 // FileEntry says where a task is in the plan's file, and whether it is done.
 type FileEntry struct {
-	Done         bool   `json:"Done,omitzero"` // the checkbox of the task is ticked, or the task has a summary file; [Options.PendingOnly] leaves out these tasks
-	CheckboxFile string `json:"Box,omitzero"`  // absolute path of an orchestrator's file, in which the task's checkbox is ticked when the task is complete; empty for other formats
+	Done bool `json:"Done,omitzero"` // the checkbox of the task is ticked, or the task has a summary file; [Options.PendingOnly] leaves out these tasks
+	// CheckboxFile is the absolute path of an orchestrator's file. The task's checkbox in this file
+	// is ticked when the task is complete. CheckboxFile is empty for other formats.
+	CheckboxFile string `json:"Box,omitzero"`
 	Line         int    `json:"Line,omitzero"` // number of the task's line in the plan's file; 0 if the task is the whole file
 }
 

@@ -32,8 +32,9 @@ type Polled struct {
 	// State is the state of the agent: running, waiting or retrying. It is "unattended" if the
 	// agent runs but no gaffer process executes the run. It is "stale" if neither a process of the
 	// agent nor a gaffer process for the run is alive.
-	State   string    `json:"state"`
-	Why     string    `json:"why,omitempty"` // what the agent does, what proves the state, or what the user can do about it
+	State string `json:"state"`
+	// Why says what the agent does, what proves the state, or what the user can do about it.
+	Why     string    `json:"why,omitempty"`
 	Started time.Time `json:"started,omitzero"`
 	Run     string    `json:"run,omitempty"` // id of gaffer's run; empty if another program wrote the record
 	Task    string    `json:"task,omitempty"`

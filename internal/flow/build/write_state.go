@@ -17,8 +17,8 @@ import (
 // is done.
 const (
 	cursorField = "gaffer"
-	cursorRun   = "buildOf"  // id of the engine's run
-	cursorSeq   = "buildSeq" // number of the last event of the run that is in the feed
+	cursorRun   = "buildOf"  // member with the id of the engine's run
+	cursorSeq   = "buildSeq" // member with the number of the last event of the run that is in the feed
 )
 
 // Cursor returns the id of the engine's run that the feed in a workflow state describes, and the

@@ -120,7 +120,7 @@ func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 			}
 			skip = true
 		}
-		again := state.WorkflowStep == workflow.ExecutorBuild // the step has begun before, so it was allowed
+		again := state.WorkflowStep == workflow.ExecutorBuild // the step has begun before, so its start was already allowed
 		return workflow.BeginStep(root, workflow.ExecutorBuild, skip || again)
 	})
 }

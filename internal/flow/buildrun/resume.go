@@ -79,7 +79,8 @@ func (b *Builds) Resume(ctx context.Context, r Resumption) (string, error) {
 	return b.submit(ctx, p, s)
 }
 
-// HeldError reports that a build can continue only after the user has done a chunk.
+// HeldError reports that a build can continue only after the user has done a chunk that gaffer must
+// not build.
 type HeldError struct{ Held []workflow.Held }
 
 func (e *HeldError) Error() string {
@@ -109,8 +110,8 @@ func (b *Builds) remainingOf(ctx context.Context, f Found, given *build.Plan) (b
 	return p, err
 }
 
-// CompleteChunk marks a chunk as completed by the user, and returns it. It returns a [*BuiltError]
-// if an active run builds the chunk.
+// CompleteChunk marks a chunk as completed by the user, and returns the chunk. It returns a
+// [*BuiltError] if an active run builds the chunk.
 func (b *Builds) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Chunk, error) {
 	f, err := b.Find(ctx)
 	if err != nil {

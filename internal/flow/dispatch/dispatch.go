@@ -81,7 +81,7 @@ func BeadTask(bead, text string) plan.Task {
 func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template, error)) (plan.Plan, error) {
 	p.Source = plan.SourceRunPrompt
 	p.Tasks = slices.Clone(p.Tasks)
-	used := map[string]bool{} // names of the variables in all templates
+	used := map[string]bool{} // names of the variables in the templates of all beads
 	for _, t := range p.Tasks {
 		name := cmp.Or(t.Dispatch.Template, s.Template)
 		if name == "" {
@@ -136,7 +136,8 @@ func (s Settings) apply(t plan.Task) plan.Task {
 }
 
 // checkPrompt returns an error if a bead without a template has no prompt, or if the user gave
-// variables that no template uses. used holds the names of the variables in all templates.
+// variables that no template uses. used holds the names of the variables in the templates of all
+// beads.
 func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	unused := len(t.Dispatch.Vars) > 0
 	for name := range s.Vars {

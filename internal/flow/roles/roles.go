@@ -68,8 +68,7 @@ func (s Set) Template(p teamstate.Purpose) (prompt.Template, bool) {
 	return s.templates[u.name], ok
 }
 
-// folders returns the folders that may contain the template for a use. The first folder has
-// precedence.
+// folders returns the folders that may contain the template of u. The first folder has precedence.
 func folders(c *config.Config, u templateUse, templates string) ([]string, error) {
 	var list []string
 	if own := c.Role(string(u.role)).Template; own != folder {

@@ -78,8 +78,8 @@ func answerInstructions(b teamstate.Brief, _ int) string {
 	return text
 }
 
-// loadTemplate returns the template for a use, from the first folder that contains it. If no folder
-// contains it, loadTemplate returns gaffer's own template.
+// loadTemplate returns the template of u from the first of the folders that contains it. If no
+// folder contains it, loadTemplate returns gaffer's own template.
 func loadTemplate(u templateUse, folders []string) (prompt.Template, error) {
 	for _, dir := range folders {
 		t, err := prompt.Load(dir, u.name)
@@ -113,8 +113,9 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// checkTemplate returns an error if a template has an unknown variable, lets a value end the fence
-// around it, or is too large for a prompt.
+// checkTemplate returns an error if a template has an unknown variable, is too large for a prompt,
+// or has a variable with several lines inside a line or a fence. There the value of the variable
+// could end the fence.
 func checkTemplate(t prompt.Template) error {
 	known, number := Variables(), 0
 	var open string // the fence around the current line; empty if there is none

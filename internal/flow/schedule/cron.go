@@ -38,7 +38,7 @@ type CronError struct {
 	Expr  string
 	Field int // number of the field, starting at 1; 0 if the expression as a whole is wrong
 	Why   string
-	Next  string // what to write instead
+	Next  string // what to write instead; empty if unknown
 }
 
 func (e *CronError) Error() string {
@@ -129,7 +129,7 @@ func sundayIsZero(part string) string {
 // starBit is set by the parser in a field that begins with a star.
 const starBit = 1 << 63
 
-// values returns the values in the set of a field, in ascending order.
+// values returns the values of a field in ascending order. set has one bit for each value.
 func values(set uint64) (list []int) {
 	for set &^= starBit; set != 0; set &= set - 1 {
 		list = append(list, bits.TrailingZeros64(set))

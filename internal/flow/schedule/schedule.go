@@ -332,7 +332,7 @@ func (s Schedule) Renew(id, holder string, now time.Time, lease time.Duration) (
 	return s, false
 }
 
-// Fire returns the fire with an id.
+// Fire returns the fire with this id, and false if there is none.
 func (s Schedule) Fire(id string) (fleet.Fire, bool) {
 	i := slices.IndexFunc(s.Fires, func(f fleet.Fire) bool { return f.ID == id })
 	if i < 0 {
@@ -426,7 +426,8 @@ func (s Schedule) Restore(now time.Time) Schedule {
 	return s
 }
 
-// Key returns the idempotency key of the run of a fire.
+// Key returns the idempotency key with which the run of a fire is submitted. fire is the id of the
+// fire.
 func (s Schedule) Key(fire string) string { return "schedule " + s.ID + " " + fire }
 
 // StartedBy returns the text for [store.Run.StartedBy] of the schedule's runs.

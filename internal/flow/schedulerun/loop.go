@@ -100,7 +100,7 @@ func (s *Schedules) startInLoop(ctx context.Context, n schedule.Schedule, fire s
 func (s *Schedules) ensureProcesses(ctx context.Context) {
 	list, err := s.List(ctx, false)
 	if err != nil {
-		return // the loop reports errors of the store
+		return // ignore the error: Step gets the same error, and Loop reports it
 	}
 	for _, n := range list {
 		if n.Machine != s.opts.Machine || n.User != s.opts.User {

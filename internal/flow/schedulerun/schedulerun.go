@@ -36,7 +36,7 @@ type Options struct {
 	// Start submits the run of a schedule and returns its id. Calls with the same key return the same
 	// run.
 	Start func(ctx context.Context, s schedule.Schedule, key string) (run string, err error)
-	// EnsureProcess starts a process that works on a run, unless one does.
+	// EnsureProcess starts a process that works on a run, unless there already is one.
 	EnsureProcess func(ctx context.Context, run string) error
 	Notice        func(text string)
 }
@@ -509,7 +509,7 @@ func (s *Schedules) RunNow(ctx context.Context, name, by string) (fleet.Fire, er
 }
 
 // startAndShow starts the run of a fire, and a process that works on the run. It returns the fire
-// after that.
+// with the outcome.
 func (s *Schedules) startAndShow(ctx context.Context, n schedule.Schedule, fire string) (fleet.Fire, error) {
 	run, err := s.start(ctx, n, fire)
 	if err == nil && run != "" {

@@ -86,7 +86,9 @@ func (b *beads) List(ctx context.Context) ([]Item, error) {
 	return itemsOf(b.Name(), tasks), err
 }
 
-// withDefaults applies the plan's defaults to a bead. What the bead's line says has precedence.
+// withDefaults applies the plan's defaults to a bead. Of the bead's own values, it keeps the id,
+// name, prompt, dependencies, priority, files, branch, budget, checks, agent and model. It also
+// keeps the timeout and the retries if the defaults have none.
 func (b *beads) withDefaults(t plan.Task) plan.Task {
 	d := b.opts.Outline.Defaults
 	own := t

@@ -25,7 +25,7 @@ func newGitHub(s Spec, dir string) (*github, error) {
 
 func (g *github) Name() string { return "gh:" + strings.ToLower(g.spec.Repo) }
 
-// githubIssue is an issue in the JSON of gh.
+// githubIssue is an issue as gh prints it in JSON.
 type githubIssue struct {
 	Number int    `json:"number"`
 	Title  string `json:"title"`

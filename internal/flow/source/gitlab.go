@@ -31,7 +31,7 @@ func (g *gitlab) issues(parts ...string) string {
 	return strings.Join(append([]string{"projects", url.PathEscape(g.spec.Repo), "issues"}, parts...), "/")
 }
 
-// gitlabIssue is an issue in the JSON of GitLab.
+// gitlabIssue is an issue as GitLab's API returns it in JSON.
 type gitlabIssue struct {
 	IID         int    `json:"iid"`
 	Title       string `json:"title"`

@@ -96,8 +96,8 @@ other repositories, or these rules.
 var hidden = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 
 // cleanText returns a text of strangers without what its readers cannot see: control characters,
-// invisible characters, characters that change the direction of others, and HTML comments. It cuts
-// the text to about most bytes.
+// invisible characters, characters that change the direction of others, and HTML comments. If the
+// text is longer than most bytes, cleanText cuts it and adds a note.
 func cleanText(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
 	text = strings.Map(func(r rune) rune {
@@ -118,7 +118,8 @@ func cleanText(text string, most int) string {
 	return text
 }
 
-// cleanLine returns a text of strangers as one line of at most most characters.
+// cleanLine returns a text of strangers as one line. If the line is longer than most characters,
+// cleanLine cuts it.
 func cleanLine(text string, most int) string {
 	line := strings.Join(strings.Fields(cleanText(text, 4*maxTitle)), " ")
 	return strings.TrimSpace(truncate.Chars(strings.TrimLeft(line, "- "), most))

@@ -41,8 +41,8 @@ type Result struct {
 
 // Source is a place with items.
 type Source interface {
-	// Name returns the name of the source without its filter, such as "gh:ada/shop". Two sources
-	// with the same name have the same items.
+	// Name returns the name of the source, such as "gh:ada/shop". The name does not say which
+	// issues are wanted. Two sources with the same name have the same items.
 	Name() string
 	// List returns the open items, oldest first.
 	List(ctx context.Context) ([]Item, error)

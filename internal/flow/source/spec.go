@@ -40,7 +40,7 @@ func (e *SpecError) Error() string { return fmt.Sprintf("%.120q: %s", e.Text, e.
 // Usage marks the error as a mistake in the user's input.
 func (e *SpecError) Usage() bool { return true }
 
-// Hint returns the forms of sources.
+// Hint returns the forms in which a source can be written.
 func (e *SpecError) Hint() string {
 	return "a source is gh:OWNER/REPO, gh:OWNER/REPO#12, 'gh:OWNER/REPO label:NAME', the same with glab:, beads, beads:FILE, inbox, FILE.csv or FILE.jsonl"
 }

@@ -7,7 +7,8 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// ScenariosFile is the name of the file beside a spec that describes how to test its sections.
+// ScenariosFile is the name of a file in the workflow folder. The file describes how to test the
+// sections of the spec.
 const ScenariosFile = "scenarios.md"
 
 // Limits of the memory that a malicious file can use. They are low, because each scenario contains
@@ -18,7 +19,7 @@ const (
 	maxWords     = 500 // maximum number of characters of one text
 )
 
-// Scenario is one scenario, in the JSON form for a viewer.
+// Scenario is one scenario of the file. Viewers get it as JSON.
 type Scenario struct {
 	Title         string      `json:"title"`
 	Feature       *Feature    `json:"feature"` // feature that contains the scenario; null if there is none

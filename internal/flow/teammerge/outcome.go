@@ -57,7 +57,8 @@ func conflict(files []string, err error, hint string) teamstate.Merged {
 	return m
 }
 
-// lastLine encodes an outcome as JSON. It becomes the last line of the output, which gaffer parses.
+// lastLine encodes an outcome as JSON. The JSON becomes the last line of the output, which gaffer
+// parses.
 func lastLine(m teamstate.Merged) (string, error) {
 	var line strings.Builder
 	in := json.NewEncoder(&line)

@@ -22,9 +22,11 @@ import (
 
 // Spec is the input of the program, as JSON.
 type Spec struct {
-	Run     string   `json:"run"`
-	Tree    string   `json:"tree,omitempty"` // id of the group whose branch is merged; the group's worktree has the same id; empty if Deliver is set
-	Branch  string   `json:"branch"`         // branch to merge
+	Run string `json:"run"`
+	// Tree is the id of the group whose branch is merged. The group's worktree has the same id.
+	// Tree is empty if Deliver is set.
+	Tree    string   `json:"tree,omitempty"`
+	Branch  string   `json:"branch"` // branch to merge
 	Into    string   `json:"into"`
 	Tests   []string `json:"tests,omitempty"` // shell commands that test the merge result
 	Scratch string   `json:"scratch"`         // folder for the worktree in which the merge result is tested

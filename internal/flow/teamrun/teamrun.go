@@ -129,7 +129,7 @@ func (c *Conductor) startNext(ctx context.Context) error {
 }
 
 // ignoreConflict returns nil if err is a conflict, and err if not. A conflict means that the run
-// was stopped in the meantime; the event about that follows.
+// was stopped in the meantime. The conductor will read the event about the stop next.
 func ignoreConflict(err error) error {
 	if conflict := (*engine.ConflictError)(nil); errors.As(err, &conflict) {
 		return nil

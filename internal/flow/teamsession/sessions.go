@@ -68,7 +68,7 @@ type Request struct {
 	Into         string        // the user's branch that gets the result at the end; empty means none
 	Budget       plan.Budget
 	Roles        string              // path of a file that assigns agents to roles; empty means none
-	Questions    plan.QuestionPolicy // for the agents of all roles; empty means what the roles say
+	Questions    plan.QuestionPolicy // how questions of all agents are answered; empty means as the settings of each role say
 	Fresh        bool                // archive an existing session and start a new one
 
 	found *teamstate.Found // state of another program's session to continue; nil for a new session

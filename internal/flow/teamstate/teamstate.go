@@ -25,7 +25,7 @@ type Start struct {
 	Tests        []string  `json:"tests,omitempty"`
 	Roles        string    `json:"roles,omitempty"` // path of a file that configures the roles; empty means none
 
-	Questions string `json:"questions,omitempty"` // for the agents of all roles; empty means what the roles say
+	Questions string `json:"questions,omitempty"` // how questions of all agents are answered; empty means as the settings of each role say
 	Sandbox   string `json:"sandbox,omitempty"`   // mode of the agents' sandbox that the user has chosen by a flag; empty means that the settings decide
 
 	Found *Found `json:"found,omitempty"` // state of another program's session to continue; nil for a new session
@@ -82,7 +82,9 @@ type Merged struct {
 	Commit    string       `json:"commit,omitempty"`    // new tip of the target branch
 	Conflicts []string     `json:"conflicts,omitempty"` // files with conflicts
 	Test      string       `json:"test,omitempty"`      // test command that failed
-	Output    string       `json:"output,omitempty"`    // for MergeFailed, the last part of the test's output; for MergeConflict, the problem and what the user can do
+	// Output is the last part of the test's output for MergeFailed. For MergeConflict, it says what
+	// prevents the merge and what the user can do.
+	Output string `json:"output,omitempty"`
 }
 
 // MergeOutcome says how a merge ended.
@@ -127,12 +129,12 @@ type Brief struct {
 	Change       Change         // what the group has changed
 	Work         string         // the developer's last message about the group
 	Messages     []team.Message // messages that the role receives at this start
-	Feedback     string         // for a developer: what the tech lead, QA or the failed merge requires
+	Feedback     string         // what the tech lead, QA or a failed merge requires; set for a developer and for [Split]
 	Guidance     string         // advice of the project manager or the tech lead to the group, newest last
-	Groups       []team.Group   // for the project manager: status of all groups
+	Groups       []team.Group   // status of all groups; set for the project manager only
 	Plan         []team.TaskGroup
 	Phases       []team.ExecutionPhase
-	Missing      string      // for the project manager: why the manager's last decision was refused
+	Missing      string      // why the project manager's last decision did not count; set for the project manager only
 	Words        []team.Word // status words that the answer may have
 	Tests        []string    // shell commands that test each merge
 	Issues       []Issue     // issues of the last review that requested changes, with the developer's replies

@@ -63,8 +63,8 @@ func countText(text string) (team.TestCount, bool) {
 	return c, true
 }
 
-// parseDigits converts digits to a number. The patterns above limit the number of digits, so
-// parsing cannot fail.
+// parseDigits converts digits to a number. The patterns ratio, passes and fails limit the number of
+// digits, so parsing cannot fail.
 func parseDigits(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n
