@@ -134,7 +134,7 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 const (
 	blocks      = "blocks"
 	waitsFor    = "waits-for"
-	parentChild = "parent-child" // the bead from is a part of the bead to
+	parentChild = "parent-child" // the bead link.from is a part of the bead link.to
 	conditional = "conditional-blocks"
 )
 

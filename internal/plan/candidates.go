@@ -21,7 +21,8 @@ const (
 )
 
 // CandidateKeys holds the values of the keys for a task that several agents do. They are set only
-// while a plan is read: [Plan.ExpandCandidates] replaces the task by one task for each candidate.
+// while a plan is read: [Plan.ExpandCandidates] replaces such a task by one task for each
+// candidate.
 type CandidateKeys struct {
 	Candidates []string `json:"-"` // the agents, each as AGENT or AGENT:MODEL
 	PickBy     PickBy   `json:"-"`

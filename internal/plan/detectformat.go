@@ -112,9 +112,9 @@ func (l *loader) checkFormat(f Format) error {
 func hasSpace(s string) bool { return strings.ContainsAny(strings.TrimSpace(s), " \t") }
 
 // looksLikeFile reports whether arg, which contains spaces, is probably the name of a file and not
-// a prompt. If arg ends like a file name, it is a prompt only if it has three or more words and its
-// folder does not exist. The folder "/" does not count, because agents have commands that begin
-// with a slash.
+// a prompt. If arg ends like a file name, it is a prompt only if it has three or more words and the
+// folder in its path does not exist. The folder "/" does not count, because agents have commands
+// that begin with a slash.
 func (l *loader) looksLikeFile(arg string) bool {
 	ext := strings.ToLower(filepath.Ext(arg))
 	if !slices.Contains([]string{".yaml", ".yml", ".md", ".json", ".jsonl"}, ext) {

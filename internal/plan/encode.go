@@ -8,8 +8,8 @@ import (
 
 // Version is the version of the JSON format of plans and tasks. It must be increased if an older
 // gaffer would misunderstand the changed format. It stays the same if a new field is added that an
-// older gaffer may ignore. JSON without a version has the format of version 1. What an older gaffer
-// understands is written with the version that it reads.
+// older gaffer may ignore. JSON without a version has the format of version 1. A plan or task gets
+// the lowest version that describes it, so that an older gaffer can read it too.
 const Version = 2
 
 // VersionError reports that a newer version of gaffer has written a plan or a task.

@@ -139,7 +139,7 @@ func (m *matcher) names(a, b string) bool {
 	return lettersMeet(x, y)
 }
 
-// The values in the runes of a name that represent ? and *.
+// Values that represent ? and * in the runes of a name.
 const (
 	anyOne  rune = -1
 	anyMany rune = -2

@@ -44,7 +44,7 @@ type graphDrawing struct {
 	branches  []string           // ids of the branches below the last row; all of them together are the row that the next row waits for
 	trunks    []trunk            // groups of ids from which a branch may start, from left to right
 	sideLine  []string           // ids from which a line at the right starts
-	openLines map[int][]position // where lines to the right of rows start that do not lead into a row yet, by column
+	openLines map[int][]position // starts of lines at the right of rows, by column; a line is removed when it leads into a row
 	linked    bool               // a line of text without ids has connected the next row to the row above
 	edges     map[edge]bool
 }
@@ -153,7 +153,7 @@ func (d *graphDrawing) tokens(line string, at position) []drawnToken {
 	return tokens
 }
 
-// joined reports whether the text line[start:end] is only a part of a longer word.
+// joined reports whether line[start:end] is only a part of a longer word.
 func joined(line string, start, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(line[:start])
 	after, _ := utf8.DecodeRuneInString(line[end:])

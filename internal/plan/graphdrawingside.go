@@ -67,8 +67,8 @@ func blankParens(s string) string {
 	return inParens().ReplaceAllStringFunc(s, func(s string) string { return strings.Repeat(" ", utf8.RuneCountInString(s)) })
 }
 
-// endLines removes the vertical lines that end at an id of this row from d.openLines. It reports a
-// problem if an arrow to the row comes from below.
+// endLines handles the vertical lines that end at an id of this row: it removes them from
+// d.openLines. It reports a problem if an arrow to the row comes from below.
 func (d *graphDrawing) endLines(tokens []drawnToken, line string, at position) {
 	if upward().MatchString(line[:tokens[0].start]) {
 		d.reader.report(tokens[0].position(at), "the arrow to %s comes from below, and a graph is read from top to bottom, want an edge such as 001 -> 002", tokens[0].id)
@@ -78,8 +78,8 @@ func (d *graphDrawing) endLines(tokens []drawnToken, line string, at position) {
 	}
 }
 
-// endTurningLines reads a line of text without ids. It removes from d.openLines the vertical lines
-// that turn, or end in an arrow, on this line.
+// endTurningLines reads a line of text without ids. If a vertical line turns, or ends in an arrow,
+// on this line of text, endTurningLines removes the vertical line from d.openLines.
 func (d *graphDrawing) endTurningLines(line string) {
 	column := 0
 	for _, r := range line {
@@ -90,16 +90,16 @@ func (d *graphDrawing) endTurningLines(line string) {
 	}
 }
 
-// markConnected removes the vertical lines in the columns first to last from d.openLines. It also
-// removes lines in the two adjacent columns, because drawings are often imprecise.
+// markConnected removes vertical lines from d.openLines: those in the columns first to last, and
+// those in the two adjacent columns, because drawings are often imprecise.
 func (d *graphDrawing) markConnected(first, last int) {
 	for column := first - 1; column <= last+1; column++ {
 		delete(d.openLines, column)
 	}
 }
 
-// reportOpenLines reports the lines to the right that lead into no row, because it is unknown which
-// row they belong to.
+// reportOpenLines reports the lines at the right of rows that lead into no row, because it is
+// unknown which row they belong to.
 func (d *graphDrawing) reportOpenLines() {
 	for _, places := range d.openLines {
 		for _, at := range places {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// keySpec describes one key of a YAML or JSON mapping, whose value is read into a field of a T. A
-// list of keySpecs defines which keys a format accepts, and its JSON Schema. Tests compare the
-// lists with the documentation.
+// keySpec describes one key of a YAML or JSON mapping. The key's value is read into a field of a T.
+// A list of keySpecs defines which keys a format accepts, and the JSON Schema of the format. Tests
+// compare the lists with the documentation.
 type keySpec[T any] struct {
 	name     string
 	doc      string // description of the key in one line, without a full stop
@@ -51,7 +51,7 @@ const (
 )
 
 // readMapping reads the values of the mapping n into target. It returns the pairs of n by their
-// keys. Problems call the mapping mappingName, for example "a task".
+// keys. mappingName is the name of the mapping in problems, for example "a task".
 func readMapping[T any](r *reporter, mappingName string, n *node, keys []keySpec[T], unknown unknownKeys, target *T) map[string]pair {
 	given := map[string]pair{}
 	if n == nil {

@@ -50,8 +50,9 @@ const (
 )
 
 // Load reads the plan that arg stands for: a file, a folder, ids or file names of prompts separated
-// by commas, or the text of a prompt. If the plan is not valid, the error is a [Problems] that
-// contains all problems. If a file does not exist, the error wraps fs.ErrNotExist.
+// by commas, or the text of a prompt. If arg stands for no plan, the error is a [*NameError]. If
+// the plan is not valid, the error is a [Problems] that contains all problems. If o.Format is set
+// and the file does not exist, the error wraps fs.ErrNotExist.
 func Load(h host.Host, arg string, o Options) (Plan, error) {
 	l, err := newLoader(h, o)
 	if err != nil {

@@ -79,9 +79,9 @@ func (o *origins) find(needs []int) []int {
 	return o.reduce(slices.Compact(found))
 }
 
-// reduce removes each task from the list whose work is included in the work of another task of the
-// list. A task with a worktree includes the work of all tasks that it waits for. The project's
-// folder includes the work of all earlier tasks without a worktree.
+// reduce removes a task from the list if the work of another task in the list includes its work. A
+// task with a worktree includes the work of all tasks that it waits for. The project's folder
+// includes the work of all earlier tasks without a worktree.
 func (o *origins) reduce(found []int) []int {
 	if len(found) < 2 {
 		return found

@@ -46,7 +46,7 @@ type Outline struct {
 	Defaults Task       // a task with the values of the section "defaults"
 	Template string     // path of the file with the template of the prompts; empty if the plan names none
 	Limit    int        // how many items a run takes at most; 0 means all
-	Report   ItemReport // what the source is told about the ends of tasks
+	Report   ItemReport // what is reported to the source when a task has ended
 
 	plan Plan
 	doc  planDocument
@@ -105,7 +105,8 @@ func (out *Outline) read(l *loader, arg string) error {
 	return nil
 }
 
-// Plan returns the plan with these tasks. Its name is name, unless the outline was read from a file.
+// Plan returns the plan with these tasks. The plan is called name, unless the outline was read from
+// a file.
 func (out Outline) Plan(name string, tasks []Task) (Plan, error) {
 	l, err := newLoader(out.host, out.opts)
 	if err != nil {
@@ -167,7 +168,8 @@ func tableKeys() []keySpec[Task] {
 	return append(taskKeys(), newKey("title", text(), func(t *Task) *string { return &t.Name }, "its name for users; the id if absent", "title: Build the API"))
 }
 
-// columnProblem returns what is wrong with the name of a column, or "".
+// columnProblem returns what is wrong with the name of a column, or "" if it is valid. before has
+// the names of the earlier columns.
 func columnProblem(name string, before []string) string {
 	for _, other := range before {
 		if other == name {

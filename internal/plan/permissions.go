@@ -19,7 +19,8 @@ func permissionKeys() []keySpec[Permissions] {
 	}
 }
 
-// ruleList is the value type of a rule for requests of agents, or of a list of them.
+// ruleList is the value type of one rule, or of a list of rules, for the permission requests of
+// agents.
 func ruleList() valueType[[]string] {
 	texts := textOrList()
 	return valueType[[]string]{texts.schema, func(r *reporter, name string, n *node) ([]string, bool) {
@@ -37,8 +38,8 @@ func ruleList() valueType[[]string] {
 	}}
 }
 
-// permissionsKey returns the keySpec without a name for rules. The rules of a task are added to those
-// of the defaults, and do not replace them.
+// permissionsKey returns the keySpec for rules; the caller sets its name. The rules of a task are
+// added to the rules of the defaults, and do not replace them.
 func permissionsKey() keySpec[Task] {
 	f := nestedMapping("permissions", permissionKeys(), rejected)
 	return keySpec[Task]{schema: f.schema, read: func(r *reporter, n *node, into *Task) {
@@ -48,7 +49,7 @@ func permissionsKey() keySpec[Task] {
 	}}
 }
 
-// Add returns the rules of p, and those of more that p does not have.
+// Add returns the rules of p, followed by the rules in more that p does not have.
 func (p Permissions) Add(more Permissions) Permissions {
 	join := func(list, more []string) []string {
 		all := slices.Clone(list)
@@ -87,7 +88,8 @@ func (p Plan) AddPermissions(rules Permissions) Plan {
 	return p
 }
 
-// AddPermissions returns the task with further rules, unless it runs a command and so asks nothing.
+// AddPermissions returns the task with further rules. It changes nothing if the task runs a command
+// or picks a candidate, because such a task asks for no permission.
 func (t Task) AddPermissions(rules Permissions) Task {
 	if len(t.Argv) == 0 && t.Agent != PickAgent {
 		t.Permissions = t.Permissions.Add(rules)

@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// phaseFile matches the file name of a phase plan, for example 02-01-PLAN.md. Its groups are the
+// phaseFile matches the file name of a phase plan, for example 02-01-PLAN.md. It captures the
 // number of the phase and the number of the plan.
 var phaseFile = lazyregexp.New(`^(\d+(?:\.\d+)?)-(\d+)-PLAN\.md$`)
 

@@ -3,8 +3,8 @@
 // A plan is written in gaffer's own YAML format or in one of several other formats: an
 // orchestrator's markdown, a workflow's YAML, phase plans, a file of beads, a folder of prompts, a
 // list of prompts, or one prompt. [Load] detects the format and converts the plan to a [Plan], or
-// returns all [Problems] of the plan. Only Load and Parse access files; all other functions have no
-// side effects.
+// returns all [Problems] of the plan. Only Load, Parse, LoadOutline and Outline.Table access files;
+// all other functions have no side effects.
 package plan
 
 import (
@@ -76,12 +76,14 @@ type Task struct {
 
 	Permissions Permissions `json:"Permissions,omitzero"`
 	Sandbox     Sandbox     `json:"Sandbox,omitzero"`
-	Fallback    []string    `json:"Fallback,omitzero"` // agents that continue the task while the task's own agent is rate limited, in this order: AGENT or AGENT:MODEL
-	Item        SourceItem  `json:"Item,omitzero"`
-	Fork        *Fork       `json:"Fork,omitzero"` // set for a task that continues a copy of another task's conversation and files
+	// Fallback holds agents that continue the task while the task's own agent is rate limited, each
+	// as AGENT or AGENT:MODEL. The first one has precedence.
+	Fallback []string   `json:"Fallback,omitzero"`
+	Item     SourceItem `json:"Item,omitzero"`
+	Fork     *Fork      `json:"Fork,omitzero"` // set for a task that continues a copy of another task's conversation and files
 
 	CandidateKeys
-	Candidate string `json:"Candidate,omitzero"` // for a candidate or a judge: id of the task that picks one of the candidates
+	Candidate string `json:"Candidate,omitzero"` // id of the task that picks one of the candidates; set for a candidate and for a judge
 	Pick      *Pick  `json:"Pick,omitzero"`      // set for a task that picks a candidate, and for a task that judges candidates
 
 	Dispatch    *Dispatch       `json:"Dispatch,omitzero"` // set for the task of a bead
@@ -104,9 +106,11 @@ type Isolation struct {
 	Worktree       bool   `json:"Worktree,omitzero"` // the task works in its own git worktree
 	Branch         string `json:"Branch,omitzero"`   // branch of the worktree; if empty, the runner chooses a name
 	SharedWorktree string `json:"Tree,omitzero"`     // name of a worktree on Branch that several tasks of the run share; empty if the task does not share one
-	Base           string `json:"Base,omitzero"`     // branch that Branch starts from; HEAD means the commit that is checked out in the project when the task starts; empty means the commit that the run starts from
-	Land           Land   `json:"Land,omitzero"`     // what happens to the change when the task is complete; empty means LandReview
-	Into           string `json:"Into,omitzero"`     // branch that the change is merged into; empty means the branch that is checked out when the run starts
+	// Base is the branch that Branch starts from. HEAD means the commit that is checked out in the
+	// project when the task starts. Empty means the commit that the run starts from.
+	Base string `json:"Base,omitzero"`
+	Land Land   `json:"Land,omitzero"` // what happens to the change when the task is complete; empty means LandReview
+	Into string `json:"Into,omitzero"` // branch that the change is merged into; empty means the branch that is checked out when the run starts
 }
 
 // Land says what happens to a task's change when the task is complete.
@@ -169,7 +173,7 @@ const (
 // SourceItem is the item from which a task was made, if gaffer has read it from a source such as an
 // issue tracker.
 type SourceItem struct {
-	Source string     `json:"Source,omitzero"` // name of the source without its filter, such as "gh:ada/shop"
+	Source string     `json:"Source,omitzero"` // name of the source, such as "gh:ada/shop"; it does not say which issues are wanted
 	ID     string     `json:"ID,omitzero"`     // the item's id in the source
 	URL    string     `json:"URL,omitzero"`
 	Title  string     `json:"Title,omitzero"`
@@ -177,25 +181,25 @@ type SourceItem struct {
 	Report ItemReport `json:"Report,omitzero"`
 }
 
-// ItemTake says whether an item that already had a task may get another one. An item never has two
-// unfinished tasks.
+// ItemTake says whether a new task may be made from an item that already had a task. An item never
+// has two unfinished tasks.
 type ItemTake string
 
-// The values of ItemTake. If it is empty, an item whose last task has failed or was cancelled gets
-// another one.
+// The values of ItemTake. If it is empty, a task may be made from an item that never had a task,
+// and from an item whose last task has failed or was cancelled.
 const (
 	TakeNew   ItemTake = "new"   // only an item that never had a task
-	TakeAgain ItemTake = "again" // also an item whose last task is complete
+	TakeAgain ItemTake = "again" // also an item whose last task is complete, has failed or was cancelled
 )
 
-// ItemReport says what a source is told when the task of an item has ended.
+// ItemReport says what is reported to a source when the task of an item has ended.
 type ItemReport struct {
 	Comment bool   `json:"Comment,omitzero"` // a comment says how the task has ended
 	Label   string `json:"Label,omitzero"`   // the item gets this label when the task is complete; empty means none
 	PR      bool   `json:"PR,omitzero"`      // the comment names the pull request of the task
 }
 
-// IsZero reports whether the source is told nothing.
+// IsZero reports whether nothing is reported to the source.
 func (r ItemReport) IsZero() bool { return r == ItemReport{} }
 
 // Fork says from which task a task was forked, and at which moment.
@@ -206,10 +210,10 @@ type Fork struct {
 	Turn    int    `json:"Turn,omitzero"`    // the conversation is kept up to the end of this turn, counted from 1
 
 	// Thread is the id of the conversation that is copied. It is empty if the agent program cannot
-	// do that: then the task starts a new conversation. Point is the agent program's id of the last
-	// turn or line that is kept; empty means all. Prompt is the next message of the user in the
-	// copied conversation. The prompt of the task says the same to an agent that does not know the
-	// conversation.
+	// copy conversations: then the task starts a new conversation. Point is the agent program's id
+	// of the last turn or line that is kept; empty means all. Prompt is the next message of the
+	// user in the copied conversation. The prompt of the task contains the same message, for an
+	// agent that does not know the conversation.
 	Thread  string `json:"Thread,omitzero"`
 	Account string `json:"Account,omitzero"` // name of the account that had the conversation
 	Point   string `json:"Point,omitzero"`
@@ -223,8 +227,10 @@ type Fork struct {
 
 // FileEntry says where a task is in the plan's file, and whether it is done.
 type FileEntry struct {
-	Done         bool   `json:"Done,omitzero"` // the checkbox of the task is ticked, or the task has a summary file; [Options.PendingOnly] leaves out these tasks
-	CheckboxFile string `json:"Box,omitzero"`  // absolute path of the plan's file, if the task has a checkbox in it, which is ticked when the task is complete
+	Done bool `json:"Done,omitzero"` // the checkbox of the task is ticked, or the task has a summary file; [Options.PendingOnly] leaves out these tasks
+	// CheckboxFile is the absolute path of an orchestrator's file. The task's checkbox in this file
+	// is ticked when the task is complete. CheckboxFile is empty for other formats.
+	CheckboxFile string `json:"Box,omitzero"`
 	Line         int    `json:"Line,omitzero"` // number of the task's line in the plan's file; 0 if the task is the whole file
 }
 
@@ -262,8 +268,8 @@ type QuestionPolicy string
 
 // The values of QuestionPolicy.
 const (
-	Ask   QuestionPolicy = "ask"   // rules decide the requests, and the user answers the rest
-	Rules QuestionPolicy = "rules" // rules decide the requests; the rest is denied at once, except what an ask rule names
+	Ask   QuestionPolicy = "ask"   // rules decide the requests, and the user answers all others
+	Rules QuestionPolicy = "rules" // rules decide the requests; all others are denied at once, except those that an ask rule names
 	Deny  QuestionPolicy = "deny"  // the questions and requests are denied at once
 	Allow QuestionPolicy = "allow" // the questions and requests are allowed at once, except what a deny or ask rule names
 )
@@ -286,8 +292,8 @@ type OnComplete struct {
 	DeleteWorktree bool   `json:"DeleteWorktree"`
 }
 
-// SetDefaultAgent sets the agent and the model of a task that has none. It does not change a task
-// that runs a command.
+// SetDefaultAgent sets the agent of a task without an agent, and the model of a task without a
+// model. It does not change a task that runs a command.
 func (t *Task) SetDefaultAgent(agent, model string) {
 	if t.Agent == "" && len(t.Argv) == 0 {
 		t.Agent = agent
@@ -302,15 +308,16 @@ func Agents() []string {
 	return []string{"claude", "codex", "gemini", "opencode", FakeAgent, CommandAgent}
 }
 
-// FakeAgent is an agent for tests and demos. It is built into gaffer, uses no model, and follows
-// commands in its prompt.
+// FakeAgent is the name of an agent for tests and demos. It is built into gaffer, uses no model,
+// and follows commands in its prompt.
 const FakeAgent = "fake"
 
 // CommandAgent is the name of the agent that runs the command line in Task.Argv.
 const CommandAgent = "command"
 
-// Waves returns the ids of the tasks in layers. Each task waits for at least one task of the layer
-// before its own (except in the first layer), and for no task in its own layer or a later one.
+// Waves returns the ids of the tasks in layers. A task in the first layer waits for no task. Each
+// other task waits for at least one task of the layer before its own, and for no task in its own
+// layer or a later one.
 func (p Plan) Waves() [][]string { return p.Graph().Waves() }
 
 // Needs returns the ids of the tasks for which a task waits directly. They include all tasks of the

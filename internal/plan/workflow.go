@@ -12,7 +12,7 @@ var workflowModels = []struct{ word, agent, model string }{
 	{"claude-zai", "claude", "zai"},
 }
 
-// workflowDoc is one workflow of a workflow file whose prompts were not read yet.
+// workflowDoc is a workflow whose prompts were not read yet.
 type workflowDoc struct {
 	Workflow
 	prompts *node

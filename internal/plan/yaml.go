@@ -117,8 +117,8 @@ func (t *treeReader) alias(n *ast.AliasNode) *node {
 	return target
 }
 
-// withinAliasLimit adds the number of values in target, which an alias stands for, to the total. It
-// reports whether the total is still at most maxExpanded.
+// withinAliasLimit adds the size of target to t.expanded. target is the value that an alias stands
+// for. withinAliasLimit reports whether t.expanded is still at most maxExpanded.
 func (t *treeReader) withinAliasLimit(at position, target *node) bool {
 	before := t.expanded
 	t.expanded += target.size

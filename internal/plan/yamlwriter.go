@@ -24,9 +24,9 @@ func (e *UnwritableError) Error() string {
 // Conflict marks the error as caused by the content of the plan.
 func (e *UnwritableError) Conflict() bool { return true }
 
-// YAML returns the plan as a file in gaffer's own format. [Load] reads an equal plan from it,
-// except for the positions of the tasks and the names of files: prompts that were read from files
-// are part of the text. For each variable whose value is hidden, it writes a comment; see
+// YAML returns the plan as the text of a file in gaffer's own format. [Load] reads an equal plan
+// from it, except for the positions of the tasks and the names of prompt files: the text contains
+// the prompts themselves. For each variable whose value is hidden, YAML writes a comment; see
 // [secret.Hide].
 func (p Plan) YAML() (string, error) {
 	p, err := p.CollapseCandidates()
@@ -185,7 +185,8 @@ func yamlTrue(is bool) yamlPlain {
 	return "true"
 }
 
-// yamlDuration formats a duration without parts that are zero, such as 45m.
+// yamlDuration formats a duration without minutes and seconds at its end that are zero: 45m, not
+// 45m0s.
 func yamlDuration(d time.Duration) yamlPlain {
 	if d == 0 {
 		return ""
@@ -300,8 +301,9 @@ func (w *yamlWriter) mapping(indent int, key string, pairs []yamlPair) {
 	}
 }
 
-// plainScalar matches texts that need no quotes. reserved matches the texts among them that other
-// readers of YAML would not read as a text.
+// plainScalar matches texts that need no quotes as a value. plainItem matches texts that need no
+// quotes in a list on one line. reserved matches texts that need quotes nevertheless, because other
+// readers of YAML would not read them as a text.
 var (
 	plainScalar = lazyregexp.New(`^[A-Za-z_/][A-Za-z0-9_./@+-]*( [A-Za-z0-9_./@+(-][A-Za-z0-9_./@+,;!?')(=-]*)*$`)
 	plainItem   = lazyregexp.New(`^[A-Za-z_/][A-Za-z0-9_./@+-]*(:[A-Za-z0-9_./@+-]+)?$`)

@@ -1,5 +1,6 @@
-// Package beadrun dispatches beads as a run. It also determines which attempts at beads are still
-// running, and completes the records of attempts that have ended.
+// Package beadrun dispatches beads as a run. A bead is a task of the ledger protocol. The package
+// also determines which attempts at beads are still running, and completes the records of attempts
+// that have ended.
 package beadrun
 
 import (
@@ -46,7 +47,7 @@ type Beads struct{ opts Options }
 // New returns a Beads for a project.
 func New(opts Options) *Beads { return &Beads{opts} }
 
-// TerminalMode says whether dispatched agents run in a terminal.
+// TerminalMode says whether dispatched agents run in a tmux terminal.
 type TerminalMode int
 
 // Values of TerminalMode.
@@ -56,7 +57,7 @@ const (
 	Headless                        // use no terminal
 )
 
-// Request describes the beads to dispatch and how.
+// Request describes which beads to dispatch, and how.
 type Request struct {
 	Plan     plan.Plan // each task has a Dispatch that names its bead
 	Terminal TerminalMode
@@ -95,8 +96,8 @@ func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	}
 }
 
-// Prepare returns tasks of beads that can be submitted as a part of any run. Their agents run without
-// a terminal.
+// Prepare completes the Dispatch of each task in tasks, and returns tasks. Afterwards the tasks can
+// be submitted as a part of any run. Their agents run without a terminal.
 func (b *Beads) Prepare(ctx context.Context, tasks []plan.Task) ([]plan.Task, error) {
 	for i := range tasks {
 		if err := b.prepare(ctx, &tasks[i], false); err != nil {

@@ -24,35 +24,36 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Polled is an attempt whose record says that it is running.
+// Polled describes an attempt that is running according to the store or to the attempt's record.
 type Polled struct {
 	Bead    string `json:"bead"`
 	Attempt int    `json:"attempt"`
 	Agent   string `json:"agent"`
 	// State is the state of the agent: running, waiting or retrying. It is "unattended" if the
-	// agent runs but no gaffer process executes its run. It is "stale" if none of the agent's
-	// processes is alive.
-	State   string    `json:"state"`
-	Why     string    `json:"why,omitempty"` // what proves the state, or what the user can do about it
+	// agent runs but no gaffer process executes the run. It is "stale" if neither a process of the
+	// agent nor a gaffer process for the run is alive.
+	State string `json:"state"`
+	// Why says what the agent does, what proves the state, or what the user can do about it.
+	Why     string    `json:"why,omitempty"`
 	Started time.Time `json:"started,omitzero"`
 	Run     string    `json:"run,omitempty"` // id of gaffer's run; empty if another program wrote the record
 	Task    string    `json:"task,omitempty"`
 	PID     int       `json:"pid,omitempty"`
 	Session string    `json:"session,omitempty"`
-	// Repaired is the outcome that the repair has recorded for a stale attempt. It is empty if
-	// nothing was repaired.
+	// Repaired is the outcome that Poll has recorded for this attempt. It is empty if Poll has
+	// recorded none.
 	Repaired string `json:"repaired,omitempty"`
 }
 
-// States of attempts whose run no gaffer process executes.
+// Values of Polled.State for attempts whose run is not executed by any gaffer process.
 const (
 	Unattended = "unattended"
 	Stale      = "stale"
 )
 
 // Poll returns the attempts that are running according to this project's records, with their real
-// state. If repair is true, it records attempts that are no longer running as lost. If Poll returns
-// an [*pending.UnwrittenError], the list is still valid: the outcome is in the store, but documents
+// state. If repair is true, Poll also records how the stale attempts have ended. If the error is a
+// [*pending.UnwrittenError], the list is still valid: the outcomes are in the store, but documents
 // could not be written.
 func (b *Beads) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 	ours, err := b.pollRuns(ctx)
@@ -124,8 +125,9 @@ func polled(one engine.Assignment) (Polled, error) {
 	return p, nil
 }
 
-// judge sets the real state of an attempt that is running according to the store. watched says that
-// a gaffer process executes the attempt's run, and alive that a process of its agent is alive.
+// judge sets the real state of an attempt that is running according to the store. watched is true
+// if a gaffer process executes the attempt's run. alive is true if a process of the attempt's agent
+// is alive.
 func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 	switch {
 	case watched && a.State != "":
@@ -139,7 +141,8 @@ func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 	}
 }
 
-// repairRuns records in the store how the stale attempts in list ended.
+// repairRuns records in the store how the stale attempts in list have ended, and sets their field
+// Repaired.
 func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 	stale := map[string]map[string]bool{}
 	for _, p := range list {
@@ -176,8 +179,8 @@ func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 	return unwritten
 }
 
-// outcome sets p.Repaired to the outcome that the store has for a repaired attempt. If the task
-// will be tried again, p.Why says so.
+// outcome sets p.Repaired to the outcome that the store has for the attempt. It does nothing if the
+// attempt has not ended. If the task will be tried again, outcome says so in p.Why.
 func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 	return b.opts.Store.Read(ctx, func(r store.Reader) error {
 		t, err := r.Task(store.TaskKey{Run: p.Run, Task: p.Task})
@@ -200,8 +203,9 @@ func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 }
 
 // pollRecords returns the attempts that are running according to the records but not according to
-// the store. These are attempts of other programs, and attempts of ended runs whose records were
-// not completed. inStore holds the attempts that are running according to the store.
+// the store. These are attempts of other programs, and attempts of gaffer's ended runs whose
+// records were not completed. inStore has the names of the attempts that are running according to
+// the store.
 func (b *Beads) pollRecords(ctx context.Context, inStore map[string]bool, repair bool) (list []Polled, err error) {
 	err = b.opts.Ledger.Unfinished(ctx, func(r ledger.Attempt) error {
 		if inStore[attemptName(r.Bead, r.Attempt)] {
@@ -231,7 +235,7 @@ func (b *Beads) pollRecords(ctx context.Context, inStore map[string]bool, repair
 	return list, err
 }
 
-// liveAgents holds which agents of other programs are running.
+// liveAgents holds evidence that agents of other programs are running.
 type liveAgents struct {
 	sessions map[string]bool // names of the sessions in the user's own tmux server
 	beads    map[string]bool // beads that are named in the environments of running processes
@@ -260,8 +264,8 @@ func (b *Beads) findEvidence(ctx context.Context) liveAgents {
 	return e
 }
 
-// beadInEnvironment returns the bead that the environment of a process names. ours is true if that
-// bead is in the ledger at ledgerDir.
+// beadInEnvironment returns the bead that the environment of a process names. ours is true if the
+// environment also names the ledger at ledgerDir.
 func beadInEnvironment(pid int, ledgerDir string) (bead string, ours bool) {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -279,8 +283,8 @@ func beadInEnvironment(pid int, ledgerDir string) (bead string, ours bool) {
 	return bead, ours && bead != ""
 }
 
-// repairRecords completes the records of stale attempts, with the outcome in the store. If the
-// store has no outcome, it records the attempts as lost.
+// repairRecords completes the records of the stale attempts in list. A record gets the outcome that
+// the store has for its attempt. If the store has none, the record says that the attempt was lost.
 func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 	stale := map[string]*Polled{}
 	for i, p := range list {
@@ -311,9 +315,9 @@ func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 	return nil
 }
 
-// finishRecords writes the records of this project's runs that have attempts in stale, and removes
-// these attempts from stale. After that, the records of these attempts are complete, or they belong
-// to a task that has started again and must stay unchanged.
+// finishRecords looks for runs of this project that have attempts in stale. It writes the records
+// of these runs, and removes their attempts from stale. Afterwards each record is complete, or
+// belongs to a task that has started again and must stay unchanged.
 func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) error {
 	var runs []store.Run
 	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {
@@ -342,8 +346,8 @@ func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) err
 	return nil
 }
 
-// recordedBy returns the attempts in stale that belong to the run, with the status of their tasks
-// in the store.
+// recordedBy finds the attempts in stale that belong to the run. mine has the status of the task in
+// the store, by the name of the attempt.
 func (b *Beads) recordedBy(ctx context.Context, run string, stale map[string]*Polled) (mine map[string]string, err error) {
 	mine = map[string]string{}
 	err = b.opts.Store.Read(ctx, func(r store.Reader) error {

@@ -1,6 +1,7 @@
-// Package build is the state machine of an autonomous build in chunks. It turns a plan of chunks
-// into a plan for the engine. From the engine's events it computes the build run and the activity
-// feed of the workflow protocol. It is pure: its callers handle files, clocks and the store.
+// Package build is the state machine of an autonomous build. A build is done in chunks, each by one
+// agent. The package turns a plan of chunks into a plan for the engine. From the engine's events it
+// computes the build run and the activity feed of the workflow protocol. It is pure: its callers
+// handle files, clocks and the store.
 package build
 
 import (
@@ -59,8 +60,8 @@ type Chunk struct {
 // defaultRetries is the number of retries of a chunk if the plan sets none.
 const defaultRetries = 1
 
-// Check is one check of a chunk's work. In the plan it is a shell command, or an object
-// with one of command, file and url, and options.
+// Check is one check of a chunk's work. In the plan's file, it is a shell command or a mapping. A
+// mapping has exactly one of the keys command, file and url, and may have further keys as options.
 type Check struct {
 	Name       string        `yaml:"name" json:"name,omitempty"`
 	Command    string        `yaml:"command" json:"command,omitempty"`
@@ -95,7 +96,8 @@ type Start struct {
 	// Done holds the chunks that an interrupted build has completed, by id. They are not built
 	// again.
 	Done map[workflow.ID]workflow.Chunk
-	// Held holds the chunks that must not be changed or built, by id.
+	// Held holds the chunks that gaffer must not build, by id, for example because only the user
+	// can do them. They stay as they are.
 	Held map[workflow.ID]workflow.Chunk
 	// VerifyCommand returns the shell command that checks a chunk's work.
 	VerifyCommand func(c Chunk) string
@@ -136,7 +138,8 @@ func New(p Plan, s Start) (Build, plan.Plan, error) {
 	return b, out, err
 }
 
-// Of parses the build in the text of an engine's plan. It returns nil if the plan is not a build.
+// Of parses the build that is stored in the field Build of an engine's plan. It returns nil if text
+// is empty or null, because the plan is not a build then.
 func Of(text json.RawMessage) (*Build, error) {
 	if len(text) == 0 || string(text) == "null" {
 		return nil, nil
@@ -165,8 +168,8 @@ func FromState(run workflow.BuildRun) (Plan, error) {
 		seen[c.ID] = true
 		chunk := Chunk{ID: ID(c.ID), Name: cmp.Or(c.Name, "chunk "+string(c.ID)), Sections: c.Sections, Scenarios: c.Scenarios}
 		for _, id := range c.DependsOn {
-			// Keep a dependency only if the chunk is not completed and the id exists. Resume
-			// handles dependencies on unknown ids.
+			// Keep a dependency only if the chunk is not completed and the id exists.
+			// [workflow.BuildRun.Resume] handles dependencies on unknown ids.
 			if c.Status != workflow.Completed && slices.ContainsFunc(run.Chunks, func(o workflow.Chunk) bool { return o.ID == id }) {
 				chunk.DependsOn = append(chunk.DependsOn, ID(id))
 			}
@@ -243,7 +246,7 @@ func prompt(c Chunk, priorities []string) string {
 func label(c Chunk) string { return workflow.Chunk{ID: c.ID.Workflow(), Name: c.Name}.Label() }
 
 // phase returns the name of the first phase with an incomplete chunk. If all chunks are complete,
-// it returns the name of the last phase.
+// it returns the name of the last phase, or "" if the build has no phases.
 func (b Build) phase() string {
 	done := map[workflow.ID]bool{}
 	for _, c := range b.Run.Chunks {

@@ -166,7 +166,8 @@ func (s *Progress) started(i int, a store.Attempt, at string) []workflow.Draft {
 	return drafts
 }
 
-// isolation returns the context that the attempt's agent works in, in the protocol's words.
+// isolation returns whether the attempt's agent works in a fresh or in a resumed session, in the
+// words of the workflow protocol.
 func isolation(a store.Attempt) string {
 	if a.SpentEarlier != (store.Amount{}) {
 		return "resumed session"
@@ -211,15 +212,16 @@ func (s *Progress) verified(i int, a store.Attempt, outcome func(string, int) (O
 
 func (s *Progress) label(i int) string { return s.Build.Run.Chunks[i].Label() }
 
-// planned returns a chunk that is reset to its initial state.
+// planned returns a copy of c in the state before its build. The result has none of the times and
+// attempts of c.
 func planned(c workflow.Chunk) workflow.Chunk {
 	return workflow.Chunk{
 		ID: c.ID, Name: c.Name, Status: workflow.Planned, Sections: c.Sections, Scenarios: c.Scenarios, DependsOn: c.DependsOn,
 	}
 }
 
-// failureReason returns one line about why an attempt failed. If checks failed, it contains their
-// names.
+// failureReason returns one line about why an attempt failed. If checks failed, the line contains
+// the names of these checks.
 func failureReason(a store.Attempt, outcome func(string, int) (Outcome, bool)) string {
 	if o, known := outcome(a.Task, a.Number); known && a.Class == failure.VerifyFailed {
 		var failed []string

@@ -17,7 +17,7 @@ import (
 // maxChunks is the maximum number of chunks in a plan.
 const maxChunks = 10_000
 
-// Read parses a plan of chunks, as YAML or JSON. agents are the names of the agents defined in
+// Read parses a plan of chunks from YAML or JSON. agents are the names of the agents defined in
 // gaffer.yaml. If the text can be parsed but the plan is not valid, the error lists all problems as
 // [plan.Problems].
 func Read(file string, data []byte, agents []string) (p Plan, err error) {

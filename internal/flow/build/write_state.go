@@ -11,17 +11,18 @@ import (
 	"gaffer/workflow"
 )
 
-// Members of the workflow state that say which events the activity feed contains. They are written
-// in the same update as the build, so that both always match. They are not members of the build
-// run, because the build run becomes null when the build is done.
+// Names of the members of the workflow state that say which events the activity feed contains.
+// gaffer writes these members in the same update as the build and the feed, so that they always
+// match. They are not members of the build run, because the build run becomes null when the build
+// is done.
 const (
 	cursorField = "gaffer"
-	cursorRun   = "buildOf"  // id of the engine's run
-	cursorSeq   = "buildSeq" // number of the last event of the run that is in the feed
+	cursorRun   = "buildOf"  // member with the id of the engine's run
+	cursorSeq   = "buildSeq" // member with the number of the last event of the run that is in the feed
 )
 
 // Cursor returns the id of the engine's run that the feed in a workflow state describes, and the
-// number of the last event in the feed.
+// number of the last event in the feed. It returns "" and 0 if the state has no such members.
 func Cursor(state jsontree.Value) (run string, seq int64) {
 	c := state.Get(cursorField)
 	seq, _ = c.Get(cursorSeq).Int()
@@ -43,8 +44,8 @@ func (e *ReplacedError) Error() string {
 }
 
 // Write updates the workflow state to match s, and returns the feed events that the state lacks.
-// entries holds all feed entries of the build: if another program has emptied the state, the whole
-// feed is written again. seq is the number of the last applied event.
+// entries holds all feed entries of the build, because the whole feed is returned again if another
+// program has emptied the state. seq is the number of the last applied event.
 func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, seq int64, spec SpecInfo) ([]jsontree.Value, error) {
 	before, from := Cursor(root.Value())
 	if before != run {
@@ -93,7 +94,7 @@ func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec Spec
 		c := &run.Chunks[i]
 		there, known := chunkInState(state, c.ID)
 		if known && s.Build.Tasks[string(c.ID)] == "" && state.BuildRun.RunID == run.RunID {
-			*c = there // gaffer does not build this chunk, so the state keeps its values
+			*c = there // gaffer does not build this chunk: keep its values in the state
 		}
 		if c.Status == workflow.Completed && c.SpecVersionAtBuild == "" {
 			if there.Status == workflow.Completed { // keep the spec version that was stored when the chunk was completed; the spec may have a newer one now
@@ -143,8 +144,9 @@ func chunkInState(state workflow.State, id workflow.ID) (workflow.Chunk, bool) {
 	return workflow.Chunk{}, false
 }
 
-// setText sets a member of the state if it differs from text. If text is empty, it sets the member
-// to null.
+// setText sets a member of the state to text. If text is empty, setText sets the member to null,
+// unless the state does not have this member. If the member has this value already, setText does
+// nothing.
 func setText(root *jsontree.Node, name, text string) {
 	switch {
 	case text == "" && !root.Get(name).Absent():
@@ -154,8 +156,9 @@ func setText(root *jsontree.Node, name, text string) {
 	}
 }
 
-// finish ends the build's step and workflow command, if they are still the current step and
-// command. It also sets nextStep in the state, which tells the user what to do next.
+// finish ends the build's step if it is still the current step. If the current command is
+// [workflow.Execute], finish ends it too, and sets nextStep in the state, which tells the user what
+// to do next.
 func (s *Progress) finish(root *jsontree.Node, state workflow.State, nextStep string) error {
 	if state.WorkflowStep == workflow.ExecutorBuild {
 		if err := workflow.DoneStep(root, workflow.ExecutorBuild, ""); err != nil {

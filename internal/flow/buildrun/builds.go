@@ -17,10 +17,10 @@ import (
 	"gaffer/workflow"
 )
 
-// Project locates the documents of a project's build.
+// Project describes the project of a build, and how the build's documents are written.
 type Project struct {
 	Root        string // path of the project's root
-	Workflow    string // path of the folder with the workflow documents
+	Workflow    string // path of the folder with the documents of the build
 	LockTimeout time.Duration
 	Now         func() time.Time
 	Notice      func(text string) // prints a message to the user
@@ -47,7 +47,8 @@ type Options struct {
 	Submit func(ctx context.Context, p plan.Plan) (run string, err error)
 	// EndRun cancels a run and waits until it has ended.
 	EndRun func(ctx context.Context, run, why string) error
-	// VerifyCommand returns the shell command that performs the checks in this file.
+	// VerifyCommand returns the shell command that performs the checks that are described in a
+	// file.
 	VerifyCommand func(file string) string
 }
 
@@ -119,7 +120,7 @@ func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 			}
 			skip = true
 		}
-		again := state.WorkflowStep == workflow.ExecutorBuild // the step has begun before, so it was allowed
+		again := state.WorkflowStep == workflow.ExecutorBuild // the step has begun before, so its start was already allowed
 		return workflow.BeginStep(root, workflow.ExecutorBuild, skip || again)
 	})
 }
@@ -200,8 +201,8 @@ func (b *Builds) Find(ctx context.Context) (Found, error) {
 }
 
 // findEngine sets the engine's run of the build in f. It prefers a run that has not ended, even if
-// the state file does not name it yet. If there is no such run, it uses the run in the state file,
-// whose id is named.
+// the state file does not name that run yet. If there is none, findEngine uses the run that the
+// state file names. named is the id of that run, or empty.
 func (b *Builds) findEngine(ctx context.Context, named string, f *Found) error {
 	return b.opts.Store.Read(ctx, func(r store.Reader) error {
 		runs, err := b.opts.Runs(r)

@@ -48,7 +48,8 @@ func (p Project) writeChecks(s build.Start, c build.Chunk) error {
 	return nil
 }
 
-// outcomes returns a function that reads the results of an attempt's checks from the folder checks.
+// outcomes returns a function that reads the results of an attempt's checks. checks is the name of
+// the folder with the results.
 func (p Project) outcomes(checks string) func(task string, attempt int) (build.Outcome, bool) {
 	return func(task string, attempt int) (build.Outcome, bool) {
 		data, err := statefile.ReadBytes(host.OS(), verify.OutcomePath(p.checksFile(checks, task), attempt))

@@ -16,12 +16,13 @@ import (
 type Resumption struct {
 	// Rebuild holds the ids of completed chunks to build again.
 	Rebuild []workflow.ID
-	// Plan describes chunks that gaffer did not submit. If it is nil, the descriptions are taken
-	// from the workflow state.
+	// Plan is the plan with which the build continues. If it is nil, the build continues with the
+	// plan that was submitted. If gaffer did not submit one, the plan is derived from the workflow
+	// state.
 	Plan *build.Plan
 }
 
-// NothingError reports that there is no build to resume.
+// NothingError reports that an operation found no build, or nothing left to build.
 type NothingError struct{ Why string }
 
 func (e *NothingError) Error() string { return "no build can be resumed: " + e.Why }
@@ -29,9 +30,9 @@ func (e *NothingError) Error() string { return "no build can be resumed: " + e.W
 // NotFound returns true, so that the exit code is "not found".
 func (e *NothingError) NotFound() bool { return true }
 
-// Resume returns the id of the engine's run that continues the build in the workflow state. That is
-// the interrupted run, if there is one. If chunks are to be rebuilt, or gaffer did not run the
-// build, Resume submits a new run with the remaining chunks.
+// Resume returns the id of the engine's run that continues the build in the workflow state. If
+// gaffer's run of the build has not ended, and no chunk is to be rebuilt, Resume returns the id of
+// that run. Otherwise it submits a new run with the remaining chunks.
 func (b *Builds) Resume(ctx context.Context, r Resumption) (string, error) {
 	f, err := b.Find(ctx)
 	switch {
@@ -78,7 +79,8 @@ func (b *Builds) Resume(ctx context.Context, r Resumption) (string, error) {
 	return b.submit(ctx, p, s)
 }
 
-// HeldError reports that a build can continue only after the user has done a chunk.
+// HeldError reports that a build can continue only after the user has done a chunk that gaffer must
+// not build.
 type HeldError struct{ Held []workflow.Held }
 
 func (e *HeldError) Error() string {
@@ -98,8 +100,8 @@ func (e *HeldError) Hint() string {
 	return fmt.Sprintf("do what it asks, then 'gaffer build done %s' marks it done", e.Held[0].ID)
 }
 
-// remainingOf returns the plan with which the build f continues. If the user has to do all
-// remaining chunks, it returns a [*HeldError].
+// remainingOf returns the plan with which the build f continues. given is the plan that the user
+// named, or nil. If the user has to do all remaining chunks, remainingOf returns a [*HeldError].
 func (b *Builds) remainingOf(ctx context.Context, f Found, given *build.Plan) (build.Plan, error) {
 	p, err := b.planOf(ctx, f, given)
 	if err == nil && len(f.Resume.Held) == len(f.Resume.Remaining) {
@@ -108,8 +110,8 @@ func (b *Builds) remainingOf(ctx context.Context, f Found, given *build.Plan) (b
 	return p, err
 }
 
-// CompleteChunk marks a chunk as completed by the user, and returns it. It returns a [*BuiltError]
-// if an active run builds the chunk.
+// CompleteChunk marks a chunk as completed by the user, and returns the chunk. It returns a
+// [*BuiltError] if an active run builds the chunk.
 func (b *Builds) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Chunk, error) {
 	f, err := b.Find(ctx)
 	if err != nil {

@@ -25,7 +25,7 @@ type Writer struct {
 	gone     error             // why the writer has stopped; nil while it writes
 }
 
-// NewWriter returns the writer for a run that is a build, or nil for other runs.
+// NewWriter returns the writer for a run. It returns nil if the run is not a build or has no tasks.
 func NewWriter(p Project, events store.Store, r store.Reader, run store.Run) (*Writer, error) {
 	made, err := BuildOf(run)
 	if err != nil || made == nil {
@@ -39,7 +39,7 @@ func NewWriter(p Project, events store.Store, r store.Reader, run store.Run) (*W
 	return &Writer{project: p, events: events, run: run.ID, state: p.open(), progress: build.NewProgress(*made), seq: before}, nil
 }
 
-// Run writes the state for new events until ctx ends.
+// Run updates the workflow documents whenever there are new events, until ctx ends.
 func (w *Writer) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := w.Flush(ctx); err != nil && ctx.Err() == nil {
@@ -64,7 +64,8 @@ const writeDelay = 50 * time.Millisecond
 // programs may empty the state during a build.
 const checkInterval = 2 * time.Second
 
-// Flush writes the state for all events so far.
+// Flush updates the workflow documents to match all events so far. It does nothing after another
+// program has replaced the build.
 func (w *Writer) Flush(ctx context.Context) error {
 	if w.gone != nil {
 		return nil

@@ -16,8 +16,9 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Settings holds the user's settings for all beads. Agent, Model, Repo and Template apply only to
-// beads that set none. Timeout and Retries replace the values of the bead.
+// Settings holds the user's settings for all beads. A bead's own agent, repository, template,
+// branch and variables have precedence. Model applies only to beads with neither an agent nor a
+// model. Timeout, Retries and Questions replace the values of the bead.
 type Settings struct {
 	Agent, Model string
 	Repo         string // absolute path of the repository
@@ -36,7 +37,8 @@ func SplitAgent(text string) (name, model string) {
 	return name, model
 }
 
-// CheckAgent returns an error if an agent is neither built in nor listed in custom.
+// CheckAgent returns an [*AgentError] if name is neither a built-in agent nor in custom. The agent
+// "command" is not allowed either, because a bead has no command line.
 func CheckAgent(name string, custom []string) error {
 	known := slices.DeleteFunc(append(plan.Agents(), custom...), func(n string) bool { return n == plan.CommandAgent })
 	if slices.Contains(known, name) {
@@ -79,7 +81,7 @@ func BeadTask(bead, text string) plan.Task {
 func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template, error)) (plan.Plan, error) {
 	p.Source = plan.SourceRunPrompt
 	p.Tasks = slices.Clone(p.Tasks)
-	used := map[string]bool{} // names of the variables in all templates
+	used := map[string]bool{} // names of the variables in the templates of all beads
 	for _, t := range p.Tasks {
 		name := cmp.Or(t.Dispatch.Template, s.Template)
 		if name == "" {
@@ -134,7 +136,8 @@ func (s Settings) apply(t plan.Task) plan.Task {
 }
 
 // checkPrompt returns an error if a bead without a template has no prompt, or if the user gave
-// variables that no template uses. used holds the names of the variables in all templates.
+// variables that no template uses. used holds the names of the variables in the templates of all
+// beads.
 func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	unused := len(t.Dispatch.Vars) > 0
 	for name := range s.Vars {
@@ -185,7 +188,7 @@ func (s Settings) fillPrompt(template prompt.Template, t plan.Task, used map[str
 	return fillWithoutPrompt(template, t.Prompt, given, known)
 }
 
-// Names of the variables in templates of the bead protocol that have no {{PROMPT}}.
+// Names of variables that templates of the ledger protocol may have instead of {{PROMPT}}.
 var (
 	// taskVariables are variables for a description of the whole task. If the user gives no value
 	// for one, the prompt becomes its value.
@@ -195,9 +198,9 @@ var (
 	detailVariables = []string{"FILES", "EXPECTED_BEHAVIOR", "SCOPE", "OUTPUT_PATH", "DIFF"}
 )
 
-// fillWithoutPrompt fills in a template that has no {{PROMPT}}. The prompt becomes the value of
-// each of the taskVariables that values lacks. If the template has none of these variables, the
-// prompt is appended to the text.
+// fillWithoutPrompt fills in a template that has no {{PROMPT}}. text is the prompt. It becomes the
+// value of each of the taskVariables that values lacks. If the template has none of these
+// variables, the prompt is appended to the filled-in template.
 func fillWithoutPrompt(template prompt.Template, text string, values, defaults map[string]string) (string, error) {
 	placed := text == ""
 	for _, name := range taskVariables {

@@ -1,5 +1,6 @@
-// Package fork makes a new task from another one: its conversation and its files as they were at the
-// end of a turn. The original stays as it is. The package is pure, except that it reads logs.
+// Package fork creates a task that continues another task. The new task starts with a copy of the
+// conversation and of the files, as they were after one of the turns. The original task does not
+// change. The package is pure, except that it reads logs.
 package fork
 
 import (
@@ -24,15 +25,17 @@ type Source struct {
 	Log func(number int) ([]byte, error)
 }
 
-// Attempt is what is needed to know about an ended attempt.
+// Attempt describes an ended attempt of the task that is forked.
 type Attempt struct {
 	Number  int
 	Thread  string       // id of the conversation
-	Account string       // name of the account that the agent used; empty for the program's own
-	Used    fleet.Amount // by this attempt and all earlier ones of the same conversation
+	Account string       // name of the account that the agent used; empty for the program's own account
+	Used    fleet.Amount // what this attempt and all earlier attempts of the same conversation have used
 }
 
-// turn is a turn of the conversation with what is needed to fork it.
+// turn is a turn of the conversation. point is the agent program's id of the end of the turn. If
+// the log has no such id, point is empty, and a copy of the conversation cannot be cut after this
+// turn.
 type turn struct {
 	fleet.Turn
 	point string
@@ -48,7 +51,7 @@ type conversation struct {
 	last    int // number of the last attempt
 }
 
-// Turns returns the turns of the task's last conversation, oldest first.
+// Turns returns the turns of the conversation of the task's last attempt, oldest first.
 func Turns(s Source) ([]fleet.Turn, error) {
 	c, err := read(s)
 	list := []fleet.Turn{}
@@ -86,18 +89,19 @@ func read(s Source) (c conversation, err error) {
 	return c, nil
 }
 
-// maxText is the maximum length of a message in a summary, in bytes. maxSummary is that of the whole
-// summary.
+// maxText is the maximum length of one message of a turn, in bytes. When the messages of a summary
+// exceed maxSummary bytes in total, the summary leaves out the remaining turns.
 const (
 	maxText    = 4000
 	maxSummary = 40_000
 )
 
-// continues is the next message of the user if the user has written none.
+// continues is the user's next message in the conversation of the new task if the user has written
+// none.
 const continues = "Continue."
 
 // Plan returns the plan of a run with one task, which continues the conversation and the files of
-// another task. The result lacks the id of the run.
+// another task. The caller submits the plan, and then sets ForkResult.Run to the id of the new run.
 func Plan(s Source, r fleet.ForkRequest) (plan.Plan, fleet.ForkResult, error) {
 	t := s.Task
 	if err := check(s, r); err != nil {
@@ -118,7 +122,7 @@ func Plan(s Source, r fleet.ForkRequest) (plan.Plan, fleet.ForkResult, error) {
 	whole := at == len(c.turns)
 	if !whole {
 		f.Attempt = c.turns[at-1].Attempt
-		if !c.turns[at-1].Last { // the files were not kept at this moment
+		if !c.turns[at-1].Last { // an attempt's files are kept only after its last turn
 			f.Attempt = earlier(s.Attempts, f.Attempt)
 			if t.HasWorktree() {
 				notes = append(notes, filesNote(at, f.Attempt))
@@ -149,7 +153,8 @@ func Plan(s Source, r fleet.ForkRequest) (plan.Plan, fleet.ForkResult, error) {
 	return plan.Plan{Name: "fork of " + t.ID, Format: plan.PromptText, Source: plan.SourceRunPrompt, Tasks: []plan.Task{forked(t, r, f, c.turns[:at])}}, result, nil
 }
 
-// earlier returns the number of the last attempt before another one, or 0 if there is none.
+// earlier returns the number of the last attempt before the attempt with this number, or 0 if there
+// is none.
 func earlier(attempts []Attempt, number int) (found int) {
 	for _, a := range attempts {
 		if a.Number < number {
@@ -184,8 +189,9 @@ func check(s Source, r fleet.ForkRequest) error {
 	return nil
 }
 
-// forked returns the new task. It keeps limits, checks and permissions of the original, depends on
-// no other task, and its change waits for the user.
+// forked returns the new task. It keeps the limits, checks and permissions of the original task,
+// and depends on no other task. Its change waits for the review of the user, or stays on its branch
+// if the original task has [plan.LandKeep].
 func forked(t plan.Task, r fleet.ForkRequest, f plan.Fork, turns []turn) plan.Task {
 	t.Fork = &f
 	t.Prompt, t.PromptFile = summary(t.Prompt, turns, f.Prompt), ""
@@ -233,5 +239,5 @@ func (e *Error) Error() string { return e.Text }
 // Hint returns what the user can do next.
 func (e *Error) Hint() string { return e.Next }
 
-// Conflict reports true: the task is not in a state in which it can be forked.
+// Conflict returns true, so that the exit code is the one for a conflict.
 func (*Error) Conflict() bool { return true }

@@ -19,7 +19,8 @@ import (
 // can run again after a crash.
 type handler func(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error)
 
-// handlers maps each type of the protocol to its handler.
+// handlers maps each type of inbox item to its handler. Items of other types belong to other
+// programs.
 var handlers = map[workflow.ItemType]handler{
 	workflow.EvolveItem:    ideaHandler("No section of the spec has words in common with it."),
 	workflow.FeatureItem:   ideaHandler("No section of the spec has words in common with it; it may need one of its own."),
@@ -43,8 +44,8 @@ func analysis(matches []spec.Match, summary string) []workflow.Field {
 	return []workflow.Field{{Name: "affectedSections", Value: sections}, {Name: "summary", Value: summary}}
 }
 
-// describeMatches returns a text about which sections an idea affects, and why. If it affects none,
-// describeMatches returns fallback.
+// describeMatches returns a text about which sections an idea affects, and why. If the idea affects
+// no section, describeMatches returns fallback.
 func describeMatches(s spec.Spec, matches []spec.Match, fallback string) string {
 	switch {
 	case !s.Found:
@@ -69,8 +70,8 @@ type page struct {
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
-// referenceHandler fetches the page that an item links to, if the user has allowed it, and finds
-// the spec sections that the page affects.
+// referenceHandler fetches the page that an item links to, and finds the spec sections that the
+// page affects. If the user has not allowed fetching, it uses only the text of the item.
 func referenceHandler(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
 	address := strings.TrimRight(webAddress().FindString(item.Content), ".,;:!?)]'")
 	if address == "" {

@@ -52,10 +52,10 @@ type result struct {
 // Fetch fetches the web page at an address.
 type Fetch func(ctx context.Context, address string) (webpage.Page, error)
 
-// ProcessAll processes items until none can be taken. It alternates between the types and takes the
-// oldest item of each. It calls show for each processed item, even if its processing failed. If a
-// result cannot be stored now, ProcessAll returns an error, and the next call stores the result
-// first.
+// ProcessAll processes items until none can be taken. It alternates between the types of items, and
+// takes the oldest item of each type. It calls show for each processed item, even if its processing
+// failed. If a result cannot be stored now, ProcessAll returns an error, and the next call stores
+// the result first.
 func (w *Worker) ProcessAll(ctx context.Context, show func(workflow.Item) error) error {
 	if w.unsaved != nil {
 		item, err := w.store(ctx, *w.unsaved)

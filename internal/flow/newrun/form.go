@@ -15,7 +15,8 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Form is a [fleet.RunForm] with its plan.
+// Form is a [fleet.RunForm] with methods that return the plan and the command line for the same
+// run.
 type Form fleet.RunForm
 
 // overrides returns the settings of the form.
@@ -77,7 +78,7 @@ func asUsage(err error) error {
 	return &UsageError{Err: err}
 }
 
-// Text returns the plan of the form as a file.
+// Text returns the plan of the form as the content of a plan file.
 func (f Form) Text(agents []string) (string, error) {
 	p, err := f.Plan(agents)
 	if err != nil {
@@ -86,8 +87,8 @@ func (f Form) Text(agents []string) (string, error) {
 	return p.YAML()
 }
 
-// plainWord matches words that need no quotes in a shell. filename matches the end of prompts that
-// 'gaffer run' might take for the name of a file.
+// plainWord matches words that need no quotes in a shell. filename matches prompts that end like
+// the name of a plan file. 'gaffer run' might take such a prompt for the name of a file.
 var (
 	plainWord = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./-]+$`)
 	filename  = lazyregexp.New(`(?i)\.(ya?ml|md|jsonl?)$`)
@@ -96,7 +97,7 @@ var (
 // Command returns the command line that makes the same run in a terminal.
 func (f Form) Command() string {
 	words := []string{"gaffer", "run"}
-	isPrompt := true // whether 'gaffer run' would recognize each prompt as the text of a prompt
+	isPrompt := true // whether 'gaffer run' would recognize that each prompt is the text of a prompt and not a file name
 	for _, prompt := range f.Prompts {
 		isPrompt = isPrompt && (strings.Contains(prompt, "\n") || len(strings.Fields(prompt)) > 2 && !filename().MatchString(prompt))
 		words = append(words, shellWord(prompt))
@@ -197,7 +198,8 @@ func FormOf(p plan.Plan, agents []string) (Form, error) {
 	return f, nil
 }
 
-// shortDuration formats a duration without parts that are zero, such as 45m.
+// shortDuration formats a duration without minutes and seconds at its end that are zero: 45m, not
+// 45m0s.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -209,8 +211,9 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// fits returns an error if a task has a property for which the form has no field. It finds only the
-// most common of these properties; FormOf then compares the whole plan.
+// fits returns an error if a task has a property for which the form has no field. first is the
+// first task of the plan, and index is the index of t. fits finds only the most common of these
+// properties; FormOf then compares the whole plan.
 func fits(t, first plan.Task, index int) error {
 	id := "prompt"
 	if index > 0 {
@@ -233,7 +236,9 @@ func fits(t, first plan.Task, index int) error {
 	return nil
 }
 
-// withoutOrigin returns the plan without the fields that say where it was read from.
+// withoutOrigin returns the plan without the fields that say where it was read from. It also
+// replaces empty lists and maps of tasks by nil, so that reflect.DeepEqual does not distinguish
+// them.
 func withoutOrigin(p plan.Plan) plan.Plan {
 	p.Format, p.Source, p.SourceFile, p.Warnings = "", "", "", nil
 	p.Tasks = slices.Clone(p.Tasks)

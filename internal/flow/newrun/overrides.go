@@ -45,10 +45,10 @@ type UsageError struct {
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Usage marks the error as a mistake in the user's input.
+// Usage returns true, so that the exit code is the one for a wrong command line.
 func (e *UsageError) Usage() bool { return true }
 
-// Invalid marks the error as a mistake in the user's input.
+// Invalid returns true, so that the HTTP API reports the form as an invalid request.
 func (e *UsageError) Invalid() bool { return true }
 
 // Hint returns advice for the user.
@@ -60,7 +60,7 @@ const maxBestOf = 16
 // maxFallbacks is the maximum number of fallbacks of a task.
 const maxFallbacks = 8
 
-// Check returns an error if the value of a flag is not valid in any plan.
+// Check returns an error if the value of a flag is not valid, whatever the plan is.
 func (o Overrides) Check() error {
 	switch {
 	case o.OnFailure != "" && !slices.Contains(Failures(), o.OnFailure):
@@ -97,8 +97,8 @@ func (o Overrides) Check() error {
 	return nil
 }
 
-// CheckAgent returns an error if an agent of the flags --agent and --fallback is neither built in nor one of the
-// custom agents in gaffer.yaml.
+// CheckAgent returns an error if an agent of the flags --agent and --fallback is neither built in
+// nor one of the custom agents in gaffer.yaml.
 func (o Overrides) CheckAgent(custom []string) error {
 	known := append(PromptAgents(), custom...)
 	for _, text := range o.Fallback {
@@ -202,8 +202,9 @@ func (o Overrides) UnusedWarnings(tasks []plan.Task) (warnings plan.Problems) {
 	return warnings
 }
 
-// addCandidates makes several agents work on a task, unless the plan defines the task's candidates.
-// If there are fewer agents than candidates, the list of agents is repeated.
+// addCandidates makes several agents work on a task. It changes nothing if the task runs a command,
+// or if the plan already defines the task's candidates. If there are fewer agents than candidates,
+// the list of agents is repeated.
 func (o Overrides) addCandidates(t *plan.Task) {
 	if len(t.Argv) > 0 || t.Candidate != "" || t.Pick != nil {
 		return
@@ -235,7 +236,7 @@ func (o Overrides) applyTask(t *plan.Task) {
 	if o.Given("timeout") {
 		t.Timeout = o.Timeout
 	}
-	if o.Questions != "" && len(t.Argv) == 0 && (t.Pick == nil || t.Pick.IsJudge) { // commands ask nothing, and the user's pick is always asked
+	if o.Questions != "" && len(t.Argv) == 0 && (t.Pick == nil || t.Pick.IsJudge) { // a command asks nothing, and the task in which the user picks a candidate must always ask
 		t.Questions = plan.QuestionPolicy(o.Questions)
 	}
 	if o.Given("worktree") && t.Branch == "" && t.Candidate == "" && t.Pick == nil {
@@ -249,8 +250,8 @@ func (o Overrides) applyTask(t *plan.Task) {
 	}
 }
 
-// checkLand returns an error if --land or --into has no effect because no task of the plan has a
-// worktree.
+// checkLand returns an error if --land or --into would have no effect, because the plan is a
+// workflow or no task has a worktree.
 func (o Overrides) checkLand(p plan.Plan) error {
 	flag, value := "--land", o.Land
 	if value == "" {

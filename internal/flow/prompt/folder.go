@@ -22,8 +22,8 @@ const (
 	maxFile = 1 << 20
 )
 
-// isReadme reports whether the file with this name describes the templates folder. It is not a
-// template.
+// isReadme reports whether the file with this name describes the templates folder. Such a file is
+// not a template. name is without the extension.
 func isReadme(name string) bool { return strings.EqualFold(name, "README") }
 
 // List reads the templates in a folder and returns them sorted by name. It skips README.md. The

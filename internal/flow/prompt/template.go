@@ -120,7 +120,8 @@ func (t Template) FilledIn(text string) bool {
 	return free || rest == ""
 }
 
-// describe returns one line that says what a template is for: its first heading or line.
+// describe returns one line that says what a template is for: its first heading or, if it has no
+// heading, its first line with a letter or digit.
 func describe(text string) string {
 	first := ""
 	for line := range strings.Lines(text) {

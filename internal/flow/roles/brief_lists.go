@@ -75,8 +75,8 @@ func groupTaskList(b teamstate.Brief, maxBytes int) string {
 	return fencedList(list, maxBytes, none)
 }
 
-// changeList returns a list of the files and a list of the commits of the group. Each list may use
-// half of maxBytes.
+// changeList returns a list of the files that the group has changed, and a list of its commits.
+// Each list may use half of maxBytes.
 func changeList(b teamstate.Brief, maxBytes int) string {
 	var parts []string
 	for _, part := range []struct {
@@ -105,8 +105,9 @@ func blockers(b teamstate.Brief, most int) string {
 	return section("What keeps the group from going on", fencedList(list, most, ""))
 }
 
-// historyList returns a list of what happened to the group before, the latest decision first. The
-// agent needs this list, because it does not remember earlier starts.
+// historyList returns a list of what happened to the group before. The agent needs this list,
+// because it does not remember earlier starts. The tech lead's latest decision comes before the
+// older ones.
 func historyList(b teamstate.Brief, maxBytes int) string {
 	g := b.Status
 	list := []string{starts(g), tests(g.TestResults), labelLine("gaffer could not merge what was approved", b.Unmerged)}

@@ -9,7 +9,8 @@ import (
 	"gaffer/team"
 )
 
-// issueList returns a list of the issues of the last review, with the developer's replies.
+// issueList returns a list of the issues of the last review. For other roles than the developer, it
+// includes the developer's replies.
 func issueList(b teamstate.Brief, maxBytes int) string {
 	var list []string
 	for _, i := range b.Issues {
@@ -64,7 +65,9 @@ func lastWork(b teamstate.Brief, maxBytes int) string {
 	return section("What the developer said of the work", fencedText(b.Work, maxBytes, ""))
 }
 
-// messageText returns a message as text. It leaves out text that promptText already contains.
+// messageText returns a message as text. promptText is another part of the same prompt. messageText
+// leaves out the feedback of a review if promptText already contains it. For listed, see
+// reviewText.
 func messageText(m team.Message, promptText string, listed bool) string {
 	first := joinLines(labelLine("from", oneLine(string(m.From))), labelLine("subject", m.Subject))
 	switch body := m.Body.(type) {
@@ -91,8 +94,9 @@ func testReport(r *team.TestReport) string {
 	)
 }
 
-// reviewText returns a review as text. It leaves out text that promptText already contains. If
-// listed is true, it also leaves out the issues, because they are listed elsewhere.
+// reviewText returns a review as text. It leaves out the feedback if promptText, another part of
+// the same prompt, already contains it. listed means that the issues of the last review that
+// requested changes are listed elsewhere. Then reviewText leaves out the issues of such a review.
 func reviewText(r *team.Review, promptText string, listed bool) string {
 	feedback := r.Feedback
 	if strings.Contains(promptText, strings.TrimSpace(feedback)) {

@@ -29,11 +29,11 @@ const folder = "team"
 type Set struct {
 	roles     map[team.Role]config.Role
 	templates map[string]prompt.Template
-	rules     plan.Permissions // the user's rules for requests of agents
+	rules     plan.Permissions // the user's rules for the permission requests of agents
 }
 
 // Load reads the settings of the roles from c, and their templates from subfolders of the folder
-// templates. An error names the file and the setting that are wrong.
+// templates. An error names the file or the setting that is wrong.
 func Load(c *config.Config, templates string) (Set, error) {
 	rules, err := newrun.Permissions(c)
 	if err != nil {
@@ -61,15 +61,14 @@ func Load(c *config.Config, templates string) (Set, error) {
 // Role returns the settings of a role.
 func (s Set) Role(r team.Role) config.Role { return s.roles[r] }
 
-// Template returns the template for a purpose, and false if there is none. The path of gaffer's own
-// templates is empty.
+// Template returns the template for a purpose, and false if there is none. The field Path of
+// gaffer's own templates is empty.
 func (s Set) Template(p teamstate.Purpose) (prompt.Template, bool) {
 	u, ok := useFor(p)
 	return s.templates[u.name], ok
 }
 
-// folders returns the folders that may contain the template for a use. The first folder has
-// precedence.
+// folders returns the folders that may contain the template of u. The first folder has precedence.
 func folders(c *config.Config, u templateUse, templates string) ([]string, error) {
 	var list []string
 	if own := c.Role(string(u.role)).Template; own != folder {

@@ -25,8 +25,8 @@ type templateUse struct {
 	words   []team.Word
 }
 
-// templateUses lists the purposes for which agents are started. Its status words are used if the
-// brief has none.
+// templateUses lists the purposes for which agents are started. The status words of an entry are
+// used if the brief has none.
 var templateUses = []templateUse{
 	{teamstate.Plan, team.PM, "pm-plan", teamstate.Words(teamstate.Plan)},
 	{teamstate.Split, team.PM, "pm-split", teamstate.Words(teamstate.Split)},
@@ -78,8 +78,8 @@ func answerInstructions(b teamstate.Brief, _ int) string {
 	return text
 }
 
-// loadTemplate returns the template for a use, from the first folder that contains it. If no folder
-// contains it, loadTemplate returns gaffer's own template.
+// loadTemplate returns the template of u from the first of the folders that contains it. If no
+// folder contains it, loadTemplate returns gaffer's own template.
 func loadTemplate(u templateUse, folders []string) (prompt.Template, error) {
 	for _, dir := range folders {
 		t, err := prompt.Load(dir, u.name)
@@ -113,8 +113,9 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// checkTemplate returns an error if a template has an unknown variable, lets a value end the fence
-// around it, or is too large for a prompt.
+// checkTemplate returns an error if a template has an unknown variable, is too large for a prompt,
+// or has a variable with several lines inside a line or a fence. There the value of the variable
+// could end the fence.
 func checkTemplate(t prompt.Template) error {
 	known, number := Variables(), 0
 	var open string // the fence around the current line; empty if there is none

@@ -16,8 +16,9 @@ const (
 	minItem  = 200 // minimum size of a shortened item, in bytes; if items would get shorter, a list drops its last items
 )
 
-// clean makes untrusted text safe to print: valid UTF-8, uniform line ends, no control
-// characters, and no characters that change the direction or visibility of text.
+// clean makes untrusted text safe to print: valid UTF-8, uniform line ends, no other control
+// characters than tabs, and no characters that change the direction or visibility of text. It also
+// shortens long rows of backquotes.
 func clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -176,7 +177,8 @@ func indented(line string) string {
 	return "  " + line
 }
 
-// labelLine returns a line "label: value". Further lines of the value are indented.
+// labelLine returns a line "label: value", or "" if the value is empty. Further lines of the value
+// are indented.
 func labelLine(label, value string) string {
 	if value = clean(value); value == "" {
 		return ""
@@ -184,8 +186,8 @@ func labelLine(label, value string) string {
 	return label + ": " + strings.ReplaceAll(value, "\n", "\n    ")
 }
 
-// labelled is like labelLine, but returns only the label if the value is empty. This is for a task
-// that has only an id.
+// labelled is like labelLine, but returns only the label if the value is empty. It is for tasks,
+// which may have only an id.
 func labelled(label, value string) string {
 	label = cmp.Or(oneLine(label), "?")
 	return cmp.Or(labelLine(label, value), label)

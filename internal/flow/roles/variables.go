@@ -20,7 +20,8 @@ type Variable struct {
 }
 
 // Variables returns all variables that templates may use. If a value is longer than Most, gaffer
-// drops the middle of a text, or the end of a list, and adds a note that says how much was dropped.
+// drops the middle of a text, or the last items of a list, and adds a note that says how much was
+// dropped.
 func Variables() []Variable {
 	return slices.Concat(inlineVariables(), blockVariables(), sectionVariables())
 }

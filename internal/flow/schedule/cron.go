@@ -25,10 +25,10 @@ var fields = []field{
 	{"day of the week", "0-7 or sun-sat; 0 and 7 are Sunday", cron.Dow},
 }
 
-// weekdays is the index of the day of the week in fields.
+// weekdays is the index of the field "day of the week" in fields.
 const weekdays = 4
 
-// shortcuts are the words that stand for an expression.
+// shortcuts maps each word that stands for a cron expression to that expression.
 var shortcuts = map[string]string{
 	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }
@@ -38,7 +38,7 @@ type CronError struct {
 	Expr  string
 	Field int // number of the field, starting at 1; 0 if the expression as a whole is wrong
 	Why   string
-	Next  string // what to write instead
+	Next  string // what to write instead; empty if unknown
 }
 
 func (e *CronError) Error() string {
@@ -87,8 +87,8 @@ func parseCron(expr string) (*cron.SpecSchedule, error) {
 	return parsed.(*cron.SpecSchedule), nil // the parser returns another type only for @every, which was rejected above
 }
 
-// fieldProblem returns a short text for an error of the parser. The parser repeats the field's text
-// after a colon, which the caller prints already.
+// fieldProblem returns a short text for an error of the parser. It drops the part after the first
+// colon, in which the parser repeats the field's text, because the caller already prints that text.
 func fieldProblem(err error) string {
 	text, _, _ := strings.Cut(err.Error(), ": ")
 	switch {
@@ -100,8 +100,8 @@ func fieldProblem(err error) string {
 	return text
 }
 
-// sundayIsZero replaces 7 by 0 in the field for the day of the week, also at the end of a range.
-// The parser knows only 0 as Sunday.
+// sundayIsZero replaces 7 by 0 in the field for the day of the week, because the parser knows only
+// 0 as Sunday. A range that ends with 7 becomes a list of days.
 func sundayIsZero(part string) string {
 	items := strings.Split(part, ",")
 	for i, item := range items {
@@ -129,7 +129,7 @@ func sundayIsZero(part string) string {
 // starBit is set by the parser in a field that begins with a star.
 const starBit = 1 << 63
 
-// values returns the values in the set of a field, in ascending order.
+// values returns the values of a field in ascending order. set has one bit for each value.
 func values(set uint64) (list []int) {
 	for set &^= starBit; set != 0; set &= set - 1 {
 		list = append(list, bits.TrailingZeros64(set))
@@ -140,9 +140,9 @@ func values(set uint64) (list []int) {
 // everyHour reports whether the expression names every hour of the day.
 func everyHour(spec *cron.SpecSchedule) bool { return len(values(spec.Hour)) == 24 }
 
-// OnCalendar returns the times as expressions for OnCalendar= of a systemd timer. There are two if
-// the expression restricts both the day of the month and the day of the week: cron takes days that
-// match one of them.
+// OnCalendar returns the times as expressions for OnCalendar= of a systemd timer. There are two
+// expressions if the cron expression restricts both the day of the month and the day of the week,
+// because cron then selects all days that match at least one of the two.
 func (t Times) OnCalendar() []string {
 	clock := fmt.Sprintf("%s:%s:00 %s", calendarList(t.spec.Hour, 24), calendarList(t.spec.Minute, 60), t.zone)
 	month := calendarList(t.spec.Month, 12)
@@ -161,7 +161,8 @@ func (t Times) OnCalendar() []string {
 	return []string{week + " " + days + " " + clock}
 }
 
-// calendarList returns the values of a field with count possible values.
+// calendarList returns the values of a field in the form of a systemd timer. count is the number of
+// possible values. If the field has all of them, calendarList returns "*".
 func calendarList(set uint64, count int) string {
 	list := values(set)
 	if len(list) == count {

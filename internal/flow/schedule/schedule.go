@@ -16,21 +16,26 @@ import (
 
 // Limits of the rules.
 const (
-	// OnTime is how late a run may start and still count as one that was not missed.
+	// OnTime is how late a run may start and still count as on time. A later run counts as missed.
 	OnTime = 5 * time.Minute
-	// MissedAge is the maximum age of a planned time that [fleet.MissedRunOnce] runs.
+	// MissedAge is the maximum age of a missed planned time for which [fleet.MissedRunOnce] starts
+	// a run.
 	MissedAge = 24 * time.Hour
-	// MissedAllAge is the maximum age of planned times that [fleet.MissedRunAll] runs.
+	// MissedAllAge is the maximum age of missed planned times for which [fleet.MissedRunAll] starts
+	// runs.
 	MissedAllAge = 7 * 24 * time.Hour
-	// MissedAllCount is the maximum number of planned times that [fleet.MissedRunAll] runs.
+	// MissedAllCount is the maximum number of missed planned times for which [fleet.MissedRunAll]
+	// starts runs.
 	MissedAllCount = 10
-	// StartLease is how long a process that starts a run may be silent before another process tries.
+	// StartLease is how long a process that starts a run may be silent before another process tries
+	// to start the run.
 	StartLease = 30 * time.Second
 	// MaxJitter is the maximum of [Schedule.Jitter].
 	MaxJitter = 12 * time.Hour
-	// RestoreWithin is how long a removed schedule can be restored.
+	// RestoreWithin is how long after its removal a schedule can be restored.
 	RestoreWithin = 30 * 24 * time.Hour
-	// keptFires is how many fires in their final status a schedule keeps.
+	// keptFires is how many fires with a final status a schedule keeps. A fire is a planned time
+	// for which there is a decision.
 	keptFires = 30
 )
 
@@ -51,7 +56,7 @@ type Schedule struct {
 	Paused   bool              `json:"paused,omitempty"`
 	Exporter string            `json:"exporter,omitempty"`
 	Removed  time.Time         `json:"removed,omitzero"`
-	// Through is a time up to which all planned times are decided.
+	// Through is a time. All planned times up to Through are decided.
 	Through time.Time    `json:"through"`
 	Fires   []fleet.Fire `json:"fires,omitempty"` // in the order in which they were decided
 }
@@ -59,7 +64,7 @@ type Schedule struct {
 // Times returns the planned times.
 func (s Schedule) Times() (Times, error) { return Parse(s.Cron, s.Zone) }
 
-// State returns whether the schedule's runs are started.
+// State returns whether the schedule is active, paused or removed.
 func (s Schedule) State() fleet.ScheduleState {
 	switch {
 	case !s.Removed.IsZero():
@@ -136,15 +141,16 @@ func (s Schedule) NeedsDecision(now time.Time) bool {
 	return !next.IsZero() && !s.StartTime(next).After(now)
 }
 
-// Decision is what the moment of a decision is like.
+// Decision holds what [Schedule.Decide] needs in addition to the schedule.
 type Decision struct {
 	Now    time.Time
 	Active func(run string) bool // reports whether a run has not ended
 	Holder string                // name of the process that decides, and that will start the runs
 }
 
-// Decide decides all planned times up to now, and takes over fires that must be started. It returns
-// the changed schedule and the ids of the fires that the holder must start now.
+// Decide decides all planned times up to now. It also takes over fires whose run must be started
+// and that no other process is starting. It returns the changed schedule and the ids of the fires
+// whose runs the holder must start now.
 func (s Schedule) Decide(d Decision) (decided Schedule, start []string, err error) {
 	if s.State() == fleet.ScheduleRemoved {
 		return s, nil, nil
@@ -212,7 +218,7 @@ func (s *Schedule) decideDue(times Times, d Decision) {
 	}
 }
 
-// skip records that planned times have no run. There is one fire for all of them.
+// skip records that planned times have no run. It adds a single fire for all of them.
 func (s *Schedule) skip(times []time.Time, now time.Time, why string) {
 	if len(times) == 0 {
 		return
@@ -229,7 +235,9 @@ func newFire(planned time.Time, count int, now time.Time) fleet.Fire {
 	return fleet.Fire{ID: planned.UTC().Format(time.RFC3339), Planned: planned.UTC(), Count: count, Decided: now}
 }
 
-// add decides a planned time that counts as one on time, by the rule for overlaps.
+// add adds a fire for a planned time that is on time, or is treated like one. count is the number
+// of planned times that the fire stands for. If an earlier run has not ended, the rule for overlaps
+// decides whether the fire starts, waits or is skipped.
 func (s *Schedule) add(planned time.Time, count int, d Decision) {
 	f := newFire(planned, count, d.Now)
 	earlier := s.unfinished(d)
@@ -247,8 +255,8 @@ func (s *Schedule) add(planned time.Time, count int, d Decision) {
 	s.Fires = append(s.Fires, f)
 }
 
-// addMissed decides a planned time that was missed and is run nevertheless. Missed runs never start
-// together, unless the rule for overlaps allows it.
+// addMissed adds a fire for a planned time that was missed and is run nevertheless. Missed runs
+// never start together, unless the rule for overlaps allows it.
 func (s *Schedule) addMissed(planned time.Time, d Decision) {
 	f := newFire(planned, 1, d.Now)
 	f.Status = fleet.FireStarting
@@ -272,7 +280,7 @@ func (s *Schedule) unfinished(d Decision) string {
 	return ""
 }
 
-// startWaiting lets the first waiting fire start if no earlier run runs any more.
+// startWaiting lets the first waiting fire start if no earlier run is running any more.
 func (s *Schedule) startWaiting(d Decision) {
 	for _, f := range s.Fires {
 		if f.Status == fleet.FireStarting || f.Status == fleet.FireStarted && d.Active(f.Run) {
@@ -284,7 +292,7 @@ func (s *Schedule) startWaiting(d Decision) {
 	}
 }
 
-// dropOld drops the oldest fires beyond those that a schedule keeps.
+// dropOld drops the oldest fires with a final status, until at most keptFires of them are left.
 func (s *Schedule) dropOld() {
 	final := 0
 	for _, f := range slices.Backward(s.Fires) {
@@ -311,7 +319,8 @@ func (s Schedule) RunNow(id, by, holder string, now time.Time) Schedule {
 }
 
 // Renew extends the lease of a fire that its holder is starting. With a duration of zero the holder
-// gives the fire back, and another process may start it at once.
+// gives the fire back, and another process may start it at once. Renew returns false if holder does
+// not hold the fire.
 func (s Schedule) Renew(id, holder string, now time.Time, lease time.Duration) (Schedule, bool) {
 	s.Fires = slices.Clone(s.Fires)
 	for i := range s.Fires {
@@ -323,7 +332,7 @@ func (s Schedule) Renew(id, holder string, now time.Time, lease time.Duration) (
 	return s, false
 }
 
-// Fire returns the fire with an id.
+// Fire returns the fire with this id, and false if there is none.
 func (s Schedule) Fire(id string) (fleet.Fire, bool) {
 	i := slices.IndexFunc(s.Fires, func(f fleet.Fire) bool { return f.ID == id })
 	if i < 0 {
@@ -343,8 +352,8 @@ func (s Schedule) Started(id, run string) (Schedule, bool) {
 	})
 }
 
-// Failed records why the run of a fire could not be started. It changes nothing if the fire has been
-// decided otherwise. It reports whether it has changed something.
+// Failed records why the run of a fire could not be started. It changes nothing if the fire is not
+// being started. It reports whether it has changed something.
 func (s Schedule) Failed(id, why string) (Schedule, bool) {
 	return s.end(id, func(f *fleet.Fire) bool {
 		if f.Status != fleet.FireStarting {
@@ -355,8 +364,8 @@ func (s Schedule) Failed(id, why string) (Schedule, bool) {
 	})
 }
 
-// NothingToDo records why a fire has no run: there was nothing to do. It reports whether it has changed
-// something.
+// NothingToDo records why a fire has no run: there was nothing to do. It changes nothing if the
+// fire is not being started. It reports whether it has changed something.
 func (s Schedule) NothingToDo(id, why string) (Schedule, bool) {
 	return s.end(id, func(f *fleet.Fire) bool {
 		if f.Status != fleet.FireStarting {
@@ -378,14 +387,14 @@ func (s Schedule) end(id string, change func(*fleet.Fire) bool) (Schedule, bool)
 	return s, false
 }
 
-// Pause returns the schedule without planned times, until Resume.
+// Pause returns the paused schedule. Its planned times have no runs until [Schedule.Resume].
 func (s Schedule) Pause() Schedule {
 	s.Paused = true
 	return s
 }
 
-// Resume returns the schedule with its planned times after now. Times during the pause do not count
-// as missed.
+// Resume returns the schedule with its planned times after now. Planned times during the pause do
+// not count as missed.
 func (s Schedule) Resume(now time.Time) Schedule {
 	if s.Through.Before(now) {
 		s.Through = now
@@ -394,7 +403,8 @@ func (s Schedule) Resume(now time.Time) Schedule {
 	return s
 }
 
-// Remove returns the schedule as one that can only be restored. Waiting runs are dropped.
+// Remove returns the schedule in the state removed. It starts no more runs, and can only be
+// restored. Fires that wait are skipped.
 func (s Schedule) Remove(now time.Time) Schedule {
 	s.Removed = now
 	s.Fires = slices.Clone(s.Fires)
@@ -406,7 +416,8 @@ func (s Schedule) Remove(now time.Time) Schedule {
 	return s
 }
 
-// Restore returns a removed schedule as it was. Times in between do not count as missed.
+// Restore returns a removed schedule as it was before its removal. Planned times in between do not
+// count as missed.
 func (s Schedule) Restore(now time.Time) Schedule {
 	s.Removed = time.Time{}
 	if s.Through.Before(now) {
@@ -415,7 +426,8 @@ func (s Schedule) Restore(now time.Time) Schedule {
 	return s
 }
 
-// Key returns the idempotency key of the run of a fire.
+// Key returns the idempotency key with which the run of a fire is submitted. fire is the id of the
+// fire.
 func (s Schedule) Key(fire string) string { return "schedule " + s.ID + " " + fire }
 
 // StartedBy returns the text for [store.Run.StartedBy] of the schedule's runs.
@@ -423,7 +435,7 @@ func (s Schedule) StartedBy() string { return "schedule " + s.Name }
 
 var validName = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,59}$`)
 
-// NameError reports that a schedule cannot have a name.
+// NameError reports a text that cannot be the name of a schedule.
 type NameError struct{ Name string }
 
 func (e *NameError) Error() string {
@@ -433,7 +445,7 @@ func (e *NameError) Error() string {
 // Usage marks the error as a mistake in the command line.
 func (e *NameError) Usage() bool { return true }
 
-// CheckName returns a [*NameError] if a schedule cannot have this name.
+// CheckName returns a [*NameError] if name cannot be the name of a schedule.
 func CheckName(name string) error {
 	if !validName().MatchString(name) {
 		return &NameError{name}
@@ -441,7 +453,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// NameOf turns the name of a plan into the name of a schedule. It returns "" if nothing is left.
+// NameOf turns the name of a plan into the name of a schedule. It returns "" if no character of the
+// name is valid.
 func NameOf(plan string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

@@ -8,7 +8,7 @@ import (
 
 // Times are the planned times of a schedule.
 type Times struct {
-	spec *cron.SpecSchedule // computes with times of the wall clock, which it gets as times in UTC
+	spec *cron.SpecSchedule // computes with wall clock times, which are passed to it as times in UTC
 	zone *time.Location
 }
 
@@ -30,7 +30,7 @@ func Parse(expr, zone string) (Times, error) {
 	return t, nil
 }
 
-// NeverError reports that the days of a cron expression do not exist, such as 30 February.
+// NeverError reports a cron expression whose days do not exist, such as 30 February.
 type NeverError struct{ Expr string }
 
 func (e *NeverError) Error() string {
@@ -40,8 +40,8 @@ func (e *NeverError) Error() string {
 // Usage marks the error as a mistake in the command line.
 func (e *NeverError) Usage() bool { return true }
 
-// Next returns the first planned time after a time. It returns the zero time if there is none in
-// the next five years.
+// Next returns the first planned time that is later than after. It returns the zero time if there
+// is none in the next five years.
 //
 // When the clocks go forward, a planned time that does not exist becomes the moment of the change.
 // When they go back, a planned time that exists twice counts once, the first time. An expression
@@ -61,7 +61,8 @@ func (t Times) Next(after time.Time) time.Time {
 	}
 }
 
-// nextElapsed returns the first time after the time after whose wall clock matches the expression.
+// nextElapsed returns the first time later than after at which the wall clock matches the
+// expression.
 func (t Times) nextElapsed(after time.Time) time.Time {
 	at := after.In(t.zone)
 	from := wallClock(at)
@@ -75,13 +76,14 @@ func (t Times) nextElapsed(after time.Time) time.Time {
 		if end.IsZero() || found.Before(end) {
 			return found
 		}
-		// The clocks change first. Search again from that moment, which may match itself.
+		// The clocks change before found. Search again from the moment of the change, which may
+		// match itself.
 		at = end.In(t.zone)
 		from = wallClock(at).Add(-time.Second)
 	}
 }
 
-// Upcoming returns the next count planned times after a time.
+// Upcoming returns the next planned times that are later than after, at most count of them.
 func (t Times) Upcoming(after time.Time, count int) (list []time.Time) {
 	for range count {
 		if after = t.Next(after); after.IsZero() {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	_ "time/tzdata" // the time zones: the machine may have none
+	_ "time/tzdata" // the time zone database, because the machine may have none
 )
 
 // ZoneError reports that a time zone is unknown.
@@ -25,8 +25,8 @@ func (e *ZoneError) Hint() string {
 }
 
 func loadZone(name string) (*time.Location, error) {
-	// LoadLocation reads "" as UTC and "Local" as the zone of this process, which another process
-	// would read in another way.
+	// LoadLocation accepts two more names: "" for UTC, and "Local" for the zone of this process.
+	// Reject both, because "Local" may mean another zone in another process.
 	if name == "" || name == "Local" {
 		return nil, &ZoneError{name, "is not a name of a time zone"}
 	}
@@ -38,8 +38,8 @@ func loadZone(name string) (*time.Location, error) {
 }
 
 // LocalZone returns the IANA name of this machine's time zone: from the variable TZ, else from the
-// link /etc/localtime, else from the file /etc/timezone. It returns a [*ZoneError] if none of them
-// names a zone.
+// link /etc/localtime, else from the file /etc/timezone. If TZ is not set and /etc/localtime does
+// not exist, the zone is UTC. LocalZone returns a [*ZoneError] if it finds no name of a zone.
 func LocalZone(getenv func(string) string) (string, error) { return localZone(getenv, "/etc") }
 
 func localZone(getenv func(string) string, etc string) (string, error) {
@@ -58,7 +58,7 @@ func localZone(getenv func(string) string, etc string) (string, error) {
 			}
 		}
 	} else if errors.Is(err, fs.ErrNotExist) {
-		return "UTC", nil // as the C library does
+		return "UTC", nil // the C library does the same
 	}
 	if text, err := os.ReadFile(filepath.Join(etc, "timezone")); err == nil {
 		name := strings.TrimSpace(string(text))

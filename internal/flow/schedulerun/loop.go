@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	lookEvery    = time.Second      // the interval between looks at the planned times
-	processEvery = 30 * time.Second // the interval between looks for runs that no process works on
-	firstRetry   = time.Minute      // how long to wait after a process could not be started
-	maxRetry     = time.Hour        // the longest such wait; each one is twice as long as the one before
+	lookEvery    = time.Second      // how often the loop looks at the planned times
+	processEvery = 30 * time.Second // how often the loop looks for runs that no process works on
+	firstRetry   = time.Minute      // how long to wait after the first failed start of a process
+	maxRetry     = time.Hour        // maximum wait; each wait is twice as long as the one before
 )
 
-// retry says when a process for a run is started again.
+// retry says when to try again to start a process for a run, and how long that wait is.
 type retry struct {
 	at   time.Time
 	wait time.Duration
 }
 
 // Loop starts the runs of this machine's schedules at their planned times, until ctx ends. It also
-// starts a process for each of these runs that has not ended and that no process works on, for
-// example after the machine was off.
+// looks for runs of these schedules that have not ended and that no process works on, for example
+// after the machine was off. It starts a process for each of them.
 func (s *Schedules) Loop(ctx context.Context) {
 	var starts sync.WaitGroup
 	defer starts.Wait()
@@ -100,7 +100,7 @@ func (s *Schedules) startInLoop(ctx context.Context, n schedule.Schedule, fire s
 func (s *Schedules) ensureProcesses(ctx context.Context) {
 	list, err := s.List(ctx, false)
 	if err != nil {
-		return // the loop reports errors of the store
+		return // ignore the error: Step gets the same error, and Loop reports it
 	}
 	for _, n := range list {
 		if n.Machine != s.opts.Machine || n.User != s.opts.User {
@@ -114,8 +114,8 @@ func (s *Schedules) ensureProcesses(ctx context.Context) {
 	}
 }
 
-// ensureProcess starts a process for a run, unless one works on it. After an error it tries again
-// with growing intervals.
+// ensureProcess starts a process for a run, unless one works on the run. After an error, it does
+// nothing until the time of the next try. The time between tries grows.
 func (s *Schedules) ensureProcess(ctx context.Context, name, run string) {
 	s.mu.Lock()
 	last, failed := s.retries[run]

@@ -36,7 +36,7 @@ type Options struct {
 	// Start submits the run of a schedule and returns its id. Calls with the same key return the same
 	// run.
 	Start func(ctx context.Context, s schedule.Schedule, key string) (run string, err error)
-	// EnsureProcess starts a process that works on a run, unless one does.
+	// EnsureProcess starts a process that works on a run, unless there already is one.
 	EnsureProcess func(ctx context.Context, run string) error
 	Notice        func(text string)
 }
@@ -44,10 +44,10 @@ type Options struct {
 // Schedules reads, changes and starts the schedules of a store. It is safe for concurrent use.
 type Schedules struct {
 	opts   Options
-	holder string // name of this process in fires
+	holder string // id of this process, as the holder of fires
 
 	mu      sync.Mutex
-	retries map[string]retry // by the id of a run without a process
+	retries map[string]retry // when to try again to start a process, by the id of the run
 }
 
 // New returns the schedules of a store.
@@ -55,8 +55,8 @@ func New(opts Options) *Schedules {
 	return &Schedules{opts: opts, holder: opts.NewID(), retries: map[string]retry{}}
 }
 
-// Schedules are items of the store. Those that were removed have another kind, and the id of the
-// schedule instead of its name.
+// Each schedule is an item of the store. The item of a removed schedule has another kind, and is
+// named by the schedule's id and not by its name.
 const (
 	kind        = "schedule"
 	removedKind = "schedule-removed"
@@ -75,7 +75,7 @@ func (e *ConflictError) Conflict() bool { return true }
 // Hint returns advice for the user.
 func (e *ConflictError) Hint() string { return e.Next }
 
-// NotFoundError reports that no schedule has a name.
+// NotFoundError reports that no schedule has this name.
 type NotFoundError struct{ Name, Next string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("no schedule is called %q", e.Name) }
@@ -146,8 +146,8 @@ func get(r itemReader, name string) (n schedule.Schedule, err error) {
 	return n, json.Unmarshal(item.Data, &n)
 }
 
-// List returns the schedules, ordered by name. If removed is set, it returns those that can be
-// restored instead.
+// List returns the schedules, ordered by name. If removed is set, it returns instead the removed
+// schedules that can be restored.
 func (s *Schedules) List(ctx context.Context, removed bool) (list []fleet.Schedule, err error) {
 	list = []fleet.Schedule{}
 	now := s.opts.Now()
@@ -165,8 +165,8 @@ func (s *Schedules) List(ctx context.Context, removed bool) (list []fleet.Schedu
 	return list, err
 }
 
-// NotStarted returns the planned times since a time at which no run started, earliest first. An empty
-// project means all projects.
+// NotStarted returns planned times at which no run was started, earliest first. It considers those
+// that were decided at the time since or later. An empty project means all projects.
 func NotStarted(r store.Reader, project string, since time.Time) (list []fleet.MorningFire, err error) {
 	all, err := read(r, false)
 	for _, n := range all {
@@ -222,7 +222,7 @@ func (s *Schedules) Get(ctx context.Context, name string) (v fleet.Schedule, err
 	return v, err
 }
 
-// change changes a schedule in a transaction, and returns it.
+// change changes a schedule with fn in a transaction, and returns the changed schedule.
 func (s *Schedules) change(ctx context.Context, name string, fn func(tx *engine.Tx, n schedule.Schedule) (schedule.Schedule, error)) (fleet.Schedule, error) {
 	err := s.opts.Engine.Do(ctx, "", func(tx *engine.Tx) error {
 		n, err := get(tx, name)
@@ -240,12 +240,13 @@ func (s *Schedules) change(ctx context.Context, name string, fn func(tx *engine.
 	return s.Get(ctx, name)
 }
 
-// Pause stops the planned times of a schedule. Runs that have started continue.
+// Pause pauses a schedule, so that no runs start at its planned times. Runs that have started
+// continue.
 func (s *Schedules) Pause(ctx context.Context, name string) (fleet.Schedule, error) {
 	return s.change(ctx, name, func(_ *engine.Tx, n schedule.Schedule) (schedule.Schedule, error) { return n.Pause(), nil })
 }
 
-// Resume lets a paused schedule continue. Times during the pause are not run.
+// Resume lets a paused schedule continue. Planned times during the pause have no runs.
 func (s *Schedules) Resume(ctx context.Context, name string) (fleet.Schedule, error) {
 	return s.change(ctx, name, func(tx *engine.Tx, n schedule.Schedule) (schedule.Schedule, error) {
 		if !n.Paused {
@@ -255,8 +256,8 @@ func (s *Schedules) Resume(ctx context.Context, name string) (fleet.Schedule, er
 	})
 }
 
-// Export records which program starts the runs of a schedule instead of a server. Without a
-// program, servers start them again; times in between do not count as missed.
+// Export records that a program, and not a server, starts the runs of a schedule. If program is
+// empty, servers start the runs again. Planned times before that do not count as missed.
 func (s *Schedules) Export(ctx context.Context, name, program string) (fleet.Schedule, error) {
 	return s.change(ctx, name, func(tx *engine.Tx, n schedule.Schedule) (schedule.Schedule, error) {
 		if n.Exporter != "" && program == "" && !n.Paused {
@@ -342,8 +343,8 @@ func notMine(n schedule.Schedule) error {
 	return &ConflictError{fmt.Sprintf("schedule %s belongs to user %s on machine %s", n.Name, n.User, n.Machine), "run the command there"}
 }
 
-// decide decides the planned times of a schedule, and returns the ids of the fires that this process
-// must start.
+// decide decides the planned times of a schedule and stores the result. It returns the ids of the
+// fires whose runs this process must start.
 func (s *Schedules) decide(ctx context.Context, name string) (decided schedule.Schedule, start []string, err error) {
 	err = s.opts.Engine.Do(ctx, "schedule "+name, func(tx *engine.Tx) error {
 		n, err := get(tx, name)
@@ -377,7 +378,7 @@ func (s *Schedules) decide(ctx context.Context, name string) (decided schedule.S
 	return decided, start, err
 }
 
-// FireRow is the row of an event about a fire.
+// FireRow is the content of an event about a fire.
 type FireRow struct {
 	Schedule string     `json:"schedule"`
 	Project  string     `json:"project"`
@@ -417,13 +418,14 @@ const (
 	renewEvery   = schedule.StartLease / 3 // the interval between renewals of a fire's lease
 )
 
-// NothingError says that a plan has no task to run. That is no failure of its schedule.
+// NothingError reports that a plan has no task to run. That does not count as a failure of its
+// schedule.
 type NothingError struct{ Why string }
 
 func (e *NothingError) Error() string { return e.Why }
 
-// isNothing reports whether a run was not started because there is nothing to do. Another run may
-// have taken the items in the meantime.
+// isNothing reports whether err means that a run was not started because there is nothing to do.
+// That is also so if another run has taken the items in the meantime.
 func isNothing(err error) bool {
 	_, nothing := errors.AsType[*NothingError](err)
 	_, held := errors.AsType[*engine.ItemsHeldError](err)
@@ -484,7 +486,8 @@ func (s *Schedules) renew(ctx context.Context, name, fire string, lease time.Dur
 }
 
 // RunNow starts a run of a schedule at once, whatever its planned times are. by is who asks for it;
-// empty means the user of this process. If the run exists, but no process works on it, RunNow returns both the fire and an error.
+// empty means the user of this process. If the run, or a process that works on it, could not be
+// started, RunNow returns both the fire and an error.
 func (s *Schedules) RunNow(ctx context.Context, name, by string) (fleet.Fire, error) {
 	by = cmp.Or(by, s.opts.User)
 	var n schedule.Schedule
@@ -505,7 +508,8 @@ func (s *Schedules) RunNow(ctx context.Context, name, by string) (fleet.Fire, er
 	return s.startAndShow(ctx, n, id)
 }
 
-// startAndShow starts the run of a fire and a process that works on it.
+// startAndShow starts the run of a fire, and a process that works on the run. It returns the fire
+// with the outcome.
 func (s *Schedules) startAndShow(ctx context.Context, n schedule.Schedule, fire string) (fleet.Fire, error) {
 	run, err := s.start(ctx, n, fire)
 	if err == nil && run != "" {
@@ -522,9 +526,10 @@ func (s *Schedules) startAndShow(ctx context.Context, n schedule.Schedule, fire 
 	return v.Fires[i], err
 }
 
-// Fire decides the planned times of one schedule, and starts the runs that follow. It is for
+// Fire decides the planned times of one schedule, and starts the runs that result. It is for
 // programs such as cron, which call it at each planned time. It returns the fires that it has
-// decided, and none if no time was due. If the schedule delays its runs, Fire waits as long.
+// decided, or none if no time was due. If the schedule has a jitter, Fire first waits for the
+// delayed start time.
 func (s *Schedules) Fire(ctx context.Context, name string) (fires []fleet.Fire, err error) {
 	n, err := s.stored(ctx, name)
 	if err != nil {
@@ -566,7 +571,8 @@ func (s *Schedules) stored(ctx context.Context, name string) (n schedule.Schedul
 	return n, err
 }
 
-// waitForDelay waits until the delayed start of a planned time that has come.
+// waitForDelay waits until the delayed start time of the next planned time, if that planned time
+// has come.
 func (s *Schedules) waitForDelay(ctx context.Context, n schedule.Schedule) error {
 	times, err := n.Times()
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// marker returns a text by which the comment about a result is found again. The page of an issue does
-// not show it.
+// marker returns a text that identifies the comment about a result, so that a later process can
+// find the comment. The page of an issue does not show this text.
 func (r Result) marker() string {
 	return fmt.Sprintf("<!-- gaffer report %s/%s %d -->", r.Run, r.Task, r.Number)
 }
 
-// outcomes has a text for users for each reason why a task has ended without being complete. Only
-// these texts are published: the messages of agents and checks may contain secrets.
+// outcomes maps reasons why a task has ended without being complete to texts for users. Only these
+// texts are published: the messages of agents and checks may contain secrets.
 var outcomes = map[string]string{
 	"verify_failed": "a check of the result has failed", "denied": "the agent was denied a permission that it needs", "budget": "its budget is used up",
 	"auth": "the agent is not logged in", "timeout": "it took too long", "stalled": "the agent has shown no activity", "cancelled": "it was cancelled",

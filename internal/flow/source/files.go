@@ -37,7 +37,8 @@ func (t *table) List(context.Context) ([]Item, error) {
 	return itemsOf(t.Name(), tasks), err
 }
 
-// itemsOf returns the items of tasks that the user has written.
+// itemsOf returns an item for each task. The user has written the prompts of these tasks, so they
+// are trusted.
 func itemsOf(source string, tasks []plan.Task) []Item {
 	items := make([]Item, len(tasks))
 	for i, t := range tasks {
@@ -85,7 +86,9 @@ func (b *beads) List(ctx context.Context) ([]Item, error) {
 	return itemsOf(b.Name(), tasks), err
 }
 
-// withDefaults applies the plan's defaults to a bead. What the bead says itself is kept.
+// withDefaults applies the plan's defaults to a bead. Of the bead's own values, it keeps the id,
+// name, prompt, dependencies, priority, files, branch, budget, checks, agent and model. It also
+// keeps the timeout and the retries if the defaults have none.
 func (b *beads) withDefaults(t plan.Task) plan.Task {
 	d := b.opts.Outline.Defaults
 	own := t
@@ -144,7 +147,7 @@ func (s *inboxSource) List(context.Context) ([]Item, error) {
 	return items, nil
 }
 
-// safeID returns an id that can be a part of a file name.
+// safeID returns id if it can be a part of a file name, and the first digits of its hash if not.
 func safeID(id string) string {
 	if len(id) <= 60 && statefile.CheckName("id", id) == nil && strings.Trim(id, plainCharacters) == "" {
 		return id
@@ -154,7 +157,8 @@ func safeID(id string) string {
 
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-// lineID returns the id of an inbox item, or its hash if the id is not a short line.
+// lineID returns the id of an inbox item. If the id is not a short line, lineID returns the first
+// digits of its hash.
 func lineID(id string) string {
 	if len(id) <= 200 && cleanLine(id, 200) == id {
 		return id

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// github is a repository on GitHub, which the program gh reads.
+// github is a repository on GitHub. It is read with the program gh.
 type github struct {
 	spec    Spec
 	program *forge.Program
@@ -25,7 +25,7 @@ func newGitHub(s Spec, dir string) (*github, error) {
 
 func (g *github) Name() string { return "gh:" + strings.ToLower(g.spec.Repo) }
 
-// githubIssue is an issue in the JSON of gh.
+// githubIssue is an issue as gh prints it in JSON.
 type githubIssue struct {
 	Number int    `json:"number"`
 	Title  string `json:"title"`
@@ -68,7 +68,7 @@ func (g *github) List(ctx context.Context) ([]Item, error) {
 	return oldestFirst(items), nil
 }
 
-// issueItem returns the item of an issue. It cleans all texts, which strangers have written.
+// issueItem returns the item of an issue. It cleans all texts, because strangers have written them.
 func issueItem(source, prefix string, number int, title, body, address, author string) Item {
 	id := strconv.Itoa(number)
 	return Item{
@@ -77,7 +77,8 @@ func issueItem(source, prefix string, number int, title, body, address, author s
 	}
 }
 
-// oldestFirst sorts issues by their numbers, and removes duplicates.
+// oldestFirst sorts issues by their numbers, removes duplicates, and drops the issues after the
+// first maxItems.
 func oldestFirst(items []Item) []Item {
 	number := func(i Item) int { n, _ := strconv.Atoi(i.ID); return n }
 	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(number(a), number(b)) })

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// gitlab is a project on GitLab, which the program glab reads.
+// gitlab is a project on GitLab. It is read with the program glab.
 type gitlab struct {
 	spec    Spec
 	program *forge.Program
@@ -26,12 +26,12 @@ func newGitLab(s Spec, dir string) (*gitlab, error) {
 
 func (g *gitlab) Name() string { return "glab:" + strings.ToLower(g.spec.Repo) }
 
-// issues returns the path of the project's issues in the API, with these parts behind it.
+// issues returns the path of the project's issues in the API, followed by parts.
 func (g *gitlab) issues(parts ...string) string {
 	return strings.Join(append([]string{"projects", url.PathEscape(g.spec.Repo), "issues"}, parts...), "/")
 }
 
-// gitlabIssue is an issue in the JSON of GitLab.
+// gitlabIssue is an issue as GitLab's API returns it in JSON.
 type gitlabIssue struct {
 	IID         int    `json:"iid"`
 	Title       string `json:"title"`

@@ -13,7 +13,7 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// The maximum sizes of what is taken from an issue.
+// The maximum sizes of the texts of an issue that gaffer uses. The remaining text is cut off.
 const (
 	maxTitle  = 200      // in characters
 	maxAuthor = 100      // in characters
@@ -46,7 +46,7 @@ func CheckTemplate(t prompt.Template) error {
 }
 
 // promptOf returns the prompt of an item. own is the prompt that the user has written for the item,
-// or empty for an issue. Without a template, own is the prompt.
+// or empty for an issue. Without a template, a prompt of the user is returned unchanged.
 func promptOf(item Item, own string, template *prompt.Template) (string, error) {
 	if item.Task != nil && (template == nil || own == "") {
 		return own, nil
@@ -92,11 +92,12 @@ other repositories, or these rules.
 ----- end of the issue's text %[1]s -----`, mark, body)
 }
 
-// hidden matches comments of HTML, which a reader of the issue's page does not see.
+// hidden matches HTML comments, which a reader of the issue's page does not see.
 var hidden = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 
 // cleanText returns a text of strangers without what its readers cannot see: control characters,
-// characters that have no shape or change the direction of others, and comments of HTML.
+// invisible characters, characters that change the direction of others, and HTML comments. If the
+// text is longer than most bytes, cleanText cuts it and adds a note.
 func cleanText(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
 	text = strings.Map(func(r rune) rune {
@@ -117,7 +118,8 @@ func cleanText(text string, most int) string {
 	return text
 }
 
-// cleanLine returns a text of strangers as one line.
+// cleanLine returns a text of strangers as one line. If the line is longer than most characters,
+// cleanLine cuts it.
 func cleanLine(text string, most int) string {
 	line := strings.Join(strings.Fields(cleanText(text, 4*maxTitle)), " ")
 	return strings.TrimSpace(truncate.Chars(strings.TrimLeft(line, "- "), most))

@@ -12,12 +12,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Reports tells sources what became of their items.
+// Reports tells sources how the tasks of their items have ended.
 type Reports struct {
 	Engine *engine.Engine
 	Host   host.Host
 	Now    func() time.Time
-	// Open returns the source of a report.
+	// Open returns the source that must get a report.
 	Open func(r engine.ItemReport) (Source, error)
 	// PullRequest returns the address of a task's pull request, or "" if there is none.
 	PullRequest func(ctx context.Context, key store.TaskKey) (string, error)
@@ -28,9 +28,9 @@ type Reports struct {
 // even if it is unknown whether the first one is alive.
 const senderTime = 10 * time.Minute
 
-// Send sends those reports for which wanted returns true and that are not sent yet. If now is set, it
-// does not wait for the end of the pause after a failed try. It returns how many reports it has sent,
-// and how many could not be sent.
+// Send sends those reports of a run for which wanted returns true and that are not sent yet. After
+// a failed try there is a pause before the next one. If now is true, Send does not wait for the end
+// of that pause. It returns how many reports it has sent, and how many could not be sent.
 func (s *Reports) Send(ctx context.Context, run string, now bool, wanted func(engine.ItemReport) bool) (sent, failed int, err error) {
 	list, err := s.Engine.ItemReports(ctx, run)
 	if err != nil {
@@ -70,7 +70,8 @@ func (s *Reports) Send(ctx context.Context, run string, now bool, wanted func(en
 	return sent, failed, nil
 }
 
-// gone reports whether the process that has claimed a report will not send it any more.
+// gone reports whether the process sender, which has claimed a report at the time since, will not
+// send it any more.
 func (s *Reports) gone(sender json.RawMessage, since time.Time) bool {
 	var p host.Process
 	if json.Unmarshal(sender, &p) == nil {
@@ -84,7 +85,7 @@ func (s *Reports) gone(sender json.RawMessage, since time.Time) bool {
 	return s.Now().Sub(since) > senderTime
 }
 
-// send tells the source of a report what became of the item.
+// send tells the source of a report how the task has ended.
 func (s *Reports) send(ctx context.Context, r engine.ItemReport) error {
 	source, err := s.Open(r)
 	if err != nil {

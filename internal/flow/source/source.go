@@ -1,9 +1,10 @@
 // Package source reads work from the places where users keep it: issues on GitHub and GitLab, bead
-// files, the inbox, and tables. It turns each item into a task, and tells the source what became of
-// it.
+// files, the inbox, and tables. It turns each item into a task. When the task has ended, it reports
+// the result to the source.
 //
-// The text of an issue was written by strangers. It becomes nothing but a part of the prompt, between
-// two lines that it cannot contain. It never becomes a key of a plan, a file name or an argument.
+// The text of an issue was written by strangers, so it is used only as a part of the prompt. It
+// stands there between two marker lines that the text cannot contain. It never becomes a key of a
+// plan, a file name or an argument.
 package source
 
 import (
@@ -22,38 +23,38 @@ type Item struct {
 	TaskID string
 	Author string
 	Text   string // text of an issue; empty if Task is set
-	// Task is set if the source says by itself how the item is done, because the user has written
-	// it. Its ID, Name and Prompt are set, and the plan's defaults are applied.
+	// Task is the item's task if the user has written the item, as in a table. Its ID, Name and
+	// Prompt are set, and the plan's defaults are applied. Task is nil for an issue.
 	Task *plan.Task
 }
 
-// Result is what became of an item.
+// Result says how the task of an item has ended.
 type Result struct {
 	Run, Task   string
-	Number      int  // counts the ends of the task
+	Number      int  // number of this end of the task, starting at 1; a task that is retried ends several times
 	Complete    bool // the task is complete; if false, it failed or was cancelled
 	Outcome     string
 	PullRequest string // address of the task's pull request; empty if there is none
-	// MaybeSent means that an earlier process may have told the source already.
+	// MaybeSent means that an earlier process may have reported this result to the source already.
 	MaybeSent bool
 }
 
 // Source is a place with items.
 type Source interface {
-	// Name returns the name of the source without its filter, such as "gh:ada/shop". Two sources
-	// with the same name have the same items.
+	// Name returns the name of the source, such as "gh:ada/shop". The name does not say which
+	// issues are wanted. Two sources with the same name have the same items.
 	Name() string
 	// List returns the open items, oldest first.
 	List(ctx context.Context) ([]Item, error)
-	// Report tells the source what became of an item, as item.Report says. It changes nothing if
-	// r.MaybeSent is set and the source knows this result already.
+	// Report reports the result r to the source, in the way that item.Report says. If r.MaybeSent
+	// is set, and the source has this report already, nothing changes.
 	Report(ctx context.Context, item plan.SourceItem, r Result) error
 }
 
 // maxItems is the maximum number of items that are read from a source.
 const maxItems = 1000
 
-// Options has what the sources need.
+// Options holds the settings and dependencies of the sources.
 type Options struct {
 	Dir     string // folder that relative paths start from
 	Root    string // folder of the project
@@ -61,7 +62,7 @@ type Options struct {
 	Agents  []string // names of the agents that gaffer.yaml defines
 	Inbox   *workflow.Inbox
 	Host    host.Host
-	// Beads prepares tasks of beads. It sets the folder of their records and of their repository.
+	// Beads completes tasks of beads: it sets the folder of their records and their repository.
 	Beads func(ctx context.Context, tasks []plan.Task) ([]plan.Task, error)
 }
 
@@ -80,7 +81,7 @@ func Open(s Spec, o Options) (Source, error) {
 	return newTable(s, o), nil
 }
 
-// CheckReport returns an error if the source cannot be told what r says.
+// CheckReport returns an error if results cannot be reported to the source in the way that r says.
 func CheckReport(s Spec, r plan.ItemReport) error {
 	if r.Label != "" {
 		if problem := LabelProblem(r.Label); problem != "" {

@@ -22,16 +22,17 @@ const (
 	Table  Kind = "table" // a CSV file, or a file with a JSON object on each line
 )
 
-// Spec names a source, and which of its items are meant.
+// Spec names a source, and says which of its items are wanted.
 type Spec struct {
 	Kind    Kind
 	Repo    string   // repository on GitHub or GitLab: OWNER/REPO, perhaps with a host before it
-	Numbers []int    // the only issues that are meant; empty means all
-	Labels  []string // only issues with all these labels are meant
+	Numbers []int    // numbers of the wanted issues; empty means all issues
+	Labels  []string // only issues with all these labels are wanted
 	File    string   // file with beads, or with a table; for Beads, empty means the usual file
 }
 
-// SpecError reports a text that names no source.
+// SpecError reports a text that is not valid for a source: a spec, a label, or a variable of a
+// template.
 type SpecError struct{ Text, Problem string }
 
 func (e *SpecError) Error() string { return fmt.Sprintf("%.120q: %s", e.Text, e.Problem) }
@@ -39,7 +40,7 @@ func (e *SpecError) Error() string { return fmt.Sprintf("%.120q: %s", e.Text, e.
 // Usage marks the error as a mistake in the user's input.
 func (e *SpecError) Usage() bool { return true }
 
-// Hint returns the forms of sources.
+// Hint returns the forms in which a source can be written.
 func (e *SpecError) Hint() string {
 	return "a source is gh:OWNER/REPO, gh:OWNER/REPO#12, 'gh:OWNER/REPO label:NAME', the same with glab:, beads, beads:FILE, inbox, FILE.csv or FILE.jsonl"
 }
@@ -119,7 +120,7 @@ func parseRepo(text string, kind Kind, rest string) (Spec, error) {
 	return s, nil
 }
 
-// LabelProblem returns why a text cannot be a label, or "".
+// LabelProblem returns why a text cannot be a label, or "" if it can.
 func LabelProblem(label string) string {
 	switch {
 	case strings.TrimSpace(label) == "":

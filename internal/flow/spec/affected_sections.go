@@ -11,7 +11,7 @@ import (
 // MaxAffected is the maximum number of sections that Affected returns.
 const MaxAffected = 5
 
-// Match is a section that an idea affects, and how well they match.
+// Match is a section that an idea affects, and a measure of how well the section matches the idea.
 type Match struct {
 	Section Section
 	Score   int    // higher is a closer match

@@ -63,12 +63,12 @@ func StatusOf(beginning []byte) string {
 	return found["status"]
 }
 
-// shortSynopsis is the key under which the member short of synopsis is stored. It is the only
+// shortSynopsis is the key of front for the value of "short" below "synopsis". It is the only
 // nested key that is read.
 const shortSynopsis = "synopsis.short"
 
 // read stores the value of a line "key: value" at the first level, or of the line "short: value"
-// below synopsis. parent is the first-level key that the line may belong to; read returns the
+// below "synopsis". parent is the first-level key that the line may belong to. read returns the
 // first-level key for the next line.
 func (f front) read(line, parent string) string {
 	name, value, ok := strings.Cut(line, ":")

@@ -65,9 +65,10 @@ func plainText(v jsontree.Value) string {
 	return v.Text()
 }
 
-// OfFile returns the section that describes a file, whose path is relative to the project. If
-// several globs of the mapping match, the glob with the most literal characters decides. If no glob
-// matches, OfFile returns the section whose text names the file or one of its folders.
+// OfFile returns the section that describes a file. file is a path relative to the project. If
+// several globs of the mapping match the file, the glob with the most literal characters has
+// precedence. If no glob matches, OfFile returns the section whose text names the file or one of
+// its folders.
 func (s Spec) OfFile(file string, m Mapping) (Section, bool) {
 	file = path.Clean(strings.ReplaceAll(file, `\`, "/"))
 	if file == "." || strings.HasPrefix(file, "../") || path.IsAbs(file) {
@@ -130,10 +131,10 @@ func betweenPaths(r rune) bool {
 	return r <= ' ' || strings.ContainsRune("()[]{}<>\"'`,;|", r)
 }
 
-// matchExactness returns a number that says how exactly a word names the file. 0 means that it does
-// not name it. A word that is the whole path has a higher number than the end of the path, and that
-// has a higher number than a parent folder. A word without a slash, such as src or server.js, is
-// ambiguous and counts only if it is the whole path.
+// matchExactness returns a number that says how exactly a word names the file. 0 means that the
+// word does not name it. The whole path gives the highest number. The last part of the path gives a
+// lower number, and a folder above the file a still lower one. A word without a slash, such as src
+// or server.js, is ambiguous and counts only if it is the whole path.
 func matchExactness(token, file string) int {
 	const byFolder, byEnd, byPath = 0, 1 << 20, 1 << 21
 	if strings.Contains(token, "://") || len(token) > len(file)+20 {

@@ -30,7 +30,7 @@ type parser struct {
 	titled   bool // the title of the document has been read
 	sections []Section
 	starts   []sectionStart
-	aliases  map[string]int // number of sections, by alias
+	aliases  map[string]int // number of sections with the same alias, by alias
 }
 
 // sectionStart holds the offsets of the heading and of the text of a section.

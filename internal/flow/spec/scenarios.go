@@ -7,18 +7,19 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// ScenariosFile is the name of the file beside a spec that describes how to test its sections.
+// ScenariosFile is the name of a file in the workflow folder. The file describes how to test the
+// sections of the spec.
 const ScenariosFile = "scenarios.md"
 
-// Limits of the memory that a malicious file can use. Each scenario contains the texts of its
-// feature.
+// Limits of the memory that a malicious file can use. They are low, because each scenario contains
+// the texts of its feature.
 const (
 	maxScenarios = 2000
 	maxValidates = 50
-	maxWords     = 500 // maximum characters of one text
+	maxWords     = 500 // maximum number of characters of one text
 )
 
-// Scenario is one scenario, in the JSON form for a viewer.
+// Scenario is one scenario of the file. Viewers get it as JSON.
 type Scenario struct {
 	Title         string      `json:"title"`
 	Feature       *Feature    `json:"feature"` // feature that contains the scenario; null if there is none
@@ -63,7 +64,7 @@ func ParseScenarios(data []byte) []Scenario {
 		feature  *Feature
 		tier     *string
 		one      *Scenario // the scenario that is being parsed
-		last     *string   // the text that is continued by a quoted line without a step
+		last     *string   // the text that a quoted line without Given, When or Then continues; nil if there is none
 	)
 	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\ufffd")) {
 		line = strings.TrimRight(line, "\r\n")

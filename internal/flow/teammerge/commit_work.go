@@ -9,10 +9,10 @@ import (
 	"gaffer/internal/git"
 )
 
-// commitWork commits the uncommitted work of agents in the run's worktrees of both branches. If the
-// work on the branch to be merged cannot be committed, it returns a [*worktree.UnfinishedError].
-// Uncommitted work on the target branch may stay uncommitted; if it prevents the merge, the merge
-// reports it.
+// commitWork commits the uncommitted work of agents on two branches: the branch to be merged and
+// the target branch. It looks for such work in the run's worktrees. If the work on the branch to be
+// merged cannot be committed, commitWork returns a [*worktree.UnfinishedError]. Work on the target
+// branch may stay uncommitted; if it prevents the merge, the merge reports it.
 func (s Spec) commitWork(ctx context.Context, repo *worktree.Repo, out *lineWriter) error {
 	trees, err := repo.List(ctx, s.Run)
 	if err != nil {

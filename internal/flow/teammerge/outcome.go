@@ -16,8 +16,8 @@ import (
 // truncated line, so the line of the outcome must be much shorter. In JSON a text may take twice
 // its size.
 const (
-	maxConflicts = 100     // maximum number of listed files; a text says how many more there are
-	maxNames     = 4 << 10 // maximum total bytes of the names of the listed files
+	maxConflicts = 100     // maximum number of files in the list of conflicts
+	maxNames     = 4 << 10 // maximum total bytes of the names in the list of conflicts
 	maxError     = 4 << 10 // maximum bytes of the problem's text, and of the hint
 	maxTest      = 2 << 10 // maximum bytes of the command line of a test
 )
@@ -57,7 +57,8 @@ func conflict(files []string, err error, hint string) teamstate.Merged {
 	return m
 }
 
-// lastLine encodes an outcome as JSON. It becomes the last line of the output, which gaffer parses.
+// lastLine encodes an outcome as JSON. The JSON becomes the last line of the output, which gaffer
+// parses.
 func lastLine(m teamstate.Merged) (string, error) {
 	var line strings.Builder
 	in := json.NewEncoder(&line)

@@ -9,7 +9,8 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// maxOutput is the number of bytes kept from the end of a test's output.
+// maxOutput is the maximum number of bytes that are kept of a test's output. Only the last bytes
+// are kept.
 const maxOutput = 16 << 10
 
 // tailBuffer keeps the last maxOutput bytes that are written to it.

@@ -1,7 +1,8 @@
-// Package teammerge is the program that merges the work of a team. It merges the branch of a group
-// into the session's branch and runs tests. At the end it merges the session's branch into the
-// user's branch. It runs as a task of the engine. It can be killed at any time: when it is started
-// again, it skips completed work, and interrupted work leaves nothing behind.
+// Package teammerge is the program that merges the work of a team. Each start merges one branch. It
+// merges the branch of a group into the session's branch, after tests of the merge result. When the
+// session is complete, it merges the session's branch into the user's branch. The program runs as a
+// task of the engine. It can be killed at any time: when it is started again, it skips completed
+// work, and interrupted work leaves nothing behind.
 package teammerge
 
 import (
@@ -21,9 +22,11 @@ import (
 
 // Spec is the input of the program, as JSON.
 type Spec struct {
-	Run     string   `json:"run"`
-	Tree    string   `json:"tree,omitempty"` // id of the task whose worktree the group uses, which is also the id of the group
-	Branch  string   `json:"branch"`         // branch to merge
+	Run string `json:"run"`
+	// Tree is the id of the group whose branch is merged. The group's worktree has the same id.
+	// Tree is empty if Deliver is set.
+	Tree    string   `json:"tree,omitempty"`
+	Branch  string   `json:"branch"` // branch to merge
 	Into    string   `json:"into"`
 	Tests   []string `json:"tests,omitempty"` // shell commands that test the merge result
 	Scratch string   `json:"scratch"`         // folder for the worktree in which the merge result is tested
@@ -54,8 +57,8 @@ func Main(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 }
 
 // Run reads a [Spec] from in and performs its merge in the project at root. It prints its progress
-// for the user and, as its last line, a [teamstate.Merged] for gaffer. It returns an error only if
-// it may succeed when it is tried again.
+// for the user and, as its last line, a [teamstate.Merged] for gaffer. It returns an error if the
+// Spec is not valid, or if the merge may succeed when it is tried again.
 func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	var s Spec
 	if err := json.NewDecoder(in).Decode(&s); err != nil {

@@ -86,7 +86,7 @@ func (c *Conductor) stepEnded(e store.Event) error {
 	case step.Role == team.PM:
 		c.ended = append(c.ended, step.ID)
 	}
-	if step.Role == "" { // the step is a program of gaffer, whose answer is the last line of its output
+	if step.Role == "" { // gaffer itself does the step: the answer is the last line of the output
 		ending.Answer = lastLine(ending.Answer)
 	}
 	return c.session.End(e.Task, ending)

@@ -61,7 +61,8 @@ func (c *Conductor) task(step teamstate.Step) (plan.Task, error) {
 
 // roleTask returns the task that starts an agent for a step. The agent works on the branch of its
 // group. The project manager works in a separate worktree that contains everything merged so far.
-// If another program has started the group, the group's branch starts at that program's branch.
+// If another program has already created a branch for the group, the group's new branch starts at
+// that branch.
 func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Changes, start teamstate.Start, roles Roles) (plan.Task, error) {
 	t, err := roles.Task(s.Brief(step, changes))
 	if err != nil {

@@ -101,8 +101,8 @@ func (c *Conductor) Run(ctx context.Context) {
 }
 
 // turn applies new events and starts the steps that follow from them. If the documents cannot be
-// written, turn only tells the user, because the documents can always be computed again from the
-// events.
+// written, turn starts the steps nevertheless and returns an error. That is safe, because the
+// documents can always be computed again from the events.
 func (c *Conductor) turn(ctx context.Context) error {
 	if err := c.update(ctx); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (c *Conductor) startNext(ctx context.Context) error {
 }
 
 // ignoreConflict returns nil if err is a conflict, and err if not. A conflict means that the run
-// was stopped in the meantime; the event about that follows.
+// was stopped in the meantime. The conductor will read the event about the stop next.
 func ignoreConflict(err error) error {
 	if conflict := (*engine.ConflictError)(nil); errors.As(err, &conflict) {
 		return nil
@@ -137,7 +137,7 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// Flush writes the documents for the latest event.
+// Flush applies new events and writes the documents.
 func (c *Conductor) Flush(ctx context.Context) error {
 	if err := c.update(ctx); err != nil {
 		return err

@@ -62,7 +62,7 @@ func (c *Conductor) removeTrees(ctx context.Context) {
 	}
 	trees, err := c.opts.Trees.List(ctx)
 	if err != nil {
-		return // leave the worktrees: the next conductor deletes them
+		return // leave the worktrees and c.ended: a later call deletes the worktrees
 	}
 	for _, t := range trees {
 		if !slices.Contains(c.ended, t.Task) {

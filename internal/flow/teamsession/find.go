@@ -28,7 +28,8 @@ type Found struct {
 	Developers int
 }
 
-// Find returns the run of the session with this id in the project.
+// Find returns what is known about the run of a session. Found.Run is empty if the session has no
+// run.
 func (s *Sessions) Find(ctx context.Context, session string) (f Found, err error) {
 	err = s.opts.Store.Read(ctx, func(r store.Reader) error {
 		run, start, err := s.runOf(r, session)
@@ -46,8 +47,8 @@ func (s *Sessions) Find(ctx context.Context, session string) (f Found, err error
 	return f, err
 }
 
-// runOf returns the run of a session and the parameters of its start. The parameters are nil if
-// there is no run.
+// runOf returns the run of a session, and the parameters with which the session started. The
+// parameters are nil if there is no run.
 func (s *Sessions) runOf(r store.Reader, session string) (store.Run, *teamstate.Start, error) {
 	runs, err := s.opts.Runs(r)
 	for _, run := range runs {
@@ -65,7 +66,7 @@ func (s *Sessions) runOf(r store.Reader, session string) (store.Run, *teamstate.
 	return store.Run{}, nil, err
 }
 
-// NotResumableError reports that there is no session to resume.
+// NotResumableError reports that a session cannot be resumed.
 type NotResumableError struct{ Why string }
 
 func (e *NotResumableError) Error() string { return "no session can be resumed: " + e.Why }
@@ -187,7 +188,7 @@ func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into st
 func (s *Sessions) End(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
-		return nil // there is no session, or it is unreadable and is archived as it is
+		return nil // there is no session to end, or its documents are unreadable: the caller archives such documents as they are
 	}
 	f, err := s.Find(ctx, snap.SessionID())
 	if err == nil && f.Owner > 0 {
@@ -204,7 +205,7 @@ func (s *Sessions) End(ctx context.Context) error {
 func (s *Sessions) abandon(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
-		return nil // there is no session, or it is unreadable and is archived as it is
+		return nil // there is no session to end, or its documents are unreadable: the caller archives such documents as they are
 	}
 	f, err := s.Find(ctx, snap.SessionID())
 	if err != nil || f.Run == "" || f.Status.Final() {

@@ -22,7 +22,7 @@ import (
 	"gaffer/team"
 )
 
-// Project locates the documents of a project's team session.
+// Project describes the project of a team session.
 type Project struct {
 	Root   string // path of the project's root
 	Config *config.Config
@@ -68,7 +68,7 @@ type Request struct {
 	Into         string        // the user's branch that gets the result at the end; empty means none
 	Budget       plan.Budget
 	Roles        string              // path of a file that assigns agents to roles; empty means none
-	Questions    plan.QuestionPolicy // for the agents of all roles; empty means what the roles say
+	Questions    plan.QuestionPolicy // how questions of all agents are answered; empty means as the settings of each role say
 	Fresh        bool                // archive an existing session and start a new one
 
 	found *teamstate.Found // state of another program's session to continue; nil for a new session
@@ -82,8 +82,7 @@ type Started struct {
 }
 
 // Start creates a team session and submits its run. Agents start when a gaffer process executes the
-// run. If a session exists and n.Fresh is not set, Start returns an error that is marked as a
-// conflict.
+// run. If a session exists and n.Fresh is not set, Start returns a [*team.SessionExistsError].
 func (s *Sessions) Start(ctx context.Context, n Request) (started Started, err error) {
 	if _, err := s.project.Roles(n.Roles); err != nil {
 		return started, err
@@ -124,7 +123,7 @@ func (s *Sessions) submit(ctx context.Context, n Request, session string) (strin
 		return "", err
 	}
 	sandbox := ""
-	if mode, byFlag := s.project.Config.Sandbox(); byFlag { // stored, because another process may continue the run
+	if mode, byFlag := s.project.Config.Sandbox(); byFlag { // the flag is stored, because another process without the flag may continue the run
 		sandbox = mode
 	}
 	p, err := teamrun.Plan(teamstate.Start{
@@ -138,8 +137,9 @@ func (s *Sessions) submit(ctx context.Context, n Request, session string) (strin
 	return s.opts.Submit(ctx, p)
 }
 
-// CreateBase creates the branch that approved work of a team is merged into, in the repository at
-// root. It returns the commit at which the branch starts.
+// CreateBase creates the branch that approved work of a team is merged into. p is the plan of the
+// team's run, and root is the path of the repository. CreateBase returns the commit at which the
+// branch starts.
 func CreateBase(ctx context.Context, root string, p plan.Plan) (string, error) {
 	var start teamstate.Start
 	if err := json.Unmarshal(p.Team, &start); err != nil {
@@ -157,7 +157,8 @@ func CreateBase(ctx context.Context, root string, p plan.Plan) (string, error) {
 	return made.Commit, err
 }
 
-// Roles returns the settings of the roles. If file is not empty, its settings have precedence.
+// Roles returns the settings of the roles. file is the path of a file with settings of roles, or
+// empty. The settings in that file have precedence.
 func (p Project) Roles(file string) (roles.Set, error) {
 	c := p.Config
 	if file != "" {
@@ -177,7 +178,7 @@ func (p Project) open() *team.Store {
 	})
 }
 
-// NewConductor returns a conductor if the run has a team, and nil if it has none.
+// NewConductor returns a conductor for a run, or nil if the run has no team or no tasks.
 func NewConductor(ctx context.Context, p Project, e *engine.Engine, events store.Store, r store.Reader, run store.Run) (*teamrun.Conductor, error) {
 	start, err := teamrun.StartOf(run)
 	if err != nil || start == nil {

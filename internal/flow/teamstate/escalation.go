@@ -7,14 +7,15 @@ import (
 	"gaffer/team"
 )
 
-// escalation returns a counter of starts that is above its limit and for which this role has to
-// help the group. Starts before the last help do not count.
+// escalation returns a counter of starts that is above its limit and that requires help from the
+// role helper. Starts before the last help do not count. The result is false if there is no such
+// counter.
 func (g *group) escalation(helper team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.To == helper })
 }
 
-// tooOften returns the counter that counts the starts of a role, if it is above its limit. Starts
-// before the last help do not count.
+// tooOften returns the counter of the starts of a role if it is above its limit, and false if it is
+// not. Starts before the last help do not count.
 func (g *group) tooOften(role team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.Role == role })
 }
@@ -33,8 +34,8 @@ func (g *group) stuck(matches func(team.Escalation) bool) (team.Escalation, bool
 	return team.Escalation{}, false
 }
 
-// help records that the role helper has helped the group. It resets the counters for which this
-// role has to help.
+// help records that the role helper has helped the group. It resets the counters that require help
+// from this role.
 func (g *group) help(helper team.Role) {
 	for _, e := range team.Counters(g.status) {
 		switch {

@@ -96,7 +96,8 @@ func (g *group) complete() bool { return g.status.Status == team.Complete }
 
 func (g *group) advise(text string) { g.advice = append(g.advice, text) }
 
-// identify returns the issues of a review with a unique id for each.
+// identify gives a new id to each issue of a review whose id is missing or not unique. It changes
+// found and returns it.
 func (g *group) identify(found []team.Issue) []team.Issue {
 	for at := range found {
 		i := &found[at]

@@ -157,7 +157,7 @@ func (w groupWork) reviewed(g *group, said team.Answer, at time.Time) {
 	w.mailbox.sendReview(g, team.DecisionChangesRequested, said, found, at)
 }
 
-// approve stores the tech lead's approval. It takes effect when the branch is merged.
+// approve stores the tech lead's approval. The approval takes effect when the branch is merged.
 func (w groupWork) approve(g *group, said team.Answer, at time.Time) {
 	g.approved, g.issues = &said, nil
 	g.storeQuality(said.Body, !g.returned)

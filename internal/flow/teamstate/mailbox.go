@@ -74,7 +74,8 @@ func (b *mailbox) sendReview(g *group, d team.Decision, said team.Answer, found 
 	}, at)
 }
 
-// markRead marks as read the messages about a group that a role receives when it starts.
+// markRead is called when a role starts to work on a group. It marks the messages about the group
+// to this role as read.
 func (b *mailbox) markRead(group string, receiver team.Role) {
 	for i, m := range b.messages {
 		if m.GroupID == group && m.To == receiver {

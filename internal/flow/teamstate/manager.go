@@ -148,7 +148,7 @@ func (m *manager) helped(g *group, said team.Answer, at time.Time) error {
 }
 
 // completed ends the session if the project manager's COMPLETE is justified. If not, it records
-// what is missing. It rejects an answer that drops requirements, because the user has not agreed to
+// what is missing. It rejects an answer that leaves out a requirement if the user has not agreed to
 // that.
 func (m *manager) completed(said team.Answer) error {
 	for _, v := range said.Body.Get("out_of_scope").Items() {

@@ -10,9 +10,9 @@ import (
 )
 
 // merged applies the end of a group's merge. If the merge succeeded, the approval takes effect. If
-// it failed, the group goes back to a developer. The tech lead's approval stays recorded, because
-// gaffer and not the tech lead sent the group back. If the merge could not run, the session stops,
-// because no agent can help.
+// there were conflicts or failed tests, the group goes back to a developer. The tech lead's
+// approval stays recorded, because gaffer and not the tech lead sent the group back. If the merge
+// could not run, the session stops, because no agent can help.
 func (w groupWork) merged(step Step, e Ending) error {
 	g := w.groups.find(step.Group)
 	g.since = w.history.events

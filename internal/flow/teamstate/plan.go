@@ -78,7 +78,7 @@ func (p *plan) openNext() (number int, groups []string) {
 	return cmp.Or(p.phases[i].number, i+1), p.phases[i].groups
 }
 
-// check returns an error if agents could not complete the plan.
+// check returns an error if the plan is too large, or if agents could not complete it.
 func (p plan) check() error {
 	switch {
 	case len(p.groups) > maxGroups:
@@ -120,7 +120,8 @@ func (p plan) checkGroup(g team.TaskGroup) error {
 	return nil
 }
 
-// cycle returns the ids of groups that can never start, because their dependencies form a cycle.
+// cycle returns the ids of groups that can never start, because they depend on each other in a
+// cycle or depend on such groups.
 func (p plan) cycle() []string {
 	var stuck, done []string
 	var open []team.TaskGroup

@@ -164,7 +164,7 @@ func (d *draft) connect() error {
 		for _, id := range g.Tasks {
 			i := d.task(id)
 			if i < 0 {
-				continue // the task is in the existing plan or is missing: the caller checks that
+				continue // the task is in the existing plan or is missing: plan.with checks that later
 			}
 			if own := d.tasks[i].GroupID; own != "" && own != g.ID {
 				return fmt.Errorf("task %s is in group %s and in group %q", id, g.ID, clip(own, 60))

@@ -171,8 +171,8 @@ func (p plan) split(stuck string, body jsontree.Value) (plan, error) {
 	return next.with(d, was.Tasks)
 }
 
-// parts returns the ids of the new groups with which the draft replaces the group stuck. It returns
-// an error if the draft cannot replace that group.
+// parts returns the ids of the new groups in a draft that splits the group stuck. It returns an
+// error if the draft is not a valid split of that group.
 func (d draft) parts(p plan, stuck team.TaskGroup) (added []string, err error) {
 	var tasks []string
 	for _, g := range d.groups {

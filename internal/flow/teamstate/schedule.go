@@ -53,7 +53,7 @@ func (s *schedule) busy(group string) bool {
 	return slices.ContainsFunc(s.running, func(r running) bool { return r.Group == group })
 }
 
-// next returns the steps to start now, in order.
+// next returns the steps to start now, the most urgent first.
 func (s *schedule) next() []Step {
 	if s.ending.problem != nil {
 		return nil

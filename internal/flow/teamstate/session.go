@@ -45,7 +45,7 @@ func New(start Start, at time.Time) *Session {
 	return s
 }
 
-// Next returns the steps to start now, in order. It does not change s.
+// Next returns the steps to start now, the most urgent first. It does not change s.
 func (s *Session) Next() []Step { return s.schedule.next() }
 
 // Begin records that the task of a step was queued. If the step cannot start now, Begin returns a
@@ -158,9 +158,9 @@ func (s *Session) Outcome() (o Outcome, ended bool) {
 	return Outcome{}, false
 }
 
-// Branch returns the name of a group's branch. It is beside the session's branch, for example
-// team/a beside team/main. If both would have the same name, the group's branch gets the suffix
-// "-group".
+// Branch returns the name of a group's branch. The name differs from the name of the session's
+// branch only in its last part, for example team/a and team/main. If both would be the same, the
+// group's branch gets the suffix "-group".
 func (s *Session) Branch(group string) string { return s.start.branch(group) }
 
 func (s Start) branch(group string) string {

@@ -25,7 +25,7 @@ type Start struct {
 	Tests        []string  `json:"tests,omitempty"`
 	Roles        string    `json:"roles,omitempty"` // path of a file that configures the roles; empty means none
 
-	Questions string `json:"questions,omitempty"` // for the agents of all roles; empty means what the roles say
+	Questions string `json:"questions,omitempty"` // how questions of all agents are answered; empty means as the settings of each role say
 	Sandbox   string `json:"sandbox,omitempty"`   // mode of the agents' sandbox that the user has chosen by a flag; empty means that the settings decide
 
 	Found *Found `json:"found,omitempty"` // state of another program's session to continue; nil for a new session
@@ -47,15 +47,15 @@ type Purpose string
 
 // The purposes. Each belongs to one role, except Merge and Deliver, which gaffer does itself.
 const (
-	Plan    Purpose = "plan"    // pm: turn the requirements into groups
-	Split   Purpose = "split"   // pm: a group is stuck; split it or give advice
-	Check   Purpose = "check"   // pm: the open groups are complete; continue or end
-	Work    Purpose = "work"    // developer: work on a group's tasks
-	Test    Purpose = "test"    // qa_expert: test a group's work
-	Review  Purpose = "review"  // tech_lead: review a group's work
-	Unblock Purpose = "unblock" // tech_lead: help an agent that cannot continue
-	Merge   Purpose = "merge"   // gaffer: merge a group's branch into the session's branch and run the tests
-	Deliver Purpose = "deliver" // gaffer: merge the session's branch into the user's branch
+	Plan    Purpose = "plan"    // the project manager turns the requirements into groups
+	Split   Purpose = "split"   // the project manager splits a stuck group, or gives advice
+	Check   Purpose = "check"   // all open groups are complete: the project manager continues or ends the session
+	Work    Purpose = "work"    // a developer works on a group's tasks
+	Test    Purpose = "test"    // the QA expert tests a group's work
+	Review  Purpose = "review"  // the tech lead reviews a group's work
+	Unblock Purpose = "unblock" // the tech lead helps an agent that cannot continue
+	Merge   Purpose = "merge"   // gaffer merges a group's branch into the session's branch and runs the tests
+	Deliver Purpose = "deliver" // gaffer merges the session's branch into the user's branch
 )
 
 // Step is a task of the engine that starts an agent or merges a branch.
@@ -82,13 +82,16 @@ type Merged struct {
 	Commit    string       `json:"commit,omitempty"`    // new tip of the target branch
 	Conflicts []string     `json:"conflicts,omitempty"` // files with conflicts
 	Test      string       `json:"test,omitempty"`      // test command that failed
-	Output    string       `json:"output,omitempty"`    // last lines of the output of the failed test command
+	// Output is the last part of the test's output for MergeFailed. For MergeConflict, it says what
+	// prevents the merge and what the user can do.
+	Output string `json:"output,omitempty"`
 }
 
 // MergeOutcome says how a merge ended.
 type MergeOutcome string
 
-// The outcomes of a merge. Only MergeDone changes the branch.
+// The outcomes of a merge. Only MergeDone changes the target branch. MergeConflict includes other
+// problems that prevent a merge, such as uncommitted files.
 const (
 	MergeDone     MergeOutcome = "merged"
 	MergeConflict MergeOutcome = "conflict"
@@ -126,12 +129,12 @@ type Brief struct {
 	Change       Change         // what the group has changed
 	Work         string         // the developer's last message about the group
 	Messages     []team.Message // messages that the role receives at this start
-	Feedback     string         // for a developer: what the tech lead, QA or the failed merge requires
+	Feedback     string         // what the tech lead, QA or a failed merge requires; set for a developer and for [Split]
 	Guidance     string         // advice of the project manager or the tech lead to the group, newest last
-	Groups       []team.Group   // for the project manager: status of all groups
+	Groups       []team.Group   // status of all groups; set for the project manager only
 	Plan         []team.TaskGroup
 	Phases       []team.ExecutionPhase
-	Missing      string      // for the project manager: why the manager's last decision was refused
+	Missing      string      // why the project manager's last decision did not count; set for the project manager only
 	Words        []team.Word // status words that the answer may have
 	Tests        []string    // shell commands that test each merge
 	Issues       []Issue     // issues of the last review that requested changes, with the developer's replies

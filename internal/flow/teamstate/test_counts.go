@@ -63,8 +63,8 @@ func countText(text string) (team.TestCount, bool) {
 	return c, true
 }
 
-// parseDigits converts digits to a number. The patterns above limit the number of digits, so
-// parsing cannot fail.
+// parseDigits converts digits to a number. The patterns ratio, passes and fails limit the number of
+// digits, so parsing cannot fail.
 func parseDigits(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n
@@ -122,7 +122,8 @@ func (g *group) results() team.TestResults {
 }
 
 // storeQuality stores the quality metrics in the tech lead's answer. Metrics that the answer does
-// not mention keep their values.
+// not mention keep their values. first is true if the tech lead has approved the work without an
+// earlier request for changes.
 func (g *group) storeQuality(body jsontree.Value, first bool) {
 	q := team.QualityMetrics{}
 	if g.status.QualityMetrics != nil {
@@ -140,7 +141,8 @@ func (g *group) storeQuality(body jsontree.Value, first bool) {
 	g.status.QualityMetrics = &q
 }
 
-// readIssues reads the issues of a review. It ignores priorities that the protocol does not define.
+// readIssues reads the first maxList issues of a review. It ignores priorities that the protocol
+// does not define.
 func readIssues(v jsontree.Value) []team.Issue {
 	var list []team.Issue
 	for i, item := range v.Items() {

@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Limits for texts of agents. The texts become part of documents and prompts, and one agent must
-// not fill these.
+// Limits for texts of agents. The texts become part of documents and prompts, so they must not be
+// too long.
 const (
 	maxText = 16 << 10 // maximum bytes of a long text
 	maxLine = 1 << 10  // maximum bytes of a name or a title

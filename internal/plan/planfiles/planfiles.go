@@ -31,7 +31,7 @@ type Files struct {
 	dir  string // absolute path of the folder
 }
 
-// Open returns the files below dir. Close it.
+// Open returns the files below dir. The caller must close them.
 func Open(dir string) (*Files, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -55,7 +55,7 @@ func (e *NoFileError) Error() string {
 	return fmt.Sprintf("%.200q is no plan file of the project: %s", e.Path, e.Why)
 }
 
-// NotFound tells callers that the file does not exist for them.
+// NotFound returns true, even if there is a file at this path that is not a plan file.
 func (e *NoFileError) NotFound() bool { return true }
 
 // Read returns the text of a plan file. path is relative to the folder.
@@ -89,8 +89,8 @@ const (
 	maxLooked  = 256 << 10 // larger files are not listed
 )
 
-// List returns the paths of the plan files, sorted. It leaves out hidden folders and those of
-// dependencies. more is true if there may be others.
+// List returns the paths of the plan files, sorted. It leaves out hidden folders and folders of
+// dependencies. more is true if there may be further plan files.
 func (f *Files) List() (paths []string, more bool, err error) {
 	if f.root == nil {
 		return nil, false, nil
@@ -122,8 +122,8 @@ func (f *Files) List() (paths []string, more bool, err error) {
 	return paths, more, err
 }
 
-// Host returns a machine that has only these files. If name is not empty, the file with this path
-// has the given text, whether it exists or not.
+// Host returns a [host.Host] on which only these files can be read. If name is not empty, the file
+// with the path name has the given text, whether that file exists or not.
 func (f *Files) Host(name, text string) host.Host {
 	h := &confined{Host: host.OS(), files: f, text: text}
 	if name != "" {
@@ -132,7 +132,8 @@ func (f *Files) Host(name, text string) host.Host {
 	return h
 }
 
-// Dir returns the path of the folder. If there is none, it is a path at which no file can be read.
+// Dir returns the path of the folder. For the zero value of Files, it returns a path at which no
+// file can be read.
 func (f *Files) Dir() string {
 	if f.root == nil {
 		return "/"
@@ -140,7 +141,8 @@ func (f *Files) Dir() string {
 	return f.dir
 }
 
-// confined is a machine that has only the files of a project, and one file with a given text.
+// confined is a [host.Host] on which only the files of a project can be read, and one file with a
+// given text.
 type confined struct {
 	host.Host
 	files *Files
@@ -148,7 +150,8 @@ type confined struct {
 	text  string
 }
 
-// local returns a path relative to the folder.
+// local returns the path of the file name relative to the folder. It returns an error if the file
+// is outside of the folder.
 func (h *confined) local(name string) (string, error) {
 	rel, err := filepath.Rel(h.files.Dir(), name)
 	if err != nil || h.files.root == nil || !filepath.IsLocal(rel) {
@@ -157,7 +160,8 @@ func (h *confined) local(name string) (string, error) {
 	return rel, nil
 }
 
-// errOutside wraps fs.ErrNotExist, so that a plan does not tell whether a file outside exists.
+// errOutside wraps fs.ErrNotExist, so that problems of a plan do not reveal whether a file outside
+// of the folder exists.
 var errOutside = fmt.Errorf("it is outside the project's folder: %w", fs.ErrNotExist)
 
 // Open implements [host.Host].
@@ -222,7 +226,8 @@ func (h *confined) Names(op host.Op, name string) iter.Seq2[string, error] {
 	}
 }
 
-// readOnly implements the methods of a [host.File] that change it.
+// readOnly implements the methods of a [host.File] that would change the file. They always return
+// an error.
 type readOnly struct{}
 
 func (readOnly) Write(host.Op, []byte) error      { return errors.ErrUnsupported }
@@ -240,7 +245,7 @@ func (f readFile) Read(p []byte) (int, error) { return f.File.Read(p) }
 func (f readFile) Stat() (fs.FileInfo, error) { return f.File.Stat() }
 func (f readFile) Close() error               { return f.File.Close() }
 
-// givenFile is the file with the given text.
+// givenFile is the open file with the given text.
 type givenFile struct {
 	readOnly
 	*strings.Reader

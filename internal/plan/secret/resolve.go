@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// maxValue is the maximum length of a value, in bytes. It is a little less than operating
-	// systems allow.
+	// maxValue is the maximum length of a value, in bytes. Operating systems allow at least this
+	// length for a variable.
 	maxValue = 64 << 10
 	// commandTimeout is how long a program may take to print a value. The program may have to query
 	// a server, or ask the user for a passphrase.
 	commandTimeout = time.Minute
 )
 
-// Resolver gets the values of secrets, on this machine, from the sources that references name.
+// Resolver resolves references to secrets on this machine: it reads the values from their sources.
 type Resolver struct {
 	// Environ is the environment in which variables are looked up, and with which programs run. It
 	// must not contain credentials of gaffer.

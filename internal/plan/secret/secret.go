@@ -35,9 +35,9 @@ type Value struct {
 	Text string
 
 	From From
-	Name string   // for Env: name of the worker's variable; empty means the name of the variable that gets the value
-	Path string   // for File: an absolute path, or a path that begins with ~/
-	Argv []string // for Command: the program and its arguments
+	Name string   // name of the worker's variable, if From is Env; empty means the name of the variable that gets the value
+	Path string   // an absolute path, or a path that begins with ~/, if From is File
+	Argv []string // the program and its arguments, if From is Command
 }
 
 // Text returns a value with the given text.

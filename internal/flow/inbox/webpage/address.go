@@ -106,9 +106,9 @@ var reserved = prefixes(
 	"198.51.100.0/24", // documentation
 	"203.0.113.0/24",  // documentation
 	"224.0.0.0/3",     // multicast, reserved and broadcast
-	"2001::/23",       // protocol assignments; tunnels that contain an IPv4 address
+	"2001::/23",       // protocol assignments; tunnel addresses that contain an IPv4 address
 	"2001:db8::/32",   // documentation
-	"2002::/16",       // tunnels that contain an IPv4 address
+	"2002::/16",       // tunnel addresses that contain an IPv4 address
 	"3fff::/20",       // documentation
 )
 

@@ -94,7 +94,7 @@ func cutTag(page, name string) (before, after string, found bool) {
 	}
 }
 
-// firstWords returns the beginning of the text of a plain text page.
+// firstWords returns the beginning of a plain text page, as one line.
 func firstWords(text string) string {
 	var b strings.Builder
 	writeSpaced(&b, strings.ToValidUTF8(text, "\ufffd"))

@@ -1,6 +1,6 @@
 // Package webpage fetches a page of the public web and returns its title and the beginning of its
-// text. The address comes from an inbox item and is not trusted: names and redirects cannot lead a
-// fetch to this machine, its network or a cloud's metadata service.
+// text. The address comes from an inbox item and is not trusted: neither host names nor redirects
+// can make a fetch reach this machine, its network or a cloud's metadata service.
 package webpage
 
 import (
