@@ -46,9 +46,9 @@ type Options struct {
 	Overview func(ctx context.Context, run string) (fleet.Changes, error)
 }
 
-// Locate returns the path of the repository with a task's worktree, and the worktree's name. ok is
-// false if the task has no worktree. The error is an [*ElsewhereError] if the worktree is on
-// another machine.
+// Locate returns the path of the repository that has a task's worktree, and the worktree's name. ok is
+// false if the task has no worktree. The error is an [*ElsewhereError] if the worktree is on another
+// machine.
 type Locate func(t store.Task) (repo, name string, ok bool, err error)
 
 // Service answers requests. It is safe for concurrent use.
@@ -57,7 +57,7 @@ type Service struct {
 	slots chan struct{} // holds one value for each request that runs git
 
 	mu    sync.Mutex
-	cache []cachedChange // changes that were read last; the most recently used is the last
+	cache []cachedChange // changes that were read from a repository, the latest last
 }
 
 var _ server.Changes = (*Service)(nil)
@@ -295,7 +295,7 @@ func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []ta
 		}
 		for _, row := range list {
 			spec, err := plan.DecodeTask(row.Spec)
-			if err != nil || spec.Candidate != "" || row.Tries == 0 { // a task whose spec cannot be decoded counts as one without a worktree
+			if err != nil || spec.Candidate != "" || row.Tries == 0 { // leave out tasks whose spec cannot be decoded, candidates, and tasks that were not started
 				continue
 			}
 			_, _, ok, err := locate(row)
@@ -372,8 +372,8 @@ func (s *Service) find(r store.Reader, id string) (store.Run, error) {
 	return run, protocol.NotFound(err, "run", id)
 }
 
-// changeWithTree returns the change of a task whose git tree has the id tree, from the cache or the
-// repository.
+// changeWithTree returns the version of a task's change that has the git tree with the id tree, from
+// the cache or the repository.
 func (s *Service) changeWithTree(ctx context.Context, key store.TaskKey, tree string) (cachedChange, error) {
 	where, err := s.locate(ctx, key)
 	if err != nil {

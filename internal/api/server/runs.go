@@ -34,13 +34,14 @@ type Runs interface {
 	RunningAttempts(ctx context.Context) ([]coordinator.LiveAttempt, error)
 
 	Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error)
-	// Cancel ends a run, or one task of it if task is not empty.
+	// Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.
 	Cancel(ctx context.Context, by credential.Identity, run, task, why string) error
-	// Retry queues a failed or cancelled task again. A budget that is not zero replaces the task's.
+	// Retry queues a failed or cancelled task again. Parts of budget that are not zero replace the
+	// same parts of the task's budget.
 	Retry(ctx context.Context, by credential.Identity, run, task string, budget fleet.Cost) error
 	// Resume starts a process for a run that is limited to the server's machine, unless a process
-	// already works on the run. A budget that is not zero replaces the run's, and tasks that have
-	// failed because of it are queued again.
+	// already works on the run. If budget is not zero, it replaces the run's budget, and tasks that
+	// have failed because of the previous budget are queued again.
 	Resume(ctx context.Context, by credential.Identity, run string, budget fleet.Cost) error
 
 	ReviewsAndMessages
@@ -79,7 +80,7 @@ type Runs interface {
 	Report(ctx context.Context, q coordinator.ReportQuery) (any, error)
 	// Cost returns what attempts have cost.
 	Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport, error)
-	// Morning returns what has become of the tasks since a time.
+	// Morning returns the morning report: what has happened to tasks since a time.
 	Morning(ctx context.Context, q fleet.MorningQuery) (fleet.MorningReport, error)
 }
 
