@@ -20,7 +20,7 @@ type BuildPicture struct {
 	RunID    string        `json:"runId,omitempty"`
 	Status   string        `json:"status,omitempty"`
 	Started  time.Time     `json:"started,omitzero"`
-	Phase    string        `json:"phase,omitempty"` // the build's phase of convergence
+	Phase    string        `json:"phase,omitempty"` // the build's convergence phase, as written in the document
 	Chunks   []BuildChunk  `json:"chunks"`
 	Progress BuildProgress `json:"progress"`
 	Score    *BuildScore   `json:"score,omitempty"`
@@ -204,8 +204,8 @@ func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits)
 
 func ended(s workflow.RunStatus) bool { return s == workflow.RunCompleted || s == workflow.Partial }
 
-// busy reports whether a chunk with this status is being worked on. "running" is a word of other
-// programs.
+// busy reports whether an agent works on a chunk with this status. Some programs write "running"
+// instead of the protocol's word.
 func busy(s workflow.ChunkStatus) bool {
 	return s == workflow.Active || s == workflow.Retrying || s == "running"
 }

@@ -67,7 +67,7 @@ func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	return end(f, info, min(tail, MaxTail))
 }
 
-// logFile returns the path of an agent's log that the session's document gives.
+// logFile returns the path of an agent's log that the session's document names, or "".
 func (s *SessionReader) logFile(id, agent string) string {
 	status, err := s.store.Load(id)
 	if err != nil {

@@ -33,8 +33,8 @@ type Service struct {
 
 var _ server.Protocol = (*Service)(nil)
 
-// New returns a service. s is the store of engine e. now decides which agents are online, and
-// should be the engine's clock.
+// New returns a service. s is the store of engine e. now returns the time that decides which agents
+// are online. It should be the engine's clock.
 func New(s store.Store, e *engine.Engine, now func() time.Time) *Service {
 	db := &database{store: s, engine: e}
 	return &Service{
