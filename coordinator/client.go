@@ -127,7 +127,8 @@ func (c *Client) Self(ctx context.Context) (Self, error) {
 	return ask[Self](ctx, c.conn, get(nil, "v1", "self"), "self")
 }
 
-// Dashboard returns all agents, channels, chains, tasks and recent events.
+// Dashboard returns all agents, channels and chains, and as many of the tasks and latest events as
+// the coordinator puts on its dashboard.
 func (c *Client) Dashboard(ctx context.Context) (Dashboard, error) {
 	q := get(nil, "v1", "dashboard")
 	body, err := c.conn.do(ctx, q)
@@ -159,7 +160,7 @@ func (e *PlainHTTPError) Error() string {
 	return fmt.Sprintf("coordinator's address %q: the token would cross the network unencrypted", e.Address)
 }
 
-// Invalid reports true: the address must be changed.
+// Invalid returns true, because the address is wrong and a retry would not help.
 func (*PlainHTTPError) Invalid() bool { return true }
 
 // Hint tells the user what to do next.

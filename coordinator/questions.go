@@ -15,7 +15,7 @@ type QuestionClient struct{ conn *connection }
 // NewQuestion is a question of an agent that does not work on a task of a run. If an agent sends two
 // questions with the same ref, the coordinator stores only one.
 type NewQuestion struct {
-	From    string   `json:"from"` // name of the agent that asks; by this name the user answers
+	From    string   `json:"from"` // name of the agent that asks; users answer under this name
 	Ref     string   `json:"ref,omitempty"`
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"`

@@ -203,8 +203,8 @@ func (s *stream) hello(m message, gap bool) error {
 	return s.reportGap(m.id, gap)
 }
 
-// seen passes an update that says when agents were last seen to visit. The update has no id, so a
-// stream cannot continue after it.
+// seen handles a message that says when agents were last seen: it calls visit with the update. The
+// update has no id, so a stream cannot continue after it.
 func (s *stream) seen(m message, gap bool) error {
 	var said struct {
 		Time time.Time       `json:"time"`

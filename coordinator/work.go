@@ -275,8 +275,8 @@ const LogGap = "log_gap"
 // WorkClient sends the requests of gaffer's workers.
 type WorkClient struct{ conn *connection }
 
-// Heartbeat sends a worker's heartbeat and returns its orders. The request is never retried,
-// because the next heartbeat has newer contents.
+// Heartbeat sends a worker's heartbeat and returns the coordinator's orders for the worker. The
+// request is never retried, because the next heartbeat has newer contents.
 func (c *WorkClient) Heartbeat(ctx context.Context, b WorkBeat) (WorkOrders, error) {
 	return askAll[WorkOrders](ctx, c.conn, post(b, false, "v1", "work", "beat"), "orders")
 }

@@ -25,7 +25,8 @@ import (
 
 // Reviews reads the reviews of changes, and the messages to agents.
 type Reviews interface {
-	// Review returns an empty open review for a task that has no review yet.
+	// Review returns the review of a task. If the task has none yet, the result is an empty review
+	// with the state open.
 	Review(ctx context.Context, key store.TaskKey) (fleet.Review, error)
 	// Reviews returns the reviews of a run's tasks. It leaves out tasks that have no review yet.
 	Reviews(ctx context.Context, run string) ([]fleet.Review, error)
@@ -243,7 +244,7 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 	}
 	defer s.releaseSlot()
 	sum, err := s.opts.Overview(ctx, id)
-	if err != nil { // no count, because opening a change reports the same error to the user
+	if err != nil { // count no conflicts; the user sees the same error when opening a change
 		return all, nil
 	}
 	all.Conflicts, all.Into = min(sum.Conflicts, all.Ready), sum.Into

@@ -79,8 +79,9 @@ func (h *TokenFile) CreateFirst(ctx context.Context, b *TokenStore) (text string
 	return text, err
 }
 
-// write writes the token to the file. It replaces an existing file and its permissions. It returns
-// an error if another server uses the file.
+// write writes the token to the file. If no other server used the file when this server started,
+// write replaces an existing file and its permissions. If another server did, write returns an error
+// if the file exists.
 func (h *TokenFile) write(text string) error {
 	temp, err := os.CreateTemp(filepath.Dir(h.file), ".token-") // created with mode 0600
 	if err != nil {

@@ -61,7 +61,7 @@ type BuildSection struct {
 
 // BuildContext says how full the context window of a build's agent is.
 type BuildContext struct {
-	Usage          *float64  `json:"usage,omitempty"` // percent; missing if not reported
+	Usage          *float64  `json:"usage,omitempty"` // used part of the context window, in percent; missing if not reported
 	Level          string    `json:"level"`           // ok, warning (from 70 %), critical (from 90 %) or unknown
 	Isolation      string    `json:"isolation"`
 	LastCheckpoint time.Time `json:"lastCheckpoint,omitzero"`

@@ -138,7 +138,7 @@ func CheckText(field, value string, maxBytes int) error {
 	return c.err
 }
 
-// CheckNumber returns an error unless value is at least least and at most most.
+// CheckNumber returns an error if value is below least or above most.
 func CheckNumber(field string, value, least, most int) error {
 	var c check
 	c.number(field, value, least, most)

@@ -29,8 +29,8 @@ func runType(e store.Event) string {
 	return runTypes[kind]
 }
 
-// ofRun returns the run, task or other object that an event about a user's run has changed, as a
-// type of package fleet. It leaves out prompts, because they may be very long.
+// ofRun returns the run, task or other object that an event about a user's run has changed, in the
+// type that the stream sends. It leaves out prompts, because they may be very long.
 func (t *updateReader) ofRun(e store.Event) (any, error) {
 	switch runType(e) {
 	case "runs":

@@ -233,7 +233,8 @@ func (l *lister) waiting() error {
 	return nil
 }
 
-// ended adds the tasks of all runs that ended last with the given final status.
+// ended adds the latest tasks with the given final status. It considers the tasks of all runs in
+// l.runs.
 func (l *lister) ended(in store.Status) error {
 	most := l.maxEnded
 	if l.filter.Agent != "" {

@@ -41,7 +41,7 @@ func (d *changeFeed) Wait(ctx context.Context, after int64) error {
 }
 
 // Updates implements [server.Protocol]. An update contains the changed object as it was after the
-// change. Updates about runs that users submitted contain types of package fleet.
+// change. Updates about runs that users submitted contain types that are based on package fleet.
 func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list, last = nil, after

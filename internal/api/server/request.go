@@ -156,7 +156,7 @@ func list[T any](items []T) []T {
 	return items
 }
 
-// trim removes spaces around each text. Old clients send them.
+// trim removes spaces around each text, because old clients send such spaces.
 func trim(texts ...*string) {
 	for _, text := range texts {
 		*text = strings.TrimSpace(*text)

@@ -48,11 +48,11 @@ type Runs interface {
 
 	Questions(ctx context.Context, run string) ([]fleet.Question, error)
 	Answer(ctx context.Context, by credential.Identity, question string, a fleet.Reply) error
-	// Grants returns the rules that users have made by answering questions, and that still hold.
-	// RemoveGrant removes one of them.
+	// Grants returns the rules that users have made by answering questions. It leaves out rules that
+	// no longer hold. RemoveGrant removes a rule.
 	Grants(ctx context.Context) ([]fleet.Grant, error)
 	RemoveGrant(ctx context.Context, by credential.Identity, id string) error
-	// Permissions sums up the requests of agents for permission.
+	// Permissions sums up agents' requests for permission.
 	Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error)
 	// Ask stores a question that belongs to no task. Withdraw closes it without an answer.
 	Ask(ctx context.Context, by credential.Identity, q coordinator.NewQuestion) (coordinator.QuestionChange, error)

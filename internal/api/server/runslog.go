@@ -101,7 +101,7 @@ func (c *request) byteRange(q *coordinator.LogQuery) byteCount {
 	return byteCount{bytes: -1}
 }
 
-// sendLog writes the answer with a log. Its content type is always plain text, so that a browser
+// sendLog writes the answer with a log. The content type is always plain text, so that a browser
 // does not run what an agent wrote.
 func (h *runHandlers) sendLog(c *request, log Log, span coordinator.LogSpan, follow bool, of byteCount) error {
 	size := span.To - span.From

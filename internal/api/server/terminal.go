@@ -93,7 +93,7 @@ type stateMessage struct {
 
 // terminal serves a terminal over a WebSocket until the task has ended, the client disconnects, is
 // too slow or loses its permission, or the server stops. An error of the terminal is sent over the
-// socket, because browsers do not show the answer to a request for a socket to their pages.
+// socket, because a page in a browser cannot read the answer to the request that opens a socket.
 func (h *terminalHandlers) terminal(c *request) error {
 	if err := c.checkSocket(); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (s *terminalSocket) run(ctx context.Context) {
 	}
 	s.stop(nil)
 	s.close(ctx, err)
-	stopReading() // not earlier: it closes the connection without a reason
+	stopReading() // only now, because it closes the connection without telling the client why
 	helpers.Wait()
 }
 
@@ -201,7 +201,7 @@ func (s *terminalSocket) send(ctx context.Context, kind websocket.MessageType, v
 	return &closeError{}
 }
 
-// output sends output when the client has confirmed enough of what it got before.
+// output waits until the client has confirmed enough of the earlier output, and then sends data.
 func (s *terminalSocket) output(ctx, showing context.Context, data []byte) error {
 	for {
 		s.mu.Lock()

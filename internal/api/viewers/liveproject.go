@@ -148,8 +148,8 @@ func (l *liveProject) updateInbox(watch int, items jsontree.Value) {
 	}
 }
 
-// updateSpec adds a message that the spec has changed. At the first read it only remembers the
-// text.
+// updateSpec adds a message if the spec has changed since the last read. At the first read it only
+// remembers the text.
 func (l *liveProject) updateSpec(watch int, text []byte, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,8 +169,8 @@ func (l *liveProject) updateSpec(watch int, text []byte, at time.Time) {
 	l.addMessage(SpecUpdate, list...)
 }
 
-// specMissing remembers that the spec was missing at the first read. So updateSpec reports it as
-// changed when it is created.
+// specMissing remembers that the spec was missing at the first read. So updateSpec reports a change
+// when the spec is created.
 func (l *liveProject) specMissing(watch int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

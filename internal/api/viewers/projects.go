@@ -37,8 +37,8 @@ type Entry struct {
 type Registry interface {
 	// Get returns all entries, or none.
 	Get(ctx context.Context) ([]Entry, error)
-	// Put replaces the stored entries by the result of change. If another process has changed them
-	// meanwhile, it calls change again with the new entries.
+	// Put replaces the stored entries by the result of change. If another process has changed the
+	// stored entries meanwhile, Put calls change again with the new ones.
 	Put(ctx context.Context, change func([]Entry) ([]Entry, error)) error
 }
 

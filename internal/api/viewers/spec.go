@@ -82,7 +82,7 @@ func (v *specReader) spec(l *liveProject) (spec.Spec, error) {
 	return spec.Parse(data), nil
 }
 
-// Sections are the sections of a spec, in its order.
+// Sections are the sections of a spec, in the order of the spec.
 type Sections struct {
 	Sections []Section `json:"sections"`
 }

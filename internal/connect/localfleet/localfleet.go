@@ -131,8 +131,8 @@ func (f *Fleet) Changes(ctx context.Context, interval time.Duration, notify func
 // Lanes returns the agent accounts that are paused.
 func (f *Fleet) Lanes(ctx context.Context) ([]fleet.Lane, error) { return f.opts.Query.Lanes(ctx) }
 
-// Workers lists the workers that send heartbeats, as a server on this store would, and the agents
-// that users started by hand on this machine.
+// Workers lists the workers that send heartbeats, and the agents that users started by hand on this
+// machine.
 func (f *Fleet) Workers(ctx context.Context) ([]fleet.Worker, error) { return f.opts.Workers(ctx) }
 
 // Questions returns the open questions of agents, oldest first. It leaves out expired questions
@@ -158,7 +158,7 @@ func (f *Fleet) Question(ctx context.Context, id string) (v fleet.Answered, err 
 	return v, err
 }
 
-// Ask stores a question for the user that belongs to no task, and returns its id.
+// Ask stores a question for the user, and returns its id. The question belongs to no task.
 func (f *Fleet) Ask(ctx context.Context, q fleet.Ask) (string, error) {
 	return f.opts.Engine.AskStandalone(ctx, engine.StandaloneQuestion{From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: q.Within, Attempt: q.Attempt})
 }

@@ -115,8 +115,8 @@ func (a *outage) end() {
 	a.tries = 0
 }
 
-// cause returns the error that the error of a failed request wraps. Its text does not contain the
-// path of the request.
+// cause returns the error that err wraps, or err if it wraps none. The text of a failed request's
+// error begins with the method and the path of the request. The text of the wrapped error does not.
 func cause(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner

@@ -29,8 +29,8 @@ func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
 	return list, nil
 }
 
-// WorkerOf converts an agent of the coordinator protocol to a worker. It ignores meta data that was
-// not written by one of gaffer's workers.
+// WorkerOf converts an agent of the coordinator protocol to a worker. Of the agent's meta data, it
+// uses only the members that gaffer's workers write, and skips those that have another type.
 func WorkerOf(a coordinator.Agent) Worker {
 	w := Worker{
 		ID: a.ID, Name: a.Name, WorkerStatus: string(a.WorkerStatus), ClaudeStatus: a.ClaudeStatus, ClaudeSince: a.ClaudeSince,

@@ -35,8 +35,8 @@ type Options struct {
 	LogOf func(store.Task) string
 }
 
-// Engine sends a worker's requests to a coordinator. It is safe for concurrent use. It sends each
-// request once; if there is no answer, the worker must send it again.
+// Engine sends a worker's requests to a coordinator. It is safe for concurrent use. Except in Held,
+// it sends each request once; if there is no answer, the worker must send the request again.
 type Engine struct {
 	opts       Options
 	connection *connection
