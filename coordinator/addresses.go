@@ -102,9 +102,10 @@ func (a *addresses) answered(is *address) {
 }
 
 // firstReachable sends a request to the current address and, while coordinators are unavailable, to
-// the next ones. It sends the request at most as often as there are addresses. A safe request, which
-// may be sent twice, is cancelled and sent to the next address when its address is no longer used.
-// An unsafe request goes to another address only if no connection to the first one was established.
+// the next ones. It sends the request at most as often as there are addresses. A safe request,
+// which may be sent twice, is cancelled and sent to the next address when its address is no longer
+// used. An unsafe request goes to another address only if no connection to the first one was
+// established.
 func (c *connection) firstReachable(ctx context.Context, safe bool, send func(context.Context, *address) error) error {
 	var err error
 	for range c.addresses.list {

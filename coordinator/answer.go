@@ -21,8 +21,8 @@ func ask[T any](ctx context.Context, c *connection, q call, member string) (T, e
 	return value, nil
 }
 
-// answer maps the name of each member of an answer to its JSON value. It is nil if the answer is not
-// a JSON object.
+// answer maps the name of each member of an answer to its JSON value. It is nil if the answer is
+// not a JSON object.
 type answer map[string]json.RawMessage
 
 func members(body []byte) answer {

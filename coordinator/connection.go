@@ -77,9 +77,9 @@ func (c *connection) do(ctx context.Context, q call) ([]byte, error) {
 	return body, nil
 }
 
-// pause returns how long to wait after the nth failure in a row. The wait doubles with each failure,
-// up to a limit. It has a random part, so that clients that failed together do not retry together.
-// It is never shorter than the time that the coordinator asks for.
+// pause returns how long to wait after the nth failure in a row. The wait doubles with each
+// failure, up to a limit. It has a random part, so that clients that failed together do not retry
+// together. It is never shorter than the time that the coordinator asks for.
 func (c *connection) pause(n int, err error) time.Duration {
 	const longest = 30 * time.Second
 	most := min(c.opt.Pause<<min(n-1, 20), longest)

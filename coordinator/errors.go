@@ -35,7 +35,8 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code) }
 
-// NotFound reports whether the requested object does not exist, such as an agent or a task to claim.
+// NotFound reports whether the requested object does not exist, such as an agent or a task to
+// claim.
 func (e *Error) NotFound() bool { return e.Status == http.StatusNotFound }
 
 // Conflict reports whether an earlier request prevents this one.

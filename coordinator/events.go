@@ -43,7 +43,8 @@ func (c *NotificationClient) List(ctx context.Context) ([]Notification, error) {
 	return ask[[]Notification](ctx, c.conn, get(nil, "v1", "notifications"), "notifications")
 }
 
-// Dismiss hides the notification of a type about an agent until the agent reports a different state.
+// Dismiss hides the notification of a type about an agent until the agent reports a different
+// state.
 func (c *NotificationClient) Dismiss(ctx context.Context, agent, kind string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"agent_id": agent, "type": kind}, true, "v1", "notifications", "dismiss"))
 	return err

@@ -12,8 +12,8 @@ import (
 // QuestionClient asks and answers the questions of agents.
 type QuestionClient struct{ conn *connection }
 
-// NewQuestion is a question of an agent that does not work on a task of a run. If an agent sends two
-// questions with the same ref, the coordinator stores only one.
+// NewQuestion is a question of an agent that does not work on a task of a run. If an agent sends
+// two questions with the same ref, the coordinator stores only one.
 type NewQuestion struct {
 	From    string   `json:"from"` // name of the agent that asks; users answer under this name
 	Ref     string   `json:"ref,omitempty"`
@@ -49,8 +49,8 @@ func (c *QuestionClient) Answer(ctx context.Context, question, text string, deny
 	return err
 }
 
-// AnswerFor is like [QuestionClient.Answer], but the answer may also hold for later questions, as its
-// scope says. An older coordinator ignores the scope. To find out whether the coordinator knows
+// AnswerFor is like [QuestionClient.Answer], but the answer may also hold for later questions, as
+// its scope says. An older coordinator ignores the scope. To find out whether the coordinator knows
 // scopes, call [QuestionClient.Grants] first: it fails if the coordinator does not.
 func (c *QuestionClient) AnswerFor(ctx context.Context, question string, a fleet.Reply) error {
 	_, err := c.conn.do(ctx, post(a, false, "v1", "questions", question, "answer"))

@@ -109,8 +109,8 @@ func (c *RunClient) FindTask(ctx context.Context, project, name string) (fleet.T
 	return ask[fleet.Task](ctx, c.conn, get(query, "v1", "runs", "find"), "task")
 }
 
-// Search returns at most limit runs and tasks whose names, prompts or results contain all words of a
-// text. If limit is 0, the coordinator's default applies.
+// Search returns at most limit runs and tasks whose names, prompts or results contain all words of
+// a text. If limit is 0, the coordinator's default applies.
 func (c *RunClient) Search(ctx context.Context, text string, limit int) (fleet.Found, error) {
 	query := addNonEmpty(url.Values{}, "q", text, "limit", limitText(limit))
 	return askAll[fleet.Found](ctx, c.conn, get(query, "v1", "search"), "hits")
@@ -265,8 +265,8 @@ func (c *RunClient) Questions(ctx context.Context, run string) ([]QuestionChange
 }
 
 // Changes returns the updates about a run that the stream has sent after the change with the id
-// afterID. If afterID is empty, Changes starts with the run's first change. It returns at most limit
-// changes; if limit is 0, the coordinator's default applies.
+// afterID. If afterID is empty, Changes starts with the run's first change. It returns at most
+// limit changes; if limit is 0, the coordinator's default applies.
 func (c *RunClient) Changes(ctx context.Context, run, afterID string, limit int) (PastChanges, error) {
 	query := addNonEmpty(url.Values{}, "after", afterID, "limit", limitText(limit))
 	return askAll[PastChanges](ctx, c.conn, get(query, "v1", "runs", run, "changes"), "changes")

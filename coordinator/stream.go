@@ -22,8 +22,8 @@ type StreamQuery struct {
 }
 
 // Seen is the type of an update that says when agents were last seen. Its Change is a JSON object
-// with a time for each agent's id. The first such update has all agents, later ones have those whose
-// time has changed. The update is not one of the stream's changes, so it has no id.
+// with a time for each agent's id. The first such update has all agents, later ones have those
+// whose time has changed. The update is not one of the stream's changes, so it has no id.
 const Seen = "seen"
 
 // Change is an update of the stream.

@@ -38,8 +38,8 @@ func (c *TaskClient) Claim(ctx context.Context, q Claim) (Task, error) {
 	return ask[Task](ctx, c.conn, post(q, q.IdempotencyKey != "", "v1", "tasks", "claim"), "task")
 }
 
-// Complete reports that a task is done. If the request fails, it is retried, because the coordinator
-// accepts the same report twice.
+// Complete reports that a task is done. If the request fails, it is retried, because the
+// coordinator accepts the same report twice.
 func (c *TaskClient) Complete(ctx context.Context, r Report) (Task, error) {
 	return ask[Task](ctx, c.conn, post(r, true, "v1", "tasks", "complete"), "task")
 }

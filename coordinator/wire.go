@@ -130,8 +130,8 @@ const (
 	SessionStarted = "agent.automation.session_request.completed"
 )
 
-// NewSession asks an agent of a channel to start a session. Either the id or the name of the channel
-// is set.
+// NewSession asks an agent of a channel to start a session. Either the id or the name of the
+// channel is set.
 type NewSession struct {
 	ChannelID   string `json:"channel_id,omitempty"`
 	ChannelName string `json:"channel_name,omitempty"`

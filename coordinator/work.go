@@ -183,7 +183,8 @@ type WorkBefore struct {
 	Class   fleet.Class `json:"class,omitempty"`
 	Summary string      `json:"summary,omitempty"`
 	Thread  string      `json:"thread,omitempty"`
-	// Account and Fallback are those of the previous attempt. Diff is what that attempt has changed.
+	// Account and Fallback are those of the previous attempt. Diff is what that attempt has
+	// changed.
 	Account  string          `json:"account,omitempty"`
 	Fallback string          `json:"fallback,omitempty"`
 	Diff     json.RawMessage `json:"diff,omitempty"`
@@ -296,8 +297,8 @@ func (c *WorkClient) Ask(ctx context.Context, q WorkQuestion) (string, error) {
 	return ask[string](ctx, c.conn, post(q, q.Ref != "", "v1", "work", "ask"), "question")
 }
 
-// Release gives back attempts whose agents were not started or have been stopped. The tasks of these
-// attempts are queued again.
+// Release gives back attempts whose agents were not started or have been stopped. The tasks of
+// these attempts are queued again.
 func (c *WorkClient) Release(ctx context.Context, r WorkRelease) error {
 	_, err := c.conn.do(ctx, post(r, true, "v1", "work", "release"))
 	return err

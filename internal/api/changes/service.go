@@ -47,9 +47,9 @@ type Options struct {
 	Overview func(ctx context.Context, run string) (fleet.Changes, error)
 }
 
-// Locate returns the path of the repository that has a task's worktree, and the worktree's name. ok is
-// false if the task has no worktree. The error is an [*ElsewhereError] if the worktree is on another
-// machine.
+// Locate returns the path of the repository that has a task's worktree, and the worktree's name. ok
+// is false if the task has no worktree. The error is an [*ElsewhereError] if the worktree is on
+// another machine.
 type Locate func(t store.Task) (repo, name string, ok bool, err error)
 
 // Service answers requests. It is safe for concurrent use.
@@ -373,8 +373,8 @@ func (s *Service) find(r store.Reader, id string) (store.Run, error) {
 	return run, protocol.NotFound(err, "run", id)
 }
 
-// changeWithTree returns the version of a task's change that has the git tree with the id tree, from
-// the cache or the repository.
+// changeWithTree returns the version of a task's change that has the git tree with the id tree,
+// from the cache or the repository.
 func (s *Service) changeWithTree(ctx context.Context, key store.TaskKey, tree string) (cachedChange, error) {
 	where, err := s.locate(ctx, key)
 	if err != nil {

@@ -80,8 +80,8 @@ func (h *TokenFile) CreateFirst(ctx context.Context, b *TokenStore) (text string
 }
 
 // write writes the token to the file. If no other server used the file when this server started,
-// write replaces an existing file and its permissions. If another server did, write returns an error
-// if the file exists.
+// write replaces an existing file and its permissions. If another server did, write returns an
+// error if the file exists.
 func (h *TokenFile) write(text string) error {
 	temp, err := os.CreateTemp(filepath.Dir(h.file), ".token-") // created with mode 0600
 	if err != nil {

@@ -112,8 +112,8 @@ type BuildResume struct {
 	Stale   []BuildStale  `json:"stale"`
 }
 
-// BuildChoice is one way to continue a build. Command is a shell command for the project's folder. It
-// is empty if no command makes this choice.
+// BuildChoice is one way to continue a build. Command is a shell command for the project's folder.
+// It is empty if no command makes this choice.
 type BuildChoice struct {
 	Number  int    `json:"number"`
 	Text    string `json:"text"`

@@ -1,10 +1,10 @@
 // Package docview converts documents of a project to data that pages can show. The documents are
-// about a team, sessions with their waves, and a build. The data of one page is called a picture. It
-// is flat, short, and independent of the program that wrote the document.
+// about a team, sessions with their waves, and a build. The data of one page is called a picture.
+// It is flat, short, and independent of the program that wrote the document.
 //
 // Other programs and language models write the documents, so any of them may be invalid. There is
-// always a picture. It contains the parts of the document that can be read, with unknown status words
-// unchanged, and a list of problems about the other parts.
+// always a picture. It contains the parts of the document that can be read, with unknown status
+// words unchanged, and a list of problems about the other parts.
 package docview
 
 import (

@@ -104,8 +104,8 @@ func (s *SessionReader) waves(id string, status session.Status) []SessionWave {
 	return addUnlisted(list, number, placed, status, logs)
 }
 
-// addUnlisted adds the agents that no wave lists. Each goes to the wave that the agent itself names.
-// An agent that names no wave goes to wave 0, or to wave 1 if the document has no waves.
+// addUnlisted adds the agents that no wave lists. Each goes to the wave that the agent itself
+// names. An agent that names no wave goes to wave 0, or to wave 1 if the document has no waves.
 func addUnlisted(list []SessionWave, number map[int]int, placed []bool, status session.Status, logs map[string]string) []SessionWave {
 	for i, a := range status.Agents {
 		if placed[i] {

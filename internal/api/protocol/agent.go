@@ -140,8 +140,8 @@ func (d *agentService) Agents(ctx context.Context) (list []coordinator.Agent, er
 }
 
 // agents returns all agents that clients may see. It leaves out workers that never sent a heartbeat
-// of this protocol, because they use the engine directly. It also leaves out workers that have left,
-// and workers whose only run has ended.
+// of this protocol, because they use the engine directly. It also leaves out workers that have
+// left, and workers whose only run has ended.
 func (d *agentService) agents(r store.Reader) ([]coordinator.Agent, error) {
 	workers, err := r.Workers()
 	list := make([]coordinator.Agent, 0, len(workers))

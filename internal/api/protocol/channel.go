@@ -26,8 +26,8 @@ const (
 	kindDismissed = "dismissed" // notifications that a user has dismissed
 )
 
-// The prefixes of run ids. The tasks of a channel belong to a run whose id is channelRun followed by
-// the channel's id. For the tasks of a chain, the id is chainRun followed by the chain's id.
+// The prefixes of run ids. The tasks of a channel belong to a run whose id is channelRun followed
+// by the channel's id. For the tasks of a chain, the id is chainRun followed by the chain's id.
 const (
 	channelRun = "ch-"
 	chainRun   = "chain-"

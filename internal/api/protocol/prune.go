@@ -15,8 +15,8 @@ type Rows struct{}
 // OwnsRun reports whether a run belongs to a channel or a chain.
 func (Rows) OwnsRun(run string) bool { return OwnsRun(run) }
 
-// FindOld returns the old tasks, inputs and notes of protocol clients. A task of a channel or chain is
-// old if it ended before the given time. An input or a note is old if it was created before that
+// FindOld returns the old tasks, inputs and notes of protocol clients. A task of a channel or chain
+// is old if it ended before the given time. An input or a note is old if it was created before that
 // time.
 func (Rows) FindOld(r store.Reader, before time.Time) (prune.OldProtocolRows, error) {
 	old := prune.OldProtocolRows{KeptTasks: map[store.TaskKey]bool{}}

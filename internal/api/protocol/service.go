@@ -1,13 +1,13 @@
 // Package protocol implements the requests of the coordinator's protocol on an engine and its
 // store. The requests are about agents, channels, chains, tasks, inputs and events.
 //
-// The protocol's objects are stored as follows. An agent is a worker of the engine. Each channel and
-// each chain has an item in the store and a run of its own, which never ends. The tasks of a channel
-// or chain are the tasks of its run. The protocol's id of a task is the run's id and the task's id,
-// joined by a dot.
+// The protocol's objects are stored as follows. An agent is a worker of the engine. Each channel
+// and each chain has an item in the store and a run of its own, which never ends. The tasks of a
+// channel or chain are the tasks of its run. The protocol's id of a task is the run's id and the
+// task's id, joined by a dot.
 //
-// Each request makes its changes in one transaction. The service keeps no state except metrics and a
-// cache of task specs, so several services can share one store.
+// Each request makes its changes in one transaction. The service keeps no state except metrics and
+// a cache of task specs, so several services can share one store.
 package protocol
 
 import (

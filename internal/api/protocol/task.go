@@ -43,7 +43,8 @@ type spec struct {
 	Step   details
 }
 
-// maxLostAttempts is how many times at most a task is queued again after its agent stopped sending heartbeats.
+// maxLostAttempts is how many times at most a task is queued again after its agent stopped sending
+// heartbeats.
 const maxLostAttempts = 1000
 
 // wireID returns the protocol's id of a task, for example "ch-1.t7".

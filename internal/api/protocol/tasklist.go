@@ -16,15 +16,15 @@ import (
 const (
 	// maxListed is how many tasks Tasks returns at most if the client gives no limit.
 	maxListed = 10_000
-	// maxWaiting is how many queued tasks Tasks reads to find the newest tasks, if the client gives a
-	// limit. If that limit is higher, Tasks reads as many tasks as the limit.
+	// maxWaiting is how many queued tasks Tasks reads to find the newest tasks, if the client gives
+	// a limit. If that limit is higher, Tasks reads as many tasks as the limit.
 	maxWaiting = 2_000
 )
 
-// Tasks implements [server.Protocol]. It returns tasks in the order in which they were added. If the
-// client gives a limit, Tasks returns the newest tasks. If there are very many queued tasks, it then
-// considers only those that start next. If the client gives no limit, Tasks prefers the same tasks as
-// [Service.Dashboard].
+// Tasks implements [server.Protocol]. It returns tasks in the order in which they were added. If
+// the client gives a limit, Tasks returns the newest tasks. If there are very many queued tasks, it
+// then considers only those that start next. If the client gives no limit, Tasks prefers the same
+// tasks as [Service.Dashboard].
 func (d *taskService) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
 	var tasks taskList
 	err := d.db.store.Read(ctx, func(r store.Reader) (err error) {

@@ -58,9 +58,9 @@ func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list 
 	return list, last, err
 }
 
-// UpdatesOf returns the updates about one run that a user submitted. It reads at most limit events of
-// the run, those with the lowest numbers above cursor. last is the number of the last event that it
-// has read, or cursor if there was none.
+// UpdatesOf returns the updates about one run that a user submitted. It reads at most limit events
+// of the run, those with the lowest numbers above cursor. last is the number of the last event that
+// it has read, or cursor if there was none.
 func UpdatesOf(r store.Reader, run string, cursor int64, limit int) (list []server.Update, last int64, err error) {
 	events, err := r.EventsOf(run, cursor, limit)
 	if err != nil || len(events) == 0 {
@@ -186,8 +186,8 @@ func data(e store.Event) (json.RawMessage, error) {
 	return i.Data, err
 }
 
-// lane converts the agent account of an event to JSON of the public type. If the account is no longer
-// paused, Until is zero.
+// lane converts the agent account of an event to JSON of the public type. If the account is no
+// longer paused, Until is zero.
 func lane(e store.Event) (json.RawMessage, error) {
 	l, err := decoded[store.Account](e.Row)
 	if err != nil {

@@ -99,9 +99,9 @@ func (d *documentReader) ledger() *ledger.Store {
 	return ledger.Open("", ledger.Options{Name: ledgerFolder, Now: d.now})
 }
 
-// Records implements [server.Runs]. There may be very many records, so Records writes each run record
-// as soon as it has read it. The result records come after all run records in the answer, so Records
-// keeps them as text until then.
+// Records implements [server.Runs]. There may be very many records, so Records writes each run
+// record as soon as it has read it. The result records come after all run records in the answer, so
+// Records keeps them as text until then.
 func (d *documentReader) Records(ctx context.Context, id string, to io.Writer) error {
 	run, err := d.runs.get(ctx, id)
 	if err != nil {
@@ -205,8 +205,8 @@ func (l *latestRows) sorted() []row {
 
 const noLimit = 1 << 30
 
-// attemptCosts has the cost of each attempt of one task, in millionths of a dollar, by the number of
-// the attempt. It is reused for each task that is read.
+// attemptCosts has the cost of each attempt of one task, in millionths of a dollar, by the number
+// of the attempt. It is reused for each task that is read.
 type attemptCosts map[int]int64
 
 func (s attemptCosts) of(_ string, attempt int) (float64, bool) {

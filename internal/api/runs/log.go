@@ -115,8 +115,9 @@ func (l logLayout) starts() (list []coordinator.LogStart) {
 	return list
 }
 
-// find converts an offset in the task's log to an attempt and the offset in its log. The offset just
-// after the last byte of an attempt's log belongs to that attempt, because more output may follow.
+// find converts an offset in the task's log to an attempt and the offset in its log. The offset
+// just after the last byte of an attempt's log belongs to that attempt, because more output may
+// follow.
 func (l logLayout) find(offset int64) (attempt string, at int64) {
 	for i, p := range l.parts {
 		if offset <= p.base+p.to || i == len(l.parts)-1 {

@@ -68,8 +68,8 @@ func (l *runningAttempts) RunningAttempts(ctx context.Context) (list []coordinat
 	return list, err
 }
 
-// taskOf reads what a [coordinator.LiveAttempt] says about a task and its run. The result is empty if
-// the run or the task does not exist any more.
+// taskOf reads what a [coordinator.LiveAttempt] says about a task and its run. The result is empty
+// if the run or the task does not exist any more.
 func (l *runningAttempts) taskOf(r store.Reader, key store.TaskKey) (t liveTask, err error) {
 	run, err := r.Run(key.Run)
 	if err != nil {

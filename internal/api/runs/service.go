@@ -56,7 +56,8 @@ type Options struct {
 	AddMergeTasks func(p plan.Plan, run string) (plan.Plan, error)
 	// Limits returns the user's limits of what agents may cost. If it is nil, there are none.
 	Limits func() engine.Limits
-	// NotStarted returns the planned times of schedules at which no run started, see [runquery.Options].
+	// NotStarted returns the planned times of schedules at which no run started, see
+	// [runquery.Options].
 	NotStarted func(r store.Reader, project string, since time.Time) ([]fleet.MorningFire, error)
 
 	// SearchTime is how long a search may take. After that time, the search returns what it has

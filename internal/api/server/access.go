@@ -125,8 +125,9 @@ func tooMany() error {
 }
 
 // HostsOf lists the host names by which clients may address a server that listens on address: the
-// address itself, the loopback names if it includes loopback, and the names in extra. For an address
-// such as 0.0.0.0, it lists this machine's name and all its addresses instead of the address.
+// address itself, the loopback names if it includes loopback, and the names in extra. For an
+// address such as 0.0.0.0, it lists this machine's name and all its addresses instead of the
+// address.
 func HostsOf(address net.Addr, extra []string) ([]string, error) {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {

@@ -106,15 +106,15 @@ func (s *Server) handleRequest(w http.ResponseWriter, r *http.Request, to route)
 	}
 }
 
-// errIncomplete is returned by handlers that cannot send the last part of an answer. The server then
-// closes the connection, so that the client notices that the answer is incomplete.
+// errIncomplete is returned by handlers that cannot send the last part of an answer. The server
+// then closes the connection, so that the client notices that the answer is incomplete.
 var errIncomplete = errors.New("the answer was cut off")
 
 var errPanic = errors.New("panic")
 
-// handle answers a request if it is admitted. If the request is refused or fails, handle returns the
-// error and the caller must answer. If the route's handler panics, handle returns the panic as an
-// error.
+// handle answers a request if it is admitted. If the request is refused or fails, handle returns
+// the error and the caller must answer. If the route's handler panics, handle returns the panic as
+// an error.
 func (s *Server) handle(c *request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -23,11 +23,12 @@ type NewRuns interface {
 	// PlanOfRun returns the plan of a past run as a text, without the values of its variables.
 	PlanOfRun(ctx context.Context, run string) (fleet.PlanText, error)
 	Check(ctx context.Context, d fleet.RunDraft) (fleet.PlanCheck, error)
-	// Start starts a run. The warning is empty unless the run was stored but no process works on it.
+	// Start starts a run. The warning is empty unless the run was stored but no process works on
+	// it.
 	Start(ctx context.Context, by credential.Identity, d fleet.RunDraft) (run fleet.Run, warning string, err error)
-	// Fork starts a run with one task. This task continues a copy of another task's conversation and
-	// files. The warning is the same as that of Start. Turns returns the turns of a conversation; a
-	// fork can continue after any of them.
+	// Fork starts a run with one task. This task continues a copy of another task's conversation
+	// and files. The warning is the same as that of Start. Turns returns the turns of a
+	// conversation; a fork can continue after any of them.
 	Fork(ctx context.Context, by credential.Identity, r fleet.ForkRequest) (result fleet.ForkResult, warning string, err error)
 	Turns(ctx context.Context, run, task string) ([]fleet.Turn, error)
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // Protocol implements the requests of the protocol. An error that it returns may have methods that
-// decide the answer. NotFound, Conflict, Invalid and Denied return a bool and decide the HTTP status.
-// Code returns the protocol's error code.
+// decide the answer. NotFound, Conflict, Invalid and Denied return a bool and decide the HTTP
+// status. Code returns the protocol's error code.
 type Protocol interface {
 	Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error)
 	Agents(ctx context.Context) ([]coordinator.Agent, error)
@@ -57,8 +57,8 @@ type Protocol interface {
 	// Metrics returns the metrics of the service.
 	Metrics(ctx context.Context) (ServiceMetrics, error)
 
-	// Updates returns what the stream sends about the changes with numbers above cursor. It reads at
-	// most limit changes. last is the number of the last change that was read.
+	// Updates returns what the stream sends about the changes with numbers above cursor. It reads
+	// at most limit changes. last is the number of the last change that was read.
 	Updates(ctx context.Context, cursor int64, limit int) (list []Update, last int64, err error)
 	// Last returns the number of the latest change in the store.
 	Last(ctx context.Context) (int64, error)

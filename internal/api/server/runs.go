@@ -48,8 +48,8 @@ type Runs interface {
 
 	Questions(ctx context.Context, run string) ([]fleet.Question, error)
 	Answer(ctx context.Context, by credential.Identity, question string, a fleet.Reply) error
-	// Grants returns the rules that users have made by answering questions. It leaves out rules that
-	// no longer hold. RemoveGrant removes a rule.
+	// Grants returns the rules that users have made by answering questions. It leaves out rules
+	// that no longer hold. RemoveGrant removes a rule.
 	Grants(ctx context.Context) ([]fleet.Grant, error)
 	RemoveGrant(ctx context.Context, by credential.Identity, id string) error
 	// Permissions sums up agents' requests for permission.

@@ -209,9 +209,9 @@ func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	return out
 }
 
-// encodeFrames encodes changes for the stream. If several changes have the same number, only the last
-// of them has the number as its event id. So a client that disconnects between these changes gets all
-// of them again.
+// encodeFrames encodes changes for the stream. If several changes have the same number, only the
+// last of them has the number as its event id. So a client that disconnects between these changes
+// gets all of them again.
 func encodeFrames(list []Update) []frame {
 	frames := make([]frame, 0, len(list))
 	for i, u := range list {

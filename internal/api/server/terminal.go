@@ -53,8 +53,8 @@ func (h *terminalHandlers) routes() []route {
 }
 
 // maxUnconfirmed is how many bytes of output the server may send to a client before the client
-// confirms that it has shown them. A client that is slower than the terminal does not get all output:
-// it gets the whole screen when it is ready.
+// confirms that it has shown them. A client that is slower than the terminal does not get all
+// output: it gets the whole screen when it is ready.
 const maxUnconfirmed = 256 << 10
 
 // terminalSocket is the WebSocket of one terminal. Binary messages to the client are output. Binary
@@ -231,8 +231,8 @@ func (s *terminalSocket) confirm(bytes int) {
 	}
 }
 
-// keepAlive sends pings to find out whether the client is still connected. It ends the view when the
-// client's token was revoked.
+// keepAlive sends pings to find out whether the client is still connected. It ends the view when
+// the client's token was revoked.
 func (s *terminalSocket) keepAlive(ctx context.Context) {
 	ticker := time.NewTicker(s.live.ping)
 	defer ticker.Stop()

@@ -36,8 +36,8 @@ func (h *viewerHandlers) projectSession(c *request) error {
 	})
 }
 
-// sessionLog sends the last part of an agent's log. The content type is always plain text, so that a
-// browser does not run what the agent wrote.
+// sessionLog sends the last part of an agent's log. The content type is always plain text, so that
+// a browser does not run what the agent wrote.
 func (h *viewerHandlers) sessionLog(c *request) error {
 	id, err := c.pathID()
 	if err != nil {

@@ -108,8 +108,9 @@ func (h *viewerHandlers) socket(c *request) error {
 	return nil
 }
 
-// checkSocket rejects a request that does not ask for a WebSocket, or may come from a page of another
-// site: browsers send cookies with such requests. checkOrigin has already rejected other origins.
+// checkSocket rejects a request that does not ask for a WebSocket, or may come from a page of
+// another site: browsers send cookies with such requests. checkOrigin has already rejected other
+// origins.
 func (c *request) checkSocket() error {
 	if !strings.EqualFold(c.r.Header.Get("Upgrade"), "websocket") {
 		p := refuse(http.StatusUpgradeRequired, "upgrade_required", "this path speaks WebSocket")

@@ -25,8 +25,8 @@ type Work interface {
 	// Wait returns when a change with a number above cursor concerns the worker. If ctx ends first,
 	// it returns empty news and no error.
 	Wait(ctx context.Context, by credential.Identity, worker string, cursor int64) (coordinator.WorkNews, error)
-	// Log appends bytes to the log of an attempt. next is the offset of the byte that the worker must
-	// send next.
+	// Log appends bytes to the log of an attempt. next is the offset of the byte that the worker
+	// must send next.
 	Log(ctx context.Context, by credential.Identity, p coordinator.LogPiece) (next int64, err error)
 }
 

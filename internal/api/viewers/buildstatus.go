@@ -12,7 +12,8 @@ import (
 )
 
 // BuildStatus contains the members of the workflow state that describe a build, unchanged. If the
-// state does not have a member, it is null here, or an empty list for CompletedSteps and BuildEvents.
+// state does not have a member, it is null here, or an empty list for CompletedSteps and
+// BuildEvents.
 type BuildStatus struct {
 	CurrentCommand      json.RawMessage `json:"currentCommand"`
 	WorkflowStep        json.RawMessage `json:"workflowStep"`

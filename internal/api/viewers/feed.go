@@ -37,10 +37,10 @@ func feedOf(state jsontree.Value) (feed, [][]byte) {
 	return f, events
 }
 
-// newEvents returns the indexes of the events in f that the feed old did not have. A full feed drops
-// its oldest events, so f starts with the last events of old. If the numbers of archived events say
-// how many events were dropped, newEvents uses them. If not, it searches for the events that both
-// feeds have, because other programs drop events without counting them.
+// newEvents returns the indexes of the events in f that the feed old did not have. A full feed
+// drops its oldest events, so f starts with the last events of old. If the numbers of archived
+// events say how many events were dropped, newEvents uses them. If not, it searches for the events
+// that both feeds have, because other programs drop events without counting them.
 func (f feed) newEvents(old feed) []int {
 	if left := f.archived - old.archived; !f.truncated && !old.truncated && left >= 0 && left <= int64(len(old.digests)) {
 		if kept := old.digests[left:]; hasPrefix(f.digests, kept) {

@@ -19,8 +19,8 @@ const (
 )
 
 // liveProject is a project with its recent messages. It keeps the last message about each document
-// and the last few hundred events. A message about a document contains the whole document. Followers
-// read the messages at their own pace, so a slow follower does not delay others.
+// and the last few hundred events. A message about a document contains the whole document.
+// Followers read the messages at their own pace, so a slow follower does not delay others.
 type liveProject struct {
 	path, name, folder string
 	store              *workflow.Store
@@ -116,8 +116,8 @@ func (l *liveProject) after(seq int64, wide bool) [][]byte {
 	return data
 }
 
-// updateState adds a message with the workflow state if the state has changed, and a message for each
-// new event in the state. Events that exist at the first read are not new.
+// updateState adds a message with the workflow state if the state has changed, and a message for
+// each new event in the state. Events that exist at the first read are not new.
 func (l *liveProject) updateState(watch int, state jsontree.Value) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -93,8 +93,8 @@ func (v *runOwners) withSessionRuns(ctx context.Context, l *liveProject, list []
 	return list
 }
 
-// withBuildRun returns the view of a build with its run added. While a process works on the run, the
-// view does not offer the user to resume the run.
+// withBuildRun returns the view of a build with its run added. While a process works on the run,
+// the view does not offer the user to resume the run.
 func (v *runOwners) withBuildRun(ctx context.Context, l *liveProject, b *docview.Build) docview.BuildPicture {
 	text, err := spec.Read(l.folder)
 	p := b.Picture(text, v.now())

@@ -245,10 +245,10 @@ func (v *projectList) Listed() <-chan struct{} {
 	return v.listed
 }
 
-// withActive returns the list with e as the only active entry. If the list has an entry with the path
-// of e, e replaces it; if not, e is appended. If another entry has the path of e as its alias As,
-// withActive clears that alias. If the list is full, it deletes the least recently used entries whose
-// folders are missing. gone says by path which folders are missing.
+// withActive returns the list with e as the only active entry. If the list has an entry with the
+// path of e, e replaces it; if not, e is appended. If another entry has the path of e as its alias
+// As, withActive clears that alias. If the list is full, it deletes the least recently used entries
+// whose folders are missing. gone says by path which folders are missing.
 func withActive(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	list := slices.Clone(all)
 	for i := range list {

@@ -25,8 +25,9 @@ type specReader struct {
 	host     host.Host
 }
 
-// textDocuments maps the name of each Markdown document to the text that is sent if the document does
-// not exist. The text of the spec is never used: if the spec does not exist, the request fails.
+// textDocuments maps the name of each Markdown document to the text that is sent if the document
+// does not exist. The text of the spec is never used: if the spec does not exist, the request
+// fails.
 var textDocuments = map[string]string{spec.File: "", "changelog.md": "_No changelog yet._\n", "lessons.md": ""}
 
 // Text returns one of the Markdown documents of a project.

@@ -13,7 +13,8 @@ import (
 	"gaffer/workflow"
 )
 
-// recomputeEvery is how often the view of a team or a build is computed even if no file has changed.
+// recomputeEvery is how often the view of a team or a build is computed even if no file has
+// changed.
 const recomputeEvery = 5 * time.Second
 
 // allDocumentsWatch is the watch of all documents of a project, with the number of its followers.
@@ -57,8 +58,8 @@ type watcher struct {
 	watch int
 }
 
-// send adds a message of type kind with a view as the member name, unless the view is the same as in
-// the last message of this type.
+// send adds a message of type kind with a view as the member name, unless the view is the same as
+// in the last message of this type.
 func (w *watcher) send(kind, name string, picture any) {
 	data, err := json.Marshal(picture)
 	if err != nil {

@@ -220,8 +220,8 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.RetryWithBudget(ctx, run, task, fleet.Cost{})
 }
 
-// RetryWithBudget is like Retry, with a new budget for the task. Parts of budget that are zero leave
-// the task's budget unchanged.
+// RetryWithBudget is like Retry, with a new budget for the task. Parts of budget that are zero
+// leave the task's budget unchanged.
 func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error {
 	if err := f.MayChange(ctx, run, "gaffer retry"); err != nil {
 		return err

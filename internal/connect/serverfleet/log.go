@@ -98,9 +98,9 @@ type log struct {
 	writeFailed bool                   // the caller's writer has returned an error
 }
 
-// attemptEnded reports whether the task's latest attempt has ended. If so, the log must be requested
-// with Follow, because the worker may still be sending the last output. The server then ends its
-// answer when the log is complete.
+// attemptEnded reports whether the task's latest attempt has ended. If so, the log must be
+// requested with Follow, because the worker may still be sending the last output. The server then
+// ends its answer when the log is complete.
 func (l *log) attemptEnded() bool { return l.task.Attempt.Status.Final() }
 
 // copy requests a part of the log and writes it to the caller's writer.
@@ -241,8 +241,8 @@ func (l *log) follow(ctx context.Context) error {
 }
 
 // copyConnection copies output until the server closes the connection. ended is true if the task or
-// the requested attempt had already ended when the copying started. If there is no error, all output
-// has then been copied.
+// the requested attempt had already ended when the copying started. If there is no error, all
+// output has then been copied.
 func (l *log) copyConnection(ctx context.Context, absent *outage) (ended bool, err error) {
 	if ended, err = l.hasEnded(ctx); err != nil {
 		return false, err

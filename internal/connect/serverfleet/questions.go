@@ -78,8 +78,8 @@ func (f *Fleet) Permissions(ctx context.Context, everywhere bool, since time.Tim
 	return list, f.grantProblem(err)
 }
 
-// grantProblem is like [Fleet.problem], with one difference. If the server is too old to know answers
-// that hold for longer than one request, the error says so.
+// grantProblem is like [Fleet.problem], with one difference. If the server is too old to know
+// answers that hold for longer than one request, the error says so.
 func (f *Fleet) grantProblem(err error) error {
 	if refusal, ok := errors.AsType[*coordinator.Error](err); ok && refusal.NotFound() && strings.HasPrefix(refusal.Message, "there is no such path") {
 		return &Error{

@@ -21,8 +21,8 @@ type Options struct {
 	Project string            // name of the project in which runs and tasks are searched
 	Notice  func(text string) // prints a message to the user; never nil
 	// Agent is the name of the agent that started this process, as package caller finds it. It is
-	// empty if a user started the process. The server knows only tokens, so the Fleet itself refuses
-	// what an agent may not do, such as answering, cancelling or retrying.
+	// empty if a user started the process. The server knows only tokens, so the Fleet itself
+	// refuses what an agent may not do, such as answering, cancelling or retrying.
 	Agent string
 }
 
@@ -33,8 +33,8 @@ type Fleet struct {
 	names  names
 }
 
-// refuse returns an error if an agent started this process. command is a command that only users may
-// use.
+// refuse returns an error if an agent started this process. command is a command that only users
+// may use.
 func (f *Fleet) refuse(command string) error {
 	if f.opts.Agent == "" {
 		return nil
@@ -140,8 +140,8 @@ func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (strin
 	return r.ID, f.problem(err)
 }
 
-// Answer answers a question. If the answer should also hold for later questions, Answer first checks
-// that the server knows such answers, because an older server would ignore the scope.
+// Answer answers a question. If the answer should also hold for later questions, Answer first
+// checks that the server knows such answers, because an older server would ignore the scope.
 func (f *Fleet) Answer(ctx context.Context, question string, a fleet.Reply) error {
 	if err := f.refuse("gaffer answer"); err != nil {
 		return err
@@ -170,8 +170,8 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.problem(f.client.Runs.Retry(ctx, run, task))
 }
 
-// RetryWithBudget is like Retry, with a new budget for the task. Parts of budget that are zero leave
-// the task's budget unchanged.
+// RetryWithBudget is like Retry, with a new budget for the task. Parts of budget that are zero
+// leave the task's budget unchanged.
 func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error {
 	if err := f.refuse("gaffer retry"); err != nil {
 		return err

@@ -98,9 +98,10 @@ func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf
 	return agents
 }
 
-// IdleWarnings returns warnings about tasks that no online worker can run. The caller submits the run
-// anyway, because a suitable worker may start later. serverArg is the flag with the server's address,
-// after a space. It is part of the command in a warning that tells the user how to start a worker.
+// IdleWarnings returns warnings about tasks that no online worker can run. The caller submits the
+// run anyway, because a suitable worker may start later. serverArg is the flag with the server's
+// address, after a space. It is part of the command in a warning that tells the user how to start a
+// worker.
 func IdleWarnings(workers []Worker, p plan.Plan, project, on, serverArg string, agentOf func(plan.Task) string) (warnings []string) {
 	for _, name := range DisallowedAgents(workers, p, project, on, agentOf) {
 		warnings = append(warnings, fmt.Sprintf("no worker that is online and has the labels runs agent %s: its tasks wait", name))

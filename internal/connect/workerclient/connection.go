@@ -34,8 +34,8 @@ func (e *Engine) report(attempt string, what Event) {
 	e.opts.Report(what)
 }
 
-// DeniedError is an error from the channel of [Engine.Failed]. The coordinator has refused the worker
-// and will refuse all its further requests.
+// DeniedError is an error from the channel of [Engine.Failed]. The coordinator has refused the
+// worker and will refuse all its further requests.
 type DeniedError struct{ Err *coordinator.Error }
 
 func (e *DeniedError) Error() string { return "the coordinator refuses this worker: " + e.Err.Error() }
@@ -65,8 +65,9 @@ func stopsWorker(e *coordinator.Error) bool {
 	return e.Denied() || e.Code == "name_taken" || e.Status == 404 && e.Code == "not_found"
 }
 
-// UnreachableError reports that a request got no answer that the worker can act on. It has no Unwrap
-// method, so that callers do not act on the cause: the coordinator may have performed the request.
+// UnreachableError reports that a request got no answer that the worker can act on. It has no
+// Unwrap method, so that callers do not act on the cause: the coordinator may have performed the
+// request.
 type UnreachableError struct{ Err error }
 
 func (e *UnreachableError) Error() string { return e.Err.Error() }
@@ -141,8 +142,8 @@ func unverified(err error) bool {
 }
 
 // UntrustedError is an error from the channel of [Engine.Failed]. The coordinator's certificate was
-// not trusted at the first contact. After a successful contact, a wrong certificate only counts as an
-// outage, because another machine may have the coordinator's address for a while.
+// not trusted at the first contact. After a successful contact, a wrong certificate only counts as
+// an outage, because another machine may have the coordinator's address for a while.
 type UntrustedError struct{ Err error }
 
 func (e *UntrustedError) Error() string { return "the coordinator is not trusted: " + e.Err.Error() }

@@ -1,8 +1,8 @@
-// Package workerclient connects a worker to the engine of a coordinator on another machine. It sends
-// the worker's requests and its agents' output over HTTP. It repeats the worker's first request, and
-// the requests with output, until they succeed. The worker itself must repeat all other requests. An
-// event tells the user when the coordinator can no longer be reached, another one when it answers
-// again.
+// Package workerclient connects a worker to the engine of a coordinator on another machine. It
+// sends the worker's requests and its agents' output over HTTP. It repeats the worker's first
+// request, and the requests with output, until they succeed. The worker itself must repeat all
+// other requests. An event tells the user when the coordinator can no longer be reached, another
+// one when it answers again.
 package workerclient
 
 import (
