@@ -14,7 +14,8 @@ type Login struct {
 }
 
 // To returns the path of a login link after which the browser shows a page of the dashboard. place
-// is that page, such as "#/runs/ID". If place is empty, the browser shows the first page.
+// is that page, such as "#/runs/ID". If place is empty, the browser shows the dashboard's start
+// page.
 func (l Login) To(place string) string {
 	if place == "" {
 		return l.Path

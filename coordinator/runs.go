@@ -152,8 +152,8 @@ func (c *RunClient) RetryWithBudget(ctx context.Context, run, task string, budge
 	return err
 }
 
-// RaiseBudget replaces the budget of a run. It queues the tasks again that have failed because the
-// previous budget was spent.
+// RaiseBudget replaces the budget of a run. Parts of budget that are zero leave the run's budget
+// unchanged. The tasks that have failed because the previous budget was spent are queued again.
 func (c *RunClient) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	_, err := c.conn.do(ctx, post(map[string]any{"budget": budget}, false, "v1", "runs", run, "resume"))
 	return err

@@ -40,8 +40,9 @@ type Runs interface {
 	// same parts of the task's budget.
 	Retry(ctx context.Context, by credential.Identity, run, task string, budget fleet.Cost) error
 	// Resume starts a process for a run that is limited to the server's machine, unless a process
-	// already works on the run. If budget is not zero, it replaces the run's budget, and tasks that
-	// have failed because of the previous budget are queued again.
+	// already works on the run. If budget is not zero, its parts that are not zero replace the same
+	// parts of the run's budget, and tasks that have failed because of the previous budget are
+	// queued again.
 	Resume(ctx context.Context, by credential.Identity, run string, budget fleet.Cost) error
 
 	ReviewsAndMessages

@@ -233,8 +233,8 @@ func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fl
 	return f.opts.Engine.RetryWith(ctx, engine.Retrying{TaskKey: store.TaskKey{Run: run, Task: task}, Why: why, Budget: engine.BudgetOf(budget)})
 }
 
-// RaiseBudget replaces the budget of a run. Tasks that have failed because of the run's budget
-// are queued again.
+// RaiseBudget replaces the budget of a run. Parts of budget that are zero leave the run's budget
+// unchanged. Tasks that have failed because of the previous budget are queued again.
 func (f *Fleet) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	if err := f.MayChange(ctx, run, "gaffer resume"); err != nil {
 		return err
