@@ -18,23 +18,23 @@ type addresses struct {
 	mu    sync.Mutex
 	list  []*address // entries are replaced, never modified
 	now   int        // index of the address that requests go to
-	works int        // index of the address from which the last answer came
+	works int        // index of the address that the last answer came from; 0 before the first answer
 }
 
 // address is the address of one coordinator, with a context that ends when the address
 // is no longer used.
 type address struct {
 	*url.URL
-	number int
+	number int             // index in the list of addresses
 	used   context.Context // ends when this address has failed and another address has answered
 	stop   context.CancelCauseFunc
 }
 
-// errSwitched is the cause of a cancelled request: its address had failed, and another address has
-// answered.
+// errSwitched is the cause with which requests to an address are cancelled after that address has
+// failed and another one has answered.
 var errSwitched = errors.New("another coordinator answers in its place")
 
-// parseAddresses parses the addresses in list, which commas separate, and those in extra.
+// parseAddresses parses the comma-separated addresses in list, and the addresses in extra.
 func parseAddresses(list string, extra []string) (*addresses, error) {
 	a := &addresses{}
 	for n, text := range append(strings.Split(list, ","), extra...) {
@@ -72,8 +72,8 @@ func (a *addresses) current() *address {
 	return a.list[a.now]
 }
 
-// failed switches from the given address to the next one. If another request has already switched,
-// it does nothing.
+// failed switches from the given address to the next one. It does nothing if the given address is
+// no longer the current one, because another request has already switched.
 func (a *addresses) failed(is *address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,10 +82,10 @@ func (a *addresses) failed(is *address) {
 	}
 }
 
-// answered records that the given address works. If another address worked before, it cancels the
-// requests that still wait for other addresses, so that they are sent to this one. Only an answer
-// has this effect: while no coordinator answers, for example because their database is down, no
-// request is redirected.
+// answered records that the given address has answered. If the previous answer came from another
+// address, answered cancels the requests that still wait for other addresses, so that they are sent
+// to the given one. Only an answer has this effect: while no coordinator answers, for example
+// because their database is down, no request is cancelled.
 func (a *addresses) answered(is *address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -101,10 +101,11 @@ func (a *addresses) answered(is *address) {
 	}
 }
 
-// firstReachable sends a request to one address after the other, each at most once, until one can
-// be reached. If the address that a safe request waits for is no longer used, the request is
-// cancelled and sent to the next address. An unsafe request is sent to another address only if it
-// was not sent at all.
+// firstReachable sends a request to the current address and, while coordinators are unavailable, to
+// the next ones. It sends the request at most as often as there are addresses. A safe request,
+// which may be sent twice, is cancelled and sent to the next address when its address is no longer
+// used. An unsafe request goes to another address only if no connection to the first one was
+// established.
 func (c *connection) firstReachable(ctx context.Context, safe bool, send func(context.Context, *address) error) error {
 	var err error
 	for range c.addresses.list {

@@ -33,7 +33,7 @@ func (c *AgentClient) CurrentTask(ctx context.Context, agent string) (Task, erro
 	return ask[Task](ctx, c.conn, get(nil, "v1", "agents", agent, "current-task"), "task")
 }
 
-// Subscribe sets the channels whose tasks an agent takes.
+// Subscribe sets the channels from which an agent takes tasks. It replaces the previous ones.
 func (c *AgentClient) Subscribe(ctx context.Context, agent string, channels []string) (Agent, error) {
 	if channels == nil {
 		channels = []string{}
@@ -50,9 +50,9 @@ func (c *AgentClient) RequestSession(ctx context.Context, n NewSession) (Task, e
 
 // SendHeartbeats sends heartbeats until the context ends or the coordinator refuses them. It sends
 // the first at once, then one per interval and one for every value on wake. It uses a separate
-// connection. It calls state before each heartbeat, so the reported state is never older than the
-// request. It calls report, which may be nil, with the result of each heartbeat. A failed heartbeat
-// is retried before the next one is due.
+// connection, so that other requests do not delay heartbeats. It calls state before each heartbeat,
+// so the reported state is never older than the request. It calls report, which may be nil, with
+// the result of each heartbeat. A failed heartbeat is retried after at most one interval.
 //
 // If the state has no agent id, SendHeartbeats uses the id from the first answer. An agent should
 // choose its id if it can: if the first answer is lost, the coordinator has created an agent that
@@ -63,8 +63,8 @@ func (c *AgentClient) SendHeartbeats(ctx context.Context, interval time.Duration
 	}
 	conn, end := c.conn.separate()
 	defer end()
-	// End a slow heartbeat before the next one is due. A worker counts as offline only after more
-	// than two lost heartbeats.
+	// End a slow heartbeat before the next one is due. The loss of one heartbeat does no harm: a
+	// worker counts as offline only after two intervals without one.
 	conn.opt.Timeout = min(conn.opt.Timeout, interval*2/3)
 	id := "" // id of the agent that the coordinator has created
 	for failures := 0; ; {

@@ -21,8 +21,8 @@ func ask[T any](ctx context.Context, c *connection, q call, member string) (T, e
 	return value, nil
 }
 
-// answer holds the members of the answer's JSON object. It is nil if the answer was not
-// an object.
+// answer maps the name of each member of an answer to its JSON value. It is nil if the answer is
+// not a JSON object.
 type answer map[string]json.RawMessage
 
 func members(body []byte) answer {
@@ -33,8 +33,8 @@ func members(body []byte) answer {
 	return a
 }
 
-// pick decodes one member into dst. If dst points to a list, it accepts null, because some programs
-// encode an empty list as null.
+// pick decodes one member into dst. If dst points to a slice, pick accepts null, because some
+// programs encode an empty list as null.
 func (a answer) pick(member string, dst any) error {
 	raw, ok := a[member]
 	list := reflect.TypeOf(dst).Elem().Kind() == reflect.Slice
@@ -54,7 +54,8 @@ func badAnswer(why string) *Error {
 	return &Error{Code: BadAnswer, Message: why, Status: http.StatusOK}
 }
 
-// askAll sends a request and decodes the whole answer, which must have the required member.
+// askAll sends a request and decodes the whole answer. It returns an error if the answer lacks the
+// required member.
 func askAll[T any](ctx context.Context, c *connection, q call, required string) (T, error) {
 	var value T
 	body, err := c.do(ctx, q)

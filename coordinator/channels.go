@@ -48,7 +48,8 @@ func (c *ChainClient) Change(ctx context.Context, id string, change ChainChange)
 	return ask[Chain](ctx, c.conn, q, "chain")
 }
 
-// Delete deletes a chain and cancels its queued tasks.
+// Delete deletes a chain and cancels its queued tasks. While a task of the chain is in progress,
+// the [Error] is a Conflict.
 func (c *ChainClient) Delete(ctx context.Context, id string) error {
 	_, err := c.conn.do(ctx, call{method: http.MethodDelete, route: []string{"v1", "chains", id}})
 	return err
@@ -59,8 +60,8 @@ func (c *ChainClient) Assign(ctx context.Context, id, agent string) (Chain, erro
 	return ask[Chain](ctx, c.conn, post(map[string]string{"agent_id": agent}, true, "v1", "chains", id, "assign-agent"), "chain")
 }
 
-// Detach lets any agent claim the tasks of a chain again. Tasks that the agent has claimed are
-// queued again.
+// Detach lets any agent claim the tasks of a chain again. The chain's tasks that the given agent
+// has in progress are queued again.
 func (c *ChainClient) Detach(ctx context.Context, id, agent string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"agent_id": agent}, false, "v1", "chains", id, "detach"))
 	return err

@@ -13,18 +13,18 @@ import (
 	"gaffer/fleet"
 )
 
-// Options configure a client. A zero field means its default.
+// Options configure a client. Every field may be zero.
 type Options struct {
 	Also  []string     // addresses of further coordinators with the same database as the first
-	Token string       // sent only to the host of the coordinator's address
-	HTTP  *http.Client // its transport and cookies are used; redirects are never followed
-	TLS   *tls.Config  // settings of the standard transport, which is used if HTTP has none
+	Token string       // sent only to the addresses of the coordinators
+	HTTP  *http.Client // only its transport and its cookies are used; redirects are never followed
+	TLS   *tls.Config  // settings for the standard transport; not used if HTTP has a transport
 	// PlainHTTP allows sending the token to other machines without encryption. It is
-	// meant for networks that are encrypted below HTTP.
+	// meant for networks that are themselves encrypted, such as a VPN.
 	PlainHTTP bool
-	Now       func() time.Time // the clock, to interpret times that the coordinator sends; time.Now if nil
+	Now       func() time.Time // the clock, to interpret times that the coordinator sends; default time.Now
 
-	Rand    func() float64 // returns a random number from 0 up to 1, for the pauses between tries
+	Rand    func() float64 // returns a random number in [0, 1), for the pauses between tries; default rand.Float64
 	Timeout time.Duration  // how long one try of a request may take; default 30 s
 	Tries   int            // how often a request that is safe to repeat is tried; default 4
 	Pause   time.Duration  // pause before the second try, doubled for each further one; default 200 ms
@@ -101,14 +101,14 @@ func (o Options) withDefaults() Options {
 }
 
 // Separate returns a client with separate connections. Each try of its requests may take as long as
-// timeout. Both clients know which address works.
+// timeout. Both clients always use the same one of the coordinators' addresses.
 func (c *Client) Separate(timeout time.Duration) *Client {
 	own, _ := c.conn.separate()
 	own.opt.Timeout = timeout
 	return newClient(own)
 }
 
-// Health returns nil if the coordinator is able to work.
+// Health returns nil if the coordinator is able to handle requests.
 func (c *Client) Health(ctx context.Context) error {
 	_, err := c.conn.do(ctx, get(nil, "health"))
 	return err
@@ -127,7 +127,8 @@ func (c *Client) Self(ctx context.Context) (Self, error) {
 	return ask[Self](ctx, c.conn, get(nil, "v1", "self"), "self")
 }
 
-// Dashboard returns all agents, channels, chains, tasks and recent events.
+// Dashboard returns all agents, channels and chains, and as many of the tasks and latest events as
+// the coordinator puts on its dashboard.
 func (c *Client) Dashboard(ctx context.Context) (Dashboard, error) {
 	q := get(nil, "v1", "dashboard")
 	body, err := c.conn.do(ctx, q)
@@ -151,15 +152,15 @@ func (c *Client) Lanes(ctx context.Context) ([]fleet.Lane, error) {
 	return ask[[]fleet.Lane](ctx, c.conn, get(nil, "v1", "lanes"), "lanes")
 }
 
-// PlainHTTPError reports that the token would be sent to this address unencrypted. Nothing was
-// sent.
+// PlainHTTPError is returned by [New] if requests to Address would send the token unencrypted to
+// another machine.
 type PlainHTTPError struct{ Address string }
 
 func (e *PlainHTTPError) Error() string {
 	return fmt.Sprintf("coordinator's address %q: the token would cross the network unencrypted", e.Address)
 }
 
-// Invalid reports true: the address must be changed.
+// Invalid returns true, because the address is wrong and a retry would not help.
 func (*PlainHTTPError) Invalid() bool { return true }
 
 // Hint tells the user what to do next.

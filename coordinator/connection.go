@@ -23,9 +23,9 @@ type connection struct {
 	opt       Options
 }
 
-// separate returns a copy of c with separate HTTP connections, so that other requests cannot delay
-// its requests. closeIdle closes the idle connections of the copy. If the transport has an unknown
-// type, the copy uses the same transport.
+// separate returns a copy of c with its own HTTP connections, so that requests of c cannot delay
+// those of the copy. closeIdle closes the idle connections of the copy. If the transport is not an
+// http.Transport, it cannot be copied: c and the copy then share it, and closeIdle does nothing.
 func (c *connection) separate() (own *connection, closeIdle func()) {
 	client := *c.http
 	own, closeIdle = &connection{addresses: c.addresses, http: &client, opt: c.opt}, func() {}
@@ -47,8 +47,8 @@ type call struct {
 
 func (q call) String() string { return q.method + " /" + strings.Join(q.route, "/") }
 
-// url returns the URL of the request at base. It returns an error if a path segment, such as "..",
-// would lead to another route.
+// url returns the URL of the request. base is the address of the coordinator. url returns an error
+// if a segment of the path, such as "..", would lead to another route.
 func (q call) url(base *url.URL) (string, error) {
 	escaped := make([]string, len(q.route))
 	for i, part := range q.route {
@@ -77,8 +77,9 @@ func (c *connection) do(ctx context.Context, q call) ([]byte, error) {
 	return body, nil
 }
 
-// pause returns how long to wait after the nth failure. The wait doubles with each failure, and has
-// a random part, so that clients that failed together do not retry together.
+// pause returns how long to wait after the nth failure in a row. The wait doubles with each
+// failure, up to a limit. It has a random part, so that clients that failed together do not retry
+// together. It is never shorter than the time that the coordinator asks for.
 func (c *connection) pause(n int, err error) time.Duration {
 	const longest = 30 * time.Second
 	most := min(c.opt.Pause<<min(n-1, 20), longest)
@@ -103,7 +104,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 var errNoAnswer = errors.New("no answer in time")
 
-// try sends a request once, to the first coordinator that can be reached.
+// try sends a request to the first coordinator that can be reached.
 func (c *connection) try(ctx context.Context, q call) (body []byte, err error) {
 	err = c.firstReachable(ctx, q.safe, func(ctx context.Context, at *address) (err error) {
 		body, err = c.tryAt(ctx, at.URL, q)
@@ -181,7 +182,8 @@ func (c *connection) refused(res *http.Response) error {
 	return refusal(res, body, c.opt.Now())
 }
 
-// failureReason returns why a request failed. It leaves out the URL, because the caller adds it.
+// failureReason returns why a request failed. The reason does not contain the URL, because the
+// caller names the request.
 func failureReason(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -252,8 +254,9 @@ func withoutRedirects(given *http.Client, secure *tls.Config) *http.Client {
 	return &c
 }
 
-// transport returns the standard transport with two changes. Unencrypted requests bypass the proxy,
-// which could read their token. Pings detect connections that no longer work.
+// transport returns a copy of the standard transport, with the given TLS settings and two other
+// changes. Unencrypted requests bypass the proxy, which could read their token. HTTP/2 pings detect
+// connections that no longer work.
 func transport(secure *tls.Config) *http.Transport {
 	t := &http.Transport{ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // false if the program has replaced the default transport

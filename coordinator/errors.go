@@ -17,7 +17,7 @@ const (
 	NoInputs = "no_inputs" // no input to claim
 )
 
-// Error codes that the client uses for an answer that it cannot use.
+// The codes of the errors that the client returns for an answer that it cannot use.
 const (
 	BadAnswer  = "bad_answer" // the answer violates the protocol
 	TooLarge   = "too_large"  // the answer exceeds Options.Limit
@@ -35,7 +35,8 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code) }
 
-// NotFound reports whether the requested object is missing: an agent, a queued task, an input.
+// NotFound reports whether the requested object does not exist, such as an agent or a task to
+// claim.
 func (e *Error) NotFound() bool { return e.Status == http.StatusNotFound }
 
 // Conflict reports whether an earlier request prevents this one.
@@ -116,8 +117,8 @@ func retryAfter(header string, now time.Time) time.Duration {
 	return min(max(wait, 0), longestWait)
 }
 
-// printable makes one printable line of a text from another program, so that it cannot send control
-// sequences to a terminal.
+// printable returns a text from another program as one line of printable characters, so that the
+// text cannot send control sequences to a terminal. It shortens a long text.
 func printable(s string) string {
 	const most = 500
 	s = strings.Map(func(r rune) rune {

@@ -13,8 +13,9 @@ type Login struct {
 	Expires time.Time `json:"expires_at"`
 }
 
-// To returns the path of the link for a browser that should show a page of the dashboard after the
-// login. place is that page, such as "#/runs/ID".
+// To returns the path of a login link after which the browser shows a page of the dashboard. place
+// is that page, such as "#/runs/ID". If place is empty, the browser shows the dashboard's start
+// page.
 func (l Login) To(place string) string {
 	if place == "" {
 		return l.Path

@@ -12,10 +12,10 @@ import (
 // QuestionClient asks and answers the questions of agents.
 type QuestionClient struct{ conn *connection }
 
-// NewQuestion is a question of an agent that does not work on a task of a run. If an agent asks
-// twice with the same ref, it is the same question.
+// NewQuestion is a question of an agent that does not work on a task of a run. If an agent sends
+// two questions with the same ref, the coordinator stores only one.
 type NewQuestion struct {
-	From    string   `json:"from"` // name of the agent that asks; by this name the user answers
+	From    string   `json:"from"` // name of the agent that asks; users answer under this name
 	Ref     string   `json:"ref,omitempty"`
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"`
@@ -49,15 +49,16 @@ func (c *QuestionClient) Answer(ctx context.Context, question, text string, deny
 	return err
 }
 
-// AnswerFor is like Answer, but the answer may hold for longer than this request. A coordinator that
-// is too old to know scopes ignores the scope; [QuestionClient.Grants] fails there.
+// AnswerFor is like [QuestionClient.Answer], but the answer may also hold for later questions, as
+// its scope says. An older coordinator ignores the scope. To find out whether the coordinator knows
+// scopes, call [QuestionClient.Grants] first: it fails if the coordinator does not.
 func (c *QuestionClient) AnswerFor(ctx context.Context, question string, a fleet.Reply) error {
 	_, err := c.conn.do(ctx, post(a, false, "v1", "questions", question, "answer"))
 	return err
 }
 
-// Grants returns the rules that users have made by answering questions, and that still hold, the
-// oldest first.
+// Grants returns the rules that users have made by answering questions, the oldest first. It leaves
+// out rules that no longer hold.
 func (c *QuestionClient) Grants(ctx context.Context) ([]fleet.Grant, error) {
 	return ask[[]fleet.Grant](ctx, c.conn, get(nil, "v1", "grants"), "grants")
 }
@@ -68,7 +69,8 @@ func (c *QuestionClient) RemoveGrant(ctx context.Context, id string) error {
 	return err
 }
 
-// Permissions sums up the requests of agents for permission.
+// Permissions sums up agents' requests for permission: requests that the same rule would answer are
+// one entry.
 func (c *QuestionClient) Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error) {
 	query := addNonEmpty(url.Values{}, "project", q.Project)
 	if !q.Since.IsZero() {
@@ -89,7 +91,7 @@ func (c *QuestionClient) Get(ctx context.Context, id string) (QuestionChange, er
 	return ask[QuestionChange](ctx, c.conn, get(nil, "v1", "questions", id), "question")
 }
 
-// Withdraw closes a question that belongs to no task.
+// Withdraw closes a question that belongs to no task, without an answer. why is the reason.
 func (c *QuestionClient) Withdraw(ctx context.Context, question, why string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"why": why}, true, "v1", "questions", question, "withdraw"))
 	return err

@@ -11,15 +11,15 @@ import (
 // ReviewClient reviews the changes of tasks and exchanges messages with their agents.
 type ReviewClient struct{ conn *connection }
 
-// Review returns the user's review of a task's change. If the task was not reviewed yet, the review
-// is open.
+// Review returns the user's review of a task's change. If no user has reviewed the change yet, the
+// state of the review is open.
 func (c *ReviewClient) Review(ctx context.Context, run, task string) (fleet.Review, error) {
 	return ask[fleet.Review](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "review"), "review")
 }
 
-// Change applies a user's action to a review and returns the changed review. A new comment without
-// a key gets a key, so that the request can be repeated. Requests for other actions are never
-// repeated.
+// Change applies a user's action to a review and returns the changed review. If the action is a new
+// comment without a key, Change adds a key, so that the request can be repeated. Requests for other
+// actions are never repeated.
 func (c *ReviewClient) Change(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
 	comment := a.Action == fleet.ActComment
 	if comment && a.Comment.Key == "" {

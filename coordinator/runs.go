@@ -51,7 +51,8 @@ type AttemptChange struct {
 	fleet.Attempt
 }
 
-// LiveAttempt is a running attempt, with what a list of agents shows about its task and its run.
+// LiveAttempt is a running attempt, with the data about its task and its run that a list of agents
+// shows.
 type LiveAttempt struct {
 	AttemptChange
 	RunName  string `json:"run_name"`
@@ -71,7 +72,9 @@ type PastChange struct {
 // PastChanges are changes of a run, the oldest first.
 type PastChanges struct {
 	Changes []PastChange `json:"changes"`
-	Next    string       `json:"next,omitempty"` // id of the last change here, to continue after; empty if there are no more
+	// Next is the id of the last change in Changes, to request the changes after it. It is empty if
+	// there are no more.
+	Next string `json:"next,omitempty"`
 }
 
 // List returns runs without their tasks, the latest first.
@@ -91,23 +94,23 @@ func (c *RunClient) Get(ctx context.Context, id string) (fleet.Run, error) {
 	return ask[fleet.Run](ctx, c.conn, get(nil, "v1", "runs", id), "run")
 }
 
-// Find returns the id of the run that the user means. name is the whole id, a prefix of the id or
-// of its last part that is unique in the project, or "-" or "" for the latest run. If unfinished is
-// true, it considers only runs that have not ended.
+// Find returns the id of the run of the project that the user means. name is the whole id of a run,
+// a unique prefix of the id or of its last part, or "-" or "" for the latest run. If unfinished is
+// true, Find considers only runs that have not ended.
 func (c *RunClient) Find(ctx context.Context, project, name string, unfinished bool) (string, error) {
 	query := addNonEmpty(url.Values{}, "project", project, "name", name, "unfinished", flag(unfinished))
 	return ask[string](ctx, c.conn, get(query, "v1", "runs", "find"), "id")
 }
 
 // FindTask returns the task that the user means, with its prompt. name is RUN/TASK, or TASK for the
-// latest run that has this task. TASK may be a unique prefix of the task's name.
+// latest run that has this task. TASK may be a unique prefix of the task's id.
 func (c *RunClient) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
 	query := addNonEmpty(url.Values{}, "project", project, "task", name)
 	return ask[fleet.Task](ctx, c.conn, get(query, "v1", "runs", "find"), "task")
 }
 
-// Search returns at most limit runs and tasks whose names, prompts or results contain all words of a
-// text. If limit is 0, the coordinator's default applies.
+// Search returns at most limit runs and tasks whose names, prompts or results contain all words of
+// a text. If limit is 0, the coordinator's default applies.
 func (c *RunClient) Search(ctx context.Context, text string, limit int) (fleet.Found, error) {
 	query := addNonEmpty(url.Values{}, "q", text, "limit", limitText(limit))
 	return askAll[fleet.Found](ctx, c.conn, get(query, "v1", "search"), "hits")
@@ -118,7 +121,7 @@ func (c *RunClient) Task(ctx context.Context, run, task string) (fleet.Task, err
 	return ask[fleet.Task](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task), "task")
 }
 
-// Submit stores a plan as a run, whose tasks the workers of the project then take. It returns the
+// Submit stores a plan as a run. The workers of the project then take its tasks. Submit returns the
 // run without its tasks. The request is retried only if it has a key.
 func (c *RunClient) Submit(ctx context.Context, n NewRun) (fleet.Run, error) {
 	return ask[fleet.Run](ctx, c.conn, post(n, n.Key != "", "v1", "runs"), "run")
@@ -138,8 +141,8 @@ func (c *RunClient) Retry(ctx context.Context, run, task string) error {
 	return c.RetryWithBudget(ctx, run, task, fleet.Cost{})
 }
 
-// RetryWithBudget is like [RunClient.Retry]. A budget that is not zero replaces the task's: it is what
-// all attempts of the task may cost together.
+// RetryWithBudget is like [RunClient.Retry], with a new budget for the task: what all its attempts
+// may cost together. Parts of budget that are zero leave the task's budget unchanged.
 func (c *RunClient) RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error {
 	body := map[string]any{"task": task}
 	if budget != (fleet.Cost{}) {
@@ -149,7 +152,8 @@ func (c *RunClient) RetryWithBudget(ctx context.Context, run, task string, budge
 	return err
 }
 
-// RaiseBudget replaces the budget of a run, and queues the tasks again that have failed because of it.
+// RaiseBudget replaces the budget of a run. Parts of budget that are zero leave the run's budget
+// unchanged. The tasks that have failed because the previous budget was spent are queued again.
 func (c *RunClient) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	_, err := c.conn.do(ctx, post(map[string]any{"budget": budget}, false, "v1", "runs", run, "resume"))
 	return err
@@ -167,8 +171,8 @@ func (c *RunClient) UndoMerge(ctx context.Context, m fleet.MergeRequest) (fleet.
 	return ask[fleet.MergeResult](ctx, c.conn, post(m, false, mergeRoute(m.Run, m.Task, "undo")...), "merge")
 }
 
-// Discard deletes the worktree of a task, but stores its content. If undo is true, it restores the
-// worktree.
+// Discard stores the content of a task's worktree, and deletes the worktree. If undo is true, it
+// restores the worktree instead.
 func (c *RunClient) Discard(ctx context.Context, run, task string, undo bool) (fleet.Review, error) {
 	body := map[string]bool{"undo": undo}
 	return ask[fleet.Review](ctx, c.conn, post(body, false, mergeRoute(run, task, "discard")...), "review")
@@ -222,8 +226,8 @@ func (c *RunClient) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostRepo
 	return ask[fleet.CostReport](ctx, c.conn, get(query, "v1", "cost"), "cost")
 }
 
-// Fork starts a run with one task, which continues a copy of another task's conversation and files.
-// The warning is not empty if the run was stored, but no process works on it.
+// Fork starts a run with one task. This task continues a copy of another task's conversation and
+// files. The warning is empty unless the run was stored but no process works on it.
 func (c *RunClient) Fork(ctx context.Context, r fleet.ForkRequest) (made fleet.ForkResult, warning string, err error) {
 	if r.Key == "" {
 		r.Key = rand.Text()
@@ -236,12 +240,12 @@ func (c *RunClient) Fork(ctx context.Context, r fleet.ForkRequest) (made fleet.F
 	return answer.Fork, answer.Warning, err
 }
 
-// Turns returns the turns of a task's conversation, from which it can be forked.
+// Turns returns the turns of a task's conversation. A fork can continue after any of them.
 func (c *RunClient) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
 	return ask[[]fleet.Turn](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "turns"), "turns")
 }
 
-// Morning returns what has become of the tasks since a time.
+// Morning returns the morning report: what has happened to tasks since a time.
 func (c *RunClient) Morning(ctx context.Context, q fleet.MorningQuery) (fleet.MorningReport, error) {
 	query := addNonEmpty(url.Values{}, "project", q.Project)
 	if !q.Since.IsZero() {
@@ -261,14 +265,15 @@ func (c *RunClient) Questions(ctx context.Context, run string) ([]QuestionChange
 }
 
 // Changes returns the updates about a run that the stream has sent after the change with the id
-// afterID. If afterID is empty, it starts with the first. It returns at most limit changes; 0 means
-// the coordinator's default.
+// afterID. If afterID is empty, Changes starts with the run's first change. It returns at most
+// limit changes; if limit is 0, the coordinator's default applies.
 func (c *RunClient) Changes(ctx context.Context, run, afterID string, limit int) (PastChanges, error) {
 	query := addNonEmpty(url.Values{}, "after", afterID, "limit", limitText(limit))
 	return askAll[PastChanges](ctx, c.conn, get(query, "v1", "runs", run, "changes"), "changes")
 }
 
-// SessionClient reads the documents of sessions.
+// SessionClient reads the session documents of runs. A session is what the session protocol calls a
+// run.
 type SessionClient struct{ conn *connection }
 
 // Session is a run that has a session document.

@@ -58,8 +58,8 @@ func (r *messages) next() (message, error) {
 	}
 }
 
-// line returns a line without its line break. If the line exceeds the limit, line truncates it, and
-// long is true.
+// line reads the next line, without its line break. If the line exceeds the limit, it is truncated,
+// and long is true.
 func (r *messages) line() (line []byte, long bool, err error) {
 	for {
 		part, err := r.from.ReadSlice('\n')

@@ -21,14 +21,14 @@ type StreamQuery struct {
 	Seen    bool   // also report when each agent was last seen; see the constant Seen
 }
 
-// Seen is the type of an update that says when agents were last seen. It is not a change. Its
-// Change has the time for each agent's id: in the first update for all agents, later for those
-// whose time has changed.
+// Seen is the type of an update that says when agents were last seen. Its Change is a JSON object
+// with a time for each agent's id. The first such update has all agents, later ones have those
+// whose time has changed. The update is not one of the stream's changes, so it has no id.
 const Seen = "seen"
 
 // Change is an update of the stream.
 type Change struct {
-	ID string // pass it as StreamQuery.After to continue from here; empty if the coordinator gives none
+	ID string // pass it as StreamQuery.After to continue after this change; empty if the coordinator gives none
 
 	// Gap reports that changes may be missing before this one. A caller that keeps a copy of the
 	// state has to fetch it again. The gap is reported as soon as it is known, if necessary in a
@@ -67,12 +67,12 @@ func (c *Client) Stream(ctx context.Context, from StreamQuery, handle func(Chang
 	}
 }
 
-// stream holds the state of a Stream call, which it keeps when it opens a new connection.
+// stream is the state of a Stream call. It is kept when the call opens a new connection.
 type stream struct {
 	conn      *connection
 	last      string // id of the last change passed to visit; at first, the id that the stream starts after
 	connected int    // number of connections so far that sent a message
-	moved     bool   // the current connection has sent a change that is newer than last
+	moved     bool   // the current connection has sent a change that no earlier connection has sent
 	retry     time.Duration
 	visit     func(Change) error
 	visitErr  error // the error that visit returned
@@ -84,9 +84,10 @@ const longestMessage = 8 << 20
 
 var errSilent = errors.New("the stream fell silent")
 
-// connect opens a connection to the first address that accepts one, and reads it to its end. If the
-// connection breaks later, the address still counts as working: the coordinator may have
-// disconnected a client that reads too slowly.
+// connect opens a connection to the first address that accepts one, and reads it until it ends. If
+// the connection breaks after its first message, the address still counts as working: the
+// coordinator may have disconnected a client that reads too slowly. If the connection falls silent,
+// the address counts as failed.
 func (s *stream) connect(ctx context.Context, q call) error {
 	var torn error
 	err := s.conn.firstReachable(ctx, true, func(ctx context.Context, at *address) error {
@@ -100,7 +101,7 @@ func (s *stream) connect(ctx context.Context, q call) error {
 	return cmp.Or(err, torn)
 }
 
-// connection opens one connection to an address, and reads it to its end.
+// connection opens one connection to an address, and reads it until it ends.
 func (s *stream) connection(ctx context.Context, to *address, q call) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -191,8 +192,9 @@ func (s *stream) handle(m message, fresh bool) error {
 	return s.visit(change)
 }
 
-// hello handles the first message, which names the change after which the stream continues. That is
-// the requested change, unless the coordinator has deleted some later ones.
+// hello handles the first message of a connection. It names the change after which the stream
+// continues. That is the requested change, unless the coordinator has already deleted changes that
+// came after it.
 func (s *stream) hello(m message, gap bool) error {
 	if m.hasID && m.id != s.last {
 		gap = gap || s.last != ""
@@ -201,8 +203,8 @@ func (s *stream) hello(m message, gap bool) error {
 	return s.reportGap(m.id, gap)
 }
 
-// seen passes on an update that says when agents were last seen. It is not a change, so a stream
-// cannot continue after it.
+// seen handles a message that says when agents were last seen: it calls visit with the update. The
+// update has no id, so a stream cannot continue after it.
 func (s *stream) seen(m message, gap bool) error {
 	var said struct {
 		Time time.Time       `json:"time"`

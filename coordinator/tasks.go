@@ -38,26 +38,27 @@ func (c *TaskClient) Claim(ctx context.Context, q Claim) (Task, error) {
 	return ask[Task](ctx, c.conn, post(q, q.IdempotencyKey != "", "v1", "tasks", "claim"), "task")
 }
 
-// Complete reports that a task is done. The request is retried, because the task's agent may report
-// this twice.
+// Complete reports that a task is done. If the request fails, it is retried, because the
+// coordinator accepts the same report twice.
 func (c *TaskClient) Complete(ctx context.Context, r Report) (Task, error) {
 	return ask[Task](ctx, c.conn, post(r, true, "v1", "tasks", "complete"), "task")
 }
 
-// Fail reports that a task failed. The request is retried, because the task's agent may report this
-// twice.
+// Fail reports that a task failed. If the request fails, it is retried, because the coordinator
+// accepts the same report twice.
 func (c *TaskClient) Fail(ctx context.Context, r Report) (Task, error) {
 	return ask[Task](ctx, c.conn, post(r, true, "v1", "tasks", "fail"), "task")
 }
 
-// AddInput queues text that will be typed for the agent of a task. The request is retried only if
-// it has an idempotency key.
+// AddInput queues text or keys for the agent of a task. The request is retried only if it has an
+// idempotency key.
 func (c *TaskClient) AddInput(ctx context.Context, n NewInput) (Input, error) {
 	return ask[Input](ctx, c.conn, post(n, n.IdempotencyKey != "", "v1", "tasks", "inputs"), "input")
 }
 
 // ClaimInput claims the next input of a task. If there is none, the code of the [Error] is
-// [NoInputs]. The request is never retried, because a coordinator delivers each input only once.
+// [NoInputs]. The request is never retried: the coordinator delivers each input only once, so a
+// retry could skip an input whose delivery failed.
 func (c *TaskClient) ClaimInput(ctx context.Context, task, agent string) (Input, error) {
 	body := map[string]string{"task_id": task, "agent_id": agent}
 	return ask[Input](ctx, c.conn, post(body, false, "v1", "tasks", "inputs", "claim"), "input")

@@ -9,8 +9,8 @@ import (
 	"gaffer/fleet"
 )
 
-// Agent is a worker; the protocol calls it an agent. WorkerStatus is computed whenever
-// the agent is read. ClaudeStatus is the last value that the worker reported.
+// Agent is a worker; the protocol calls it an agent. The coordinator computes WorkerStatus for each
+// answer. ClaudeStatus is the last value that the worker reported.
 type Agent struct {
 	ID            string          `json:"id"`
 	Name          string          `json:"name"`
@@ -24,18 +24,18 @@ type Agent struct {
 	CreatedAt     time.Time       `json:"created_at"`
 	UpdatedAt     time.Time       `json:"updated_at"`
 	WorkerStatus  WorkerStatus    `json:"worker_status"`
-	Gone          bool            `json:"gone,omitempty"` // the agent's run has ended, so the agent is not in lists any more
+	Gone          bool            `json:"gone,omitempty"` // the agent has ended, so lists do not contain it any more
 
-	// Now changes without an update of the stream. A stream with the option seen contains its
-	// changes.
+	// Now is what the agent does. The stream has no update when Now changes, unless the client has
+	// requested the stream with the option seen.
 	Now fleet.AgentActivity `json:"now,omitzero"`
 }
 
 // WorkerStatus says whether a worker sent a heartbeat recently.
 type WorkerStatus string
 
-// The statuses of a worker, how long a worker counts as online after a heartbeat, and the interval
-// between heartbeats.
+// The statuses of a worker. OfflineAfter is how long a worker counts as online after a heartbeat.
+// BeatEvery is the interval between heartbeats.
 const (
 	Online  WorkerStatus = "online"
 	Offline WorkerStatus = "offline"
@@ -52,7 +52,7 @@ const (
 )
 
 // Heartbeat is an agent's report about itself. If the id is empty, the coordinator creates a new
-// agent. An old client sends only Status.
+// agent. An old client sends Status instead of ClaudeStatus.
 type Heartbeat struct {
 	AgentID       string          `json:"agent_id"`
 	Name          string          `json:"name,omitempty"`
@@ -130,13 +130,14 @@ const (
 	SessionStarted = "agent.automation.session_request.completed"
 )
 
-// NewSession asks an agent of a channel to start a session. The channel is an id or a name.
+// NewSession asks an agent of a channel to start a session. Either the id or the name of the
+// channel is set.
 type NewSession struct {
 	ChannelID   string `json:"channel_id,omitempty"`
 	ChannelName string `json:"channel_name,omitempty"`
 }
 
-// Assignment gives a task to an agent.
+// Assignment is a request to give a certain task to a certain agent.
 type Assignment struct {
 	TaskID         string `json:"task_id"`
 	AgentID        string `json:"agent_id"`
@@ -149,13 +150,13 @@ type Notification struct {
 	AgentID   string    `json:"agent_id"`
 	AgentName string    `json:"agent_name"`
 	Type      string    `json:"type"`
-	Channel   string    `json:"channel"` // the first of the channels whose tasks the agent takes
+	Channel   string    `json:"channel"` // the first of the agent's subscriptions
 	Message   string    `json:"message"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// SetupWaiting is the type of the notification about an agent that waits for a session. The agent's
-// meta has the same word as its state.
+// SetupWaiting is the type of the notification about an agent that waits for a session. Such an
+// agent reports the same word as the member "state" of its meta.
 const SetupWaiting = "setup_waiting"
 
 // NewTask describes a task to queue. If it has a ChainID but no Sequence, the task is appended to
@@ -171,7 +172,7 @@ type NewTask struct {
 	ExecutionMode string `json:"execution_mode,omitempty"`
 }
 
-// Claim requests a task of a channel. The channel is a name or an id.
+// Claim requests a task of a channel. Either Channel, which is a name, or ChannelID is set.
 type Claim struct {
 	AgentID        string `json:"agent_id"`
 	Channel        string `json:"channel,omitempty"`
@@ -239,7 +240,7 @@ type Dashboard struct {
 	Events   []Event   `json:"events"`
 }
 
-// Update is a message of the stream about one changed object.
+// Update is a message of the stream about one object that has changed.
 type Update struct {
 	Type   string          `json:"type"` // kind of the object: agents, tasks, channels, inputs, events; in gaffer also runs, attempts, questions, reviews, messages, lanes
 	Time   time.Time       `json:"time"`

@@ -43,7 +43,7 @@ type WorkKey struct {
 	Token   int64  `json:"token"`
 }
 
-// HeldWork is an attempt that the worker is running, in a heartbeat.
+// HeldWork is the part of a heartbeat about one attempt that the worker is running.
 type HeldWork struct {
 	WorkKey
 	Now     WorkNow  `json:"now,omitzero"`
@@ -53,12 +53,12 @@ type HeldWork struct {
 	Delivered []string `json:"delivered,omitempty"`
 }
 
-// WorkNow says what an agent is doing. An empty State means no change since the last heartbeat.
-// AgeMS is sent instead of Said, because the clocks of two machines differ. LogFrom is not sent,
-// because the coordinator has its own copy of the log.
+// WorkNow says what an agent is doing. An empty State means no change since the last heartbeat. Two
+// fields of Progress are not sent: AgeMS replaces Said, because the clocks of two machines differ,
+// and LogFrom is not needed, because the coordinator has its own copy of the log.
 type WorkNow struct {
 	fleet.Progress
-	AgeMS int64 `json:"age_ms,omitempty"` // how long the agent has been in State
+	AgeMS int64 `json:"age_ms,omitempty"` // how long ago the agent reported Doing
 }
 
 // Amount is what an attempt used: tokens and money.
@@ -82,11 +82,11 @@ type WorkOrder struct {
 	// Messages are the user's messages for the agent that were not delivered yet, the oldest first.
 	// They are repeated until the worker reports that they were delivered.
 	Messages []fleet.Message `json:"messages,omitempty"`
-	// Interrupt reports that the user wants to interrupt the agent and keep its conversation. Stop
-	// is then set too.
+	// Interrupt reports that the worker must end only the agent's current turn, if the agent
+	// supports this, so that the conversation can be continued. Stop is then set too.
 	Interrupt bool `json:"interrupt,omitempty"`
-	// Limit is what the attempt may spend from now on, with what it has spent already. It changes
-	// with what other attempts spend. Zero means no limit.
+	// Limit is what the attempt may spend in total, including what it has already spent. It changes
+	// when other attempts spend from the same budget. Zero means no limit.
 	Limit Amount `json:"limit,omitzero"`
 }
 
@@ -95,7 +95,7 @@ type WorkAnswer struct {
 	ID     string `json:"id"`
 	Answer string `json:"answer,omitempty"`
 	Denied bool   `json:"denied,omitempty"`
-	Rule   string `json:"rule,omitempty"` // the rule that the user has made with the answer, if it holds for longer than once
+	Rule   string `json:"rule,omitempty"` // the rule that the user has made with the answer; empty if the answer holds only for this question
 }
 
 // WorkClaim requests a task for a worker. Requests with the same key get the same answer.
@@ -104,8 +104,9 @@ type WorkClaim struct {
 	Labels []string `json:"labels"`
 	Agents []string `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
 	Key    string   `json:"key"`
-	// Accounts are the user's accounts that the worker has, those of each agent in the order of
-	// their use. Fallbacks says that the worker can use the fallbacks of a task.
+	// Accounts are the user's accounts that the worker has. The accounts of each agent are in the
+	// order in which they should be used. Fallbacks says that the worker can use the fallbacks of a
+	// task.
 	Accounts  []WorkAccount `json:"accounts,omitempty"`
 	Fallbacks bool          `json:"fallbacks,omitempty"`
 }
@@ -134,8 +135,8 @@ type Work struct {
 	// Earlier holds the messages that were delivered in earlier attempts.
 	Messages []fleet.Message `json:"messages,omitempty"`
 	Earlier  []fleet.Message `json:"earlier,omitempty"`
-	// Grants are the rules for requests of agents that users have made by answering questions, and
-	// that hold for the task.
+	// Grants are the rules that hold for the task because users have made them when they answered
+	// questions. They allow or deny requests of agents.
 	Grants []fleet.Grant `json:"grants,omitempty"`
 }
 
@@ -182,7 +183,8 @@ type WorkBefore struct {
 	Class   fleet.Class `json:"class,omitempty"`
 	Summary string      `json:"summary,omitempty"`
 	Thread  string      `json:"thread,omitempty"`
-	// Account and Fallback are those of the previous attempt. Diff is what it has changed.
+	// Account and Fallback are those of the previous attempt. Diff is what that attempt has
+	// changed.
 	Account  string          `json:"account,omitempty"`
 	Fallback string          `json:"fallback,omitempty"`
 	Diff     json.RawMessage `json:"diff,omitempty"`
@@ -194,7 +196,7 @@ type WorkTurn struct {
 	Claim  *WorkClaim `json:"claim,omitempty"` // the claim of the next task; nil for none
 }
 
-// WorkFinish says how an attempt ended. Activity and LogFrom are not sent.
+// WorkFinish says how an attempt ended. The fields Activity and LogFrom of Progress are not sent.
 type WorkFinish struct {
 	WorkKey
 	fleet.Progress
@@ -217,8 +219,8 @@ type WorkOutcome struct {
 	Fresh     bool   `json:"fresh,omitempty"`
 }
 
-// WorkQuestion is an agent's question to the user. If an attempt asks twice with the same ref, it
-// is the same question.
+// WorkQuestion is an agent's question to the user. If an attempt sends two questions with the same
+// ref, the coordinator stores only one.
 type WorkQuestion struct {
 	WorkKey
 	Ref      string   `json:"ref"`
@@ -226,8 +228,9 @@ type WorkQuestion struct {
 	Options  []string `json:"options,omitempty"`
 	WithinMS int64    `json:"within_ms,omitempty"` // how long the agent waits for an answer; zero means forever
 	Default  string   `json:"default,omitempty"`
-	// Tool and Input are the tool call that the agent asks permission for; empty for any other
-	// question. Suggestions are rules that would allow it. Dir is the agent's work folder.
+	// Tool and Input are the tool call that the agent asks permission for; they are empty for any
+	// other question. Suggestions are rules that would allow the call. Dir is the agent's work
+	// folder.
 	Tool        string          `json:"tool,omitempty"`
 	Input       json.RawMessage `json:"input,omitempty"`
 	Suggestions []string        `json:"suggestions,omitempty"`
@@ -266,15 +269,15 @@ const (
 	MaxWorkText   = 64 << 10 // maximum length of a summary or a question
 )
 
-// LogGap is the error code for a piece of a log that does not follow directly on the stored part.
-// The Offset of the [Error] is the offset to continue from.
+// LogGap is the error code for a log piece that begins after the end of the stored log, so that
+// bytes between them are missing. The Offset of the [Error] is the offset to continue from.
 const LogGap = "log_gap"
 
 // WorkClient sends the requests of gaffer's workers.
 type WorkClient struct{ conn *connection }
 
-// Heartbeat sends a worker's heartbeat and returns its orders. The request is never retried,
-// because the next heartbeat has newer contents.
+// Heartbeat sends a worker's heartbeat and returns the coordinator's orders for the worker. The
+// request is never retried, because the next heartbeat has newer contents.
 func (c *WorkClient) Heartbeat(ctx context.Context, b WorkBeat) (WorkOrders, error) {
 	return askAll[WorkOrders](ctx, c.conn, post(b, false, "v1", "work", "beat"), "orders")
 }
@@ -294,8 +297,8 @@ func (c *WorkClient) Ask(ctx context.Context, q WorkQuestion) (string, error) {
 	return ask[string](ctx, c.conn, post(q, q.Ref != "", "v1", "work", "ask"), "question")
 }
 
-// Release gives attempts back whose agents were not started, or have been stopped. Their tasks are
-// queued again.
+// Release gives back attempts whose agents were not started or have been stopped. The tasks of
+// these attempts are queued again.
 func (c *WorkClient) Release(ctx context.Context, r WorkRelease) error {
 	_, err := c.conn.do(ctx, post(r, true, "v1", "work", "release"))
 	return err

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// routes is the protocol's table of routes. Tests replace {id} by an id that does not exist.
+// routes is the protocol's table of routes. The tests replace {id} by an id that does not exist.
 var routes = []struct{ method, path string }{
 	{"POST", "/v1/agents/heartbeat"},
 	{"GET", "/v1/agents"},

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// heartbeat sends a heartbeat of an agent and returns the agent.
+// heartbeat sends a heartbeat of an agent and returns the agent. claude is the reported
+// claude_status. more has further members for the request.
 func (s *script) heartbeat(id, claude string, more object) object {
 	s.Helper()
 	body := object{"agent_id": id, "name": "agent " + id, "claude_status": claude}
@@ -136,8 +137,8 @@ var agentPromises = []requirement{
 	}},
 }
 
-// subscriptions returns the channels of an agent. By the protocol they may be a member of the agent
-// or of its meta.
+// subscriptions returns the channels that an agent has subscribed to. The protocol allows them as a
+// member of the agent or of its meta.
 func subscriptions(agent object) any {
 	if list, ok := agent["subscriptions"]; ok {
 		return list

@@ -16,7 +16,7 @@ type Target struct {
 	Token       string // token of a user with all permissions
 	WorkerToken string // token of a worker; Token if empty
 
-	// Advance moves the coordinator's clock forward. Without calls of Advance, that clock must
+	// Advance moves the coordinator's clock forward. Between calls of Advance, that clock must
 	// stand still. If Advance is nil, the suite waits in real time, which takes about three
 	// minutes.
 	Advance func(time.Duration)

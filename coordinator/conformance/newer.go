@@ -43,7 +43,7 @@ var newerPromises = []requirement{
 		agent, other, channel := s.newAgent("assigned"), s.newAgent("unassigned"), s.newChannel("assign")
 		first, second := s.newTask(object{"channel_id": channel}), s.newTask(object{"channel_id": channel})
 		body := object{"task_id": second, "agent_id": agent, "idempotency_key": "assign-" + s.mark}
-		for range 2 { // dismissing a notification twice is not an error
+		for range 2 { // assigning a task twice to the same agent is not an error
 			got := s.asWorker("POST", "/v1/tasks/assign", body).want(200).one("task", claimedShape)
 			s.equal("the assigned task", got, object{"id": second, "status": "in_progress", "assigned_agent_id": agent})
 		}

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The time limits of the protocol.
+// The protocol's interval between heartbeats, and the time without a heartbeat after which an agent
+// counts as offline.
 const (
 	beatEvery    = 15 * time.Second
 	offlineAfter = 30 * time.Second
@@ -29,8 +30,8 @@ type watch struct {
 
 func (s *script) watch() *watch { return &watch{s: s, start: time.Now()} }
 
-// until waits until d has passed since the heartbeat. Requests take time too, so d must not be a
-// time limit of the protocol: use atLeast or justBefore.
+// until waits until about d has passed since the heartbeat. To wait for a time limit of the
+// protocol, use atLeast or justBefore, because requests take time too.
 func (w *watch) until(d time.Duration) {
 	if w.s.Advance == nil {
 		time.Sleep(time.Until(w.start.Add(d)))
@@ -40,7 +41,7 @@ func (w *watch) until(d time.Duration) {
 	w.passed = d
 }
 
-// atLeast waits until more than d has certainly passed since the heartbeat.
+// atLeast waits until d has certainly passed since the heartbeat.
 func (w *watch) atLeast(d time.Duration) {
 	if w.s.Advance == nil {
 		d += 2 * time.Second

@@ -22,10 +22,10 @@ type script struct {
 // object is a JSON object of an answer.
 type object map[string]any
 
-// reply is an answer of the coordinator. It also has the request, for error messages.
+// reply is an answer of the coordinator.
 type reply struct {
 	s      *script
-	asked  string
+	asked  string // the request, for error messages
 	status int
 	header http.Header
 	raw    []byte
@@ -51,7 +51,8 @@ func (s *script) sendWith(header http.Header, method, path string, body any) rep
 	return r
 }
 
-// exchange is like send, but does not end the test. So other goroutines may call it.
+// exchange is like send, but returns an error instead of ending the test. So goroutines that the
+// test has started may call it.
 func (s *script) exchange(token, method, path string, body any) (reply, error) {
 	header := http.Header{}
 	if token != "" {
@@ -139,7 +140,8 @@ func (r reply) json() object {
 	return o
 }
 
-// one returns a member of the answer, which must be an object of the given shape.
+// one returns a member of the answer. The test ends unless the member is an object of the given
+// shape.
 func (r reply) one(member string, of shape) object {
 	r.s.Helper()
 	o, ok := r.json()[member].(map[string]any)
@@ -150,8 +152,8 @@ func (r reply) one(member string, of shape) object {
 	return o
 }
 
-// list returns a member of the answer, which must be a list of objects of the given
-// shape.
+// list returns a member of the answer. The test ends unless the member is a list of objects of the
+// given shape.
 func (r reply) list(member string, of shape) []object {
 	r.s.Helper()
 	values, ok := r.json()[member].([]any)
@@ -170,8 +172,8 @@ func (r reply) list(member string, of shape) []object {
 	return all
 }
 
-// refuses ends the test unless the answer is an error in the protocol's format. It
-// returns the error code.
+// refuses ends the test unless the answer has one of these statuses and is an error in the
+// protocol's format. It returns the error code.
 func (r reply) refuses(statuses ...int) string {
 	r.s.Helper()
 	r.want(statuses...)
@@ -196,7 +198,8 @@ func (s *script) find(list []object, id string) object {
 	return list[i]
 }
 
-// equal checks that o has the members of want, with the same values. Errors call o by this name.
+// equal ends the test unless o has all members of want, with the same values. name stands for o in
+// error messages.
 func (s *script) equal(name string, o object, want object) {
 	s.Helper()
 	for member, value := range want {

@@ -20,7 +20,7 @@ type block struct {
 // feed is an open stream of events.
 type feed struct {
 	s      *script
-	blocks chan block // closed at the end of the stream
+	blocks chan block // closed when the stream ends
 }
 
 // listen opens the stream and reads its first event, hello. The stream is closed when the test
@@ -221,8 +221,9 @@ var streamPromises = []requirement{
 	}},
 }
 
-// replayed reads changes as they happen. Then it opens a second stream that begins after the first
-// change, and expects the same changes.
+// replayed checks that a client can continue the stream after a change. It reads changes as they
+// happen. Then it calls again to open a second stream that begins after the first of these changes,
+// and expects the same changes.
 func replayed(s *script, again func(id string) *feed) {
 	f := s.listen("", "")
 	channel := s.newChannel("replay")

@@ -140,8 +140,8 @@ var workPromises = []requirement{
 	}},
 }
 
-// endsOnce ends a task as the agent that has claimed it, and checks that another agent cannot end
-// it.
+// endsOnce checks that only the agent that has claimed a task can end it, and that ending it twice
+// is no error. how is the last part of the route, "complete" or "fail".
 func endsOnce(s *script, how, status string) {
 	owner, other, channel := s.newAgent("owner"), s.newAgent("other"), s.newChannel("ends")
 	task := s.newTask(object{"channel_id": channel})

@@ -25,7 +25,8 @@ import (
 
 // Reviews reads the reviews of changes, and the messages to agents.
 type Reviews interface {
-	// Review returns an empty open review for a task that has no review yet.
+	// Review returns the review of a task. If the task has none yet, the result is an empty review
+	// with the state open.
 	Review(ctx context.Context, key store.TaskKey) (fleet.Review, error)
 	// Reviews returns the reviews of a run's tasks. It leaves out tasks that have no review yet.
 	Reviews(ctx context.Context, run string) ([]fleet.Review, error)
@@ -46,8 +47,8 @@ type Options struct {
 	Overview func(ctx context.Context, run string) (fleet.Changes, error)
 }
 
-// Locate returns the path of the repository with a task's worktree, and the worktree's name. ok is
-// false if the task has no worktree. The error is an [*ElsewhereError] if the worktree is on
+// Locate returns the path of the repository that has a task's worktree, and the worktree's name. ok
+// is false if the task has no worktree. The error is an [*ElsewhereError] if the worktree is on
 // another machine.
 type Locate func(t store.Task) (repo, name string, ok bool, err error)
 
@@ -57,7 +58,7 @@ type Service struct {
 	slots chan struct{} // holds one value for each request that runs git
 
 	mu    sync.Mutex
-	cache []cachedChange // changes that were read last; the most recently used is the last
+	cache []cachedChange // changes that were read from a repository, the latest last
 }
 
 var _ server.Changes = (*Service)(nil)
@@ -243,7 +244,7 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 	}
 	defer s.releaseSlot()
 	sum, err := s.opts.Overview(ctx, id)
-	if err != nil { // no count, because opening a change reports the same error to the user
+	if err != nil { // count no conflicts; the user sees the same error when opening a change
 		return all, nil
 	}
 	all.Conflicts, all.Into = min(sum.Conflicts, all.Ready), sum.Into
@@ -295,7 +296,7 @@ func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []ta
 		}
 		for _, row := range list {
 			spec, err := plan.DecodeTask(row.Spec)
-			if err != nil || spec.Candidate != "" || row.Tries == 0 { // a task whose spec cannot be decoded counts as one without a worktree
+			if err != nil || spec.Candidate != "" || row.Tries == 0 { // leave out tasks whose spec cannot be decoded, candidates, and tasks that were not started
 				continue
 			}
 			_, _, ok, err := locate(row)
@@ -372,8 +373,8 @@ func (s *Service) find(r store.Reader, id string) (store.Run, error) {
 	return run, protocol.NotFound(err, "run", id)
 }
 
-// changeWithTree returns the change of a task whose git tree has the id tree, from the cache or the
-// repository.
+// changeWithTree returns the version of a task's change that has the git tree with the id tree,
+// from the cache or the repository.
 func (s *Service) changeWithTree(ctx context.Context, key store.TaskKey, tree string) (cachedChange, error) {
 	where, err := s.locate(ctx, key)
 	if err != nil {

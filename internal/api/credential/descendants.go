@@ -10,9 +10,10 @@ import (
 // tokens.
 const maxDescendants = 50
 
-// deleteOldestDescendant makes room for a new token with this parent. If the root token of parent
-// already has maxDescendants descendants, it deletes the oldest of them. It never deletes parent or
-// an ancestor of parent: if there are no other descendants, it returns an error.
+// deleteOldestDescendant makes room for a new token with this parent. The root of a token is its
+// ancestor without a parent. If the root of parent already has maxDescendants descendants,
+// deleteOldestDescendant deletes the oldest of them. It never deletes parent or an ancestor of
+// parent. If there are no other descendants, it returns an error.
 func (b *TokenStore) deleteOldestDescendant(ctx context.Context, parent string) error {
 	all, err := b.List(ctx)
 	if err != nil {

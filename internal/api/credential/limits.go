@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// limitedWorker is the role that is stored for a worker token with limits. An older coordinator,
-// which does not know limits, gives this role no permissions. It also keeps the role if it writes
-// the row back without the limits.
+// limitedWorker is the role that is stored for a worker token with limits. An older coordinator
+// does not know limits. It gives this role no permissions, so it cannot ignore the limits. If it
+// writes the row back without the limits, the role still shows that the token had some.
 const limitedWorker Role = "limited-worker"
 
 // Limits restricts a token of role worker to some tasks. Without limits the token may be used for

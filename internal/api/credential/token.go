@@ -91,7 +91,7 @@ const prefix = "gft_"
 // alphabet contains the characters that can occur in a token after the prefix.
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// Redact returns text with everything replaced that looks like a token.
+// Redact replaces everything in text that looks like a token.
 func Redact(text string) string {
 	before, after, found := strings.Cut(text, prefix)
 	if !found {

@@ -10,8 +10,9 @@ import (
 	"syscall"
 )
 
-// TokenFile is the file with the first token of a database, which the first server creates. Each
-// server on the database holds a shared lock on it while it runs.
+// TokenFile is the file with the first token of a database. The first server that runs on the
+// database creates it. Each server holds a shared lock on a lock file beside it while the server
+// runs.
 type TokenFile struct {
 	file     string
 	lock     *os.File
@@ -50,9 +51,10 @@ func (h *TokenFile) flock(how int) error {
 // Release releases the lock.
 func (h *TokenFile) Release() { _ = h.lock.Close() } // the lock file has no content, so an error does not matter
 
-// CreateFirst creates an admin token if the store has no token, and writes its text to the file,
-// which only its owner can read. It returns "" if the store has a token. If a server on another
-// database uses the file, it does not replace the file but returns a conflict error.
+// CreateFirst creates an admin token if the store has no token. It writes the token's text to the
+// file, which only the file's owner can read, and returns the text. It returns "" if the store
+// already has a token. If a server on another database uses the file, CreateFirst does not replace
+// the file but returns a conflict error.
 func (h *TokenFile) CreateFirst(ctx context.Context, b *TokenStore) (text string, err error) {
 	defer func() {
 		if shared := h.flock(syscall.LOCK_SH); err == nil {
@@ -77,8 +79,9 @@ func (h *TokenFile) CreateFirst(ctx context.Context, b *TokenStore) (text string
 	return text, err
 }
 
-// write writes the token to the file. It replaces an existing file and its permissions. It returns
-// an error if another server uses the file.
+// write writes the token to the file. If no other server used the file when this server started,
+// write replaces an existing file and its permissions. If another server did, write returns an
+// error if the file exists.
 func (h *TokenFile) write(text string) error {
 	temp, err := os.CreateTemp(filepath.Dir(h.file), ".token-") // created with mode 0600
 	if err != nil {

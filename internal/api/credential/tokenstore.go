@@ -53,7 +53,7 @@ func NewTokenStore(rows Storage, now func() time.Time, random io.Reader) *TokenS
 type TokenSpec struct {
 	Role         Role
 	Name         string
-	Parent       string        // id of the token from which this one is created; empty for none. The new token is invalid if its parent is
+	Parent       string        // id of the token from which this one is created, or empty; when the parent becomes invalid, so does the new token
 	ExpiresAfter time.Duration // time until the token expires; 0 means never
 	Limits                     // only for role worker
 }
@@ -64,8 +64,8 @@ func (b *TokenStore) Create(ctx context.Context, n TokenSpec) (text string, row 
 	return b.create(ctx, n, func(string) error { return nil })
 }
 
-// create creates a token. It calls save with the token's text before it stores the token, which
-// makes the token valid.
+// create creates a token. It calls save with the token's text, and then stores the token. Only then
+// is the token valid.
 func (b *TokenStore) create(ctx context.Context, n TokenSpec, save func(text string) error) (text string, row Token, err error) {
 	if err := check(n.Role, n.Name, n.Limits); err != nil {
 		return "", Token{}, err

@@ -20,7 +20,7 @@ type BuildPicture struct {
 	RunID    string        `json:"runId,omitempty"`
 	Status   string        `json:"status,omitempty"`
 	Started  time.Time     `json:"started,omitzero"`
-	Phase    string        `json:"phase,omitempty"` // the build's phase of convergence
+	Phase    string        `json:"phase,omitempty"` // the build's convergence phase, as written in the document
 	Chunks   []BuildChunk  `json:"chunks"`
 	Progress BuildProgress `json:"progress"`
 	Score    *BuildScore   `json:"score,omitempty"`
@@ -61,7 +61,7 @@ type BuildSection struct {
 
 // BuildContext says how full the context window of a build's agent is.
 type BuildContext struct {
-	Usage          *float64  `json:"usage,omitempty"` // percent; missing if not reported
+	Usage          *float64  `json:"usage,omitempty"` // used part of the context window, in percent; missing if not reported
 	Level          string    `json:"level"`           // ok, warning (from 70 %), critical (from 90 %) or unknown
 	Isolation      string    `json:"isolation"`
 	LastCheckpoint time.Time `json:"lastCheckpoint,omitzero"`
@@ -204,8 +204,8 @@ func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits)
 
 func ended(s workflow.RunStatus) bool { return s == workflow.RunCompleted || s == workflow.Partial }
 
-// busy reports whether a chunk with this status is being worked on. "running" is a word of other
-// programs.
+// busy reports whether an agent works on a chunk with this status. Some programs write "running"
+// instead of the protocol's word.
 func busy(s workflow.ChunkStatus) bool {
 	return s == workflow.Active || s == workflow.Retrying || s == "running"
 }

@@ -18,7 +18,7 @@ type BuildChunk struct {
 	Sections  []string  `json:"sections"`
 	Scenarios []string  `json:"scenarios"`
 	DependsOn []string  `json:"dependsOn"`
-	Layer     int       `json:"layer"` // row in the graph, from 0; a chunk is in a lower row than its dependencies
+	Layer     int       `json:"layer"` // row in the graph of chunks, 0 at the top; a chunk is below its dependencies
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Spec      string    `json:"spec,omitempty"` // version of the spec for which the chunk was built
@@ -104,7 +104,7 @@ func placeBelow(dependents [][]int, waits []int) []int {
 	return layer
 }
 
-// BuildResume is a question to the user: how to continue an incomplete build.
+// BuildResume is the question to the user how to continue an incomplete build.
 type BuildResume struct {
 	Text    string        `json:"text"`
 	Next    string        `json:"next,omitempty"` // id of the chunk to continue with
@@ -112,7 +112,8 @@ type BuildResume struct {
 	Stale   []BuildStale  `json:"stale"`
 }
 
-// BuildChoice is one way to continue a build. Command is for the shell, in the project's folder.
+// BuildChoice is one way to continue a build. Command is a shell command for the project's folder.
+// It is empty if no command makes this choice.
 type BuildChoice struct {
 	Number  int    `json:"number"`
 	Text    string `json:"text"`

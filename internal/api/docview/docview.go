@@ -1,10 +1,10 @@
-// Package docview prepares the documents that a project's tools write for display: the board of a
-// team, sessions with their waves, and a build. A picture is the data of a document that a page
-// shows: flat, short, and independent of the program that wrote the document.
+// Package docview converts documents of a project to data that pages can show. The documents are
+// about a team, sessions with their waves, and a build. The data of one page is called a picture.
+// It is flat, short, and independent of the program that wrote the document.
 //
 // Other programs and language models write the documents, so any of them may be invalid. There is
-// always a picture. It has the parts that can be read, unknown status words unchanged, and a list
-// of problems for the parts that cannot be read.
+// always a picture. It contains the parts of the document that can be read, with unknown status
+// words unchanged, and a list of problems about the other parts.
 package docview
 
 import (
@@ -37,7 +37,8 @@ type limits struct {
 	text  int // maximum length of a text, in characters
 }
 
-// fitToMax returns the picture with the largest limits whose JSON is not longer than maxPicture.
+// fitToMax calls paint with smaller and smaller limits, until the JSON of the picture is not longer
+// than maxPicture. If even the smallest limits are not enough, it returns the last picture.
 func fitToMax[T any](paint func(limits) T) T {
 	var picture T
 	for _, l := range []limits{{200, 2000}, {100, 500}, {50, 100}, {20, 40}} {
@@ -78,8 +79,8 @@ type document struct {
 	problem string // why the last read failed; empty if it succeeded
 }
 
-// set stores the result of a read. If the read failed, it keeps the old value and stores the reason
-// as the problem.
+// set stores the result of a read. If the file is missing, it deletes the old value. If the read
+// failed, it keeps the old value and stores the reason as the problem.
 func (d *document) set(data []byte, err error) {
 	if err == nil && data == nil || missing(err) {
 		*d = document{}

@@ -23,7 +23,8 @@ type LogTail struct {
 	From, To int64 // offsets of the start and the end of Text in the log
 }
 
-// logs returns the names of the log files in a session's folder. Each name maps to itself.
+// logs returns the set of the names of the log files in a session's folder. Each name maps to
+// itself.
 func (s *SessionReader) logs(id string) map[string]string {
 	entries, err := s.host.ReadDir(opRead, filepath.Join(s.sessions(), id))
 	if err != nil {
@@ -38,9 +39,9 @@ func (s *SessionReader) logs(id string) map[string]string {
 	return list
 }
 
-// Log returns at most tail bytes from the end of an agent's log, from the start of a line on. The
-// log must be a regular file in the session's own folder. Links are not followed, because their
-// target may be outside the folder.
+// Log returns the last tail bytes of an agent's log, without the part of a line with which they
+// begin. The log must be a regular file in the session's own folder. Links are not followed,
+// because their target may be outside the folder.
 func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	missing := &session.NotFoundError{What: "log", ID: agent, Where: "session " + id}
 	if statefile.CheckName("session id", id) != nil || statefile.CheckName("agent id", agent) != nil {
@@ -67,11 +68,11 @@ func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	return end(f, info, min(tail, MaxTail))
 }
 
-// logFile returns the path of an agent's log that the session's document gives.
+// logFile returns the path of an agent's log that the session's document names, or "".
 func (s *SessionReader) logFile(id, agent string) string {
 	status, err := s.store.Load(id)
 	if err != nil {
-		return "" // use the protocol's default path
+		return "" // the caller then uses the protocol's default path
 	}
 	for _, a := range status.Agents {
 		if a.ID == agent {

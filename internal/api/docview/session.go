@@ -77,8 +77,7 @@ func isMissing(err error) bool {
 }
 
 // waves returns the waves of a session with their agents. An agent belongs to the wave that lists
-// it, else to the wave that it names itself, else to wave 0. Listed ids of unknown agents are
-// ignored.
+// it. If no wave lists it, addUnlisted chooses the wave. Listed ids of unknown agents are ignored.
 func (s *SessionReader) waves(id string, status session.Status) []SessionWave {
 	logs := s.logs(id)
 	at := map[string]int{}
@@ -105,7 +104,8 @@ func (s *SessionReader) waves(id string, status session.Status) []SessionWave {
 	return addUnlisted(list, number, placed, status, logs)
 }
 
-// addUnlisted adds the agents that no wave lists, to the wave that they name or to wave 0.
+// addUnlisted adds the agents that no wave lists. Each goes to the wave that the agent itself
+// names. An agent that names no wave goes to wave 0, or to wave 1 if the document has no waves.
 func addUnlisted(list []SessionWave, number map[int]int, placed []bool, status session.Status, logs map[string]string) []SessionWave {
 	for i, a := range status.Agents {
 		if placed[i] {
@@ -129,8 +129,9 @@ func addUnlisted(list []SessionWave, number map[int]int, placed []bool, status s
 	return list
 }
 
-// waveStatus computes the status of a wave from its agents, because other programs never update it
-// in the document. If the wave has no agents, it returns the document's status.
+// waveStatus computes the status of a wave from its agents, because other programs never update the
+// status of a wave in the document. If the wave has no agents, it returns said, the status in the
+// document.
 func waveStatus(agents []SessionAgent, said session.State) string {
 	ended, begun := 0, 0
 	for _, a := range agents {

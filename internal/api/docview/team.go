@@ -48,7 +48,7 @@ type TeamPhase struct {
 	Parallel int      `json:"parallel,omitempty"`
 }
 
-// TeamCounter says how often a role was started on a group, and its limit.
+// TeamCounter says how often a role was started on a group, and how often it may be started.
 type TeamCounter struct {
 	Group string `json:"group"`
 	Role  string `json:"role"`

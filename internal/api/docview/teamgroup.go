@@ -41,8 +41,8 @@ type TeamBlocker struct {
 	Resolution  string `json:"resolution,omitempty"`
 }
 
-// The columns of a board, in their order. An unknown status word gets its own column, and never
-// counts as complete.
+// The columns of a board, in their order. Groups with an unknown status word are in the column
+// stageOther, and never count as complete.
 const (
 	stagePending   = "pending"
 	stageDeveloper = "developer_working"

@@ -31,8 +31,8 @@ type TeamDecision struct {
 	Group string    `json:"group,omitempty"`
 }
 
-// messageDocuments lists the documents that contain messages. For each document it has the sender,
-// receiver and type of those messages that do not name them.
+// messageDocuments lists the documents that contain messages. from, to and kind are the sender,
+// receiver and type of messages in the document that do not name their own.
 var messageDocuments = []struct {
 	doc      team.Document
 	from, to team.Role

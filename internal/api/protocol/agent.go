@@ -140,8 +140,8 @@ func (d *agentService) Agents(ctx context.Context) (list []coordinator.Agent, er
 }
 
 // agents returns all agents that clients may see. It leaves out workers that never sent a heartbeat
-// of this protocol, because they use the engine directly, and workers of a single run that has
-// ended.
+// of this protocol, because they use the engine directly. It also leaves out workers that have
+// left, and workers whose only run has ended.
 func (d *agentService) agents(r store.Reader) ([]coordinator.Agent, error) {
 	workers, err := r.Workers()
 	list := make([]coordinator.Agent, 0, len(workers))
@@ -178,7 +178,8 @@ func agentRow(r rows, id string) (store.Worker, error) {
 	return w, NotFound(err, "agent", id)
 }
 
-// checkID returns a not-found error if id is not a valid id, because no object can have that id.
+// checkID returns a not-found error if id is not a valid id, because no object can have an invalid
+// id.
 func checkID(what, id string) error {
 	var c check
 	if c.id(what, id); c.err != nil {

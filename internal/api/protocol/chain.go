@@ -129,8 +129,8 @@ func addChain(s *engine.Tx, c coordinator.Chain) error {
 	return err
 }
 
-// changeChain runs change on a chain in one transaction. It returns the chain after the
-// transaction.
+// changeChain runs change on a chain in one transaction, and returns the changed chain. If the
+// chain was deleted, it returns an empty chain and no error.
 func (d *channelService) changeChain(ctx context.Context, by credential.Identity, id string, change func(*engine.Tx, *chainRow) error) (coordinator.Chain, error) {
 	if err := checkID("chain", id); err != nil {
 		return coordinator.Chain{}, err
@@ -214,8 +214,8 @@ func (d *channelService) AssignChain(ctx context.Context, by credential.Identity
 	})
 }
 
-// DetachChain implements [server.Protocol]. Afterwards any agent may claim tasks of the chain. The
-// tasks of the chain that the agent has in progress are queued again.
+// DetachChain implements [server.Protocol]. Afterwards any agent may claim tasks of the chain. If
+// the given agent has tasks of the chain in progress, these tasks are queued again.
 func (d *channelService) DetachChain(ctx context.Context, by credential.Identity, id, agent string) error {
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return err

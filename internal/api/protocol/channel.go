@@ -26,15 +26,15 @@ const (
 	kindDismissed = "dismissed" // notifications that a user has dismissed
 )
 
-// The tasks of a channel or chain belong to a run with this prefix and the id of the channel or
-// chain.
+// The prefixes of run ids. The tasks of a channel belong to a run whose id is channelRun followed
+// by the channel's id. For the tasks of a chain, the id is chainRun followed by the chain's id.
 const (
 	channelRun = "ch-"
 	chainRun   = "chain-"
 )
 
-// channelLabel returns the label of a channel's tasks. A claim from the channel asks for this
-// label.
+// channelLabel returns the label of a channel's tasks. A claim of a task of the channel asks the
+// engine for a task with this label.
 func channelLabel(channel string) string { return "channel:" + channel }
 
 func channelKey(id string) store.ItemKey { return store.ItemKey{Kind: kindChannel, ID: id} }

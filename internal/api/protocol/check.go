@@ -77,7 +77,7 @@ func (c *check) idIfAny(field, value string) {
 	}
 }
 
-// json adds an error unless value is JSON of at most maxBytes and maxDepth levels.
+// json adds an error unless value is empty, or is JSON of at most maxBytes and maxDepth levels.
 func (c *check) json(field string, value json.RawMessage, maxBytes int) {
 	switch {
 	case len(value) > maxBytes:
@@ -117,7 +117,7 @@ func (c *check) number(field string, value, least, most int) {
 
 // Packages runs and workers use the following checks too.
 
-// CheckID returns an error unless a value is a valid id.
+// CheckID returns an error unless value is a valid id. The error names the field.
 func CheckID(field, value string) error {
 	var c check
 	c.id(field, value)
@@ -138,7 +138,7 @@ func CheckText(field, value string, maxBytes int) error {
 	return c.err
 }
 
-// CheckNumber returns an error unless a value is within its bounds.
+// CheckNumber returns an error if value is below least or above most.
 func CheckNumber(field string, value, least, most int) error {
 	var c check
 	c.number(field, value, least, most)

@@ -110,9 +110,10 @@ func checkEvent(by credential.Identity, n coordinator.NewEvent) error {
 	return c.err
 }
 
-// subject returns an error if the client may not publish events about the agent and the task that n
-// names. It returns the key of the task, which is empty if n names none. An agent may publish
-// events before its first heartbeat.
+// subject returns the key of the task that event n is about, or an empty key if n names no task. It
+// returns an error if the client may not publish events about the agent or the task that n names.
+// An agent may publish events before its first heartbeat. If n reports that a session has started,
+// subject also completes the task of the session request.
 func subject(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	if n.AgentID != "" {
 		_, err := agentOf(s, by, n.AgentID)

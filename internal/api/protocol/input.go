@@ -15,9 +15,10 @@ const maxInputs = 1000
 
 func inputKey(id string) store.ItemKey { return store.ItemKey{Kind: kindInput, ID: id} }
 
-// AddInput implements [server.Protocol]. An input is for the agent that has the task now, because
-// the user typed it in reply to that agent. If another agent gets the task later, that agent does
-// not get the input. If no agent has the task, the input is for the next agent that gets it.
+// AddInput implements [server.Protocol]. If an agent has the task now, the input is for this agent
+// only, because the user typed it in reply to this agent. If no agent has the task, there are two
+// cases. If the request names an agent, the input is for that agent only. If the request names no
+// agent, the next agent that gets the task also gets the input.
 func (d *taskService) AddInput(ctx context.Context, by credential.Identity, n coordinator.NewInput) (input coordinator.Input, err error) {
 	n.Kind = cmp.Or(n.Kind, "text")
 	if err := cmp.Or(MayAct(by), checkInput(n)); err != nil {
@@ -82,9 +83,9 @@ func addInput(s *engine.Tx, t store.Task, n coordinator.NewInput) (input coordin
 	return input, s.Event(store.Event{Kind: "input.added", Run: t.Run, Task: t.Task}, i)
 }
 
-// recipient returns the id of the agent that an input is for: the agent that has the task or, if no
-// agent has it, the agent that the request names. It returns an error if the request names another
-// agent than the one that has the task.
+// recipient returns the id of the agent that an input is for. name is the id of the agent that the
+// request names, or empty. If an agent has the task, recipient returns this agent, or an error if
+// the request names another one. If no agent has the task, recipient returns name.
 func recipient(s *engine.Tx, t store.Task, name string) (string, error) {
 	if t.Status.Final() {
 		return "", Conflict("task_ended", "task %s has ended", wireID(t.TaskKey))
@@ -143,8 +144,8 @@ func checkHasTask(s *engine.Tx, key store.TaskKey, agent string) error {
 	return nil
 }
 
-// claimInput marks a task's first unclaimed input as claimed by the agent, and returns the input. It
-// skips inputs for other agents.
+// claimInput marks a task's first unclaimed input as claimed by the agent, and returns the input.
+// It skips inputs for other agents.
 func claimInput(s *engine.Tx, key store.TaskKey, agent string) (input coordinator.Input, err error) {
 	waiting, err := s.Items(kindInput, wireID(key), 0, maxInputs)
 	if err != nil {

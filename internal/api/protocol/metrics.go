@@ -10,8 +10,8 @@ import (
 )
 
 // Metrics implements [server.Protocol] for all runs in the store. It reads the numbers of
-// unfinished tasks from the rows of their runs, and other numbers from an index, so that it need
-// not read all tasks.
+// unfinished tasks from the rows of their runs, and the numbers of ended tasks from an index, so
+// that it need not read all tasks.
 func (d *Service) Metrics(ctx context.Context) (f server.ServiceMetrics, err error) {
 	now := d.agentService.now()
 	err = d.db.store.Read(ctx, func(r store.Reader) error {

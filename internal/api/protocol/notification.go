@@ -14,10 +14,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// dismissal records that a user has dismissed a notification about an agent. It counts until the
-// agent reports another state.
+// dismissal records that a user has dismissed a notification about an agent. It hides the
+// notification until the agent changes.
 type dismissal struct {
-	Since time.Time `json:"since"` // when the agent had last changed its state before the dismissal
+	Since time.Time `json:"since"` // when the agent had last changed at the time of the dismissal
 }
 
 func dismissedKey(agent, kind string) store.ItemKey {

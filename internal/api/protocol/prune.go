@@ -15,8 +15,9 @@ type Rows struct{}
 // OwnsRun reports whether a run belongs to a channel or a chain.
 func (Rows) OwnsRun(run string) bool { return OwnsRun(run) }
 
-// FindOld returns the tasks of channels and chains that ended before a time, and the inputs and
-// notes that were created before it.
+// FindOld returns the old tasks, inputs and notes of protocol clients. A task of a channel or chain
+// is old if it ended before the given time. An input or a note is old if it was created before that
+// time.
 func (Rows) FindOld(r store.Reader, before time.Time) (prune.OldProtocolRows, error) {
 	old := prune.OldProtocolRows{KeptTasks: map[store.TaskKey]bool{}}
 	runs, err := runsOf(r, server.TaskFilter{})
@@ -63,8 +64,8 @@ func addTasks(o *prune.OldProtocolRows, r store.Reader, run string, before time.
 	return nil
 }
 
-// endOf returns when a task ended. lastAttempt is the end of its last attempt; if it is zero, the
-// task had no attempt, and endOf returns when the task was created.
+// endOf returns when a task ended. lastAttempt is when its last attempt ended. If lastAttempt is
+// zero, the task had no attempt, and endOf returns when the task was created.
 func endOf(t store.Task, lastAttempt time.Time) time.Time {
 	if !lastAttempt.IsZero() {
 		return lastAttempt

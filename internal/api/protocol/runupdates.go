@@ -29,8 +29,8 @@ func runType(e store.Event) string {
 	return runTypes[kind]
 }
 
-// ofRun returns the run, task or other object that an event about a user's run has changed, as a
-// type of package fleet. It leaves out prompts, because they may be very long.
+// ofRun returns the run, task or other object that an event about a user's run has changed, in the
+// type that the stream sends. It leaves out prompts, because they may be very long.
 func (t *updateReader) ofRun(e store.Event) (any, error) {
 	switch runType(e) {
 	case "runs":
@@ -92,7 +92,7 @@ func decoded[V any](text json.RawMessage) (v V, err error) {
 }
 
 // run returns the run of an event as it was after the event, but with the current numbers of its
-// tasks. Each change of a task has a separate update.
+// tasks. It does not contain the tasks, because each change of a task has its own update.
 func (t *updateReader) run(e store.Event) (any, error) {
 	row, err := decoded[store.Run](e.Row)
 	if err != nil {

@@ -1,11 +1,13 @@
 // Package protocol implements the requests of the coordinator's protocol on an engine and its
 // store. The requests are about agents, channels, chains, tasks, inputs and events.
 //
-// The protocol's objects are stored as follows. An agent is a worker of the engine. A channel or a
-// chain is an item, together with a run of the engine that never ends. A task of the protocol is a
-// task of that run; its id is the run's id and the task's id, joined by a dot. Each request makes
-// its changes in one transaction. The service keeps no state except metrics and a cache of task
-// specs, so several services can share one store.
+// The protocol's objects are stored as follows. An agent is a worker of the engine. Each channel
+// and each chain has an item in the store and a run of its own, which never ends. The tasks of a
+// channel or chain are the tasks of its run. The protocol's id of a task is the run's id and the
+// task's id, joined by a dot.
+//
+// Each request makes its changes in one transaction. The service keeps no state except metrics and
+// a cache of task specs, so several services can share one store.
 package protocol
 
 import (
@@ -33,8 +35,8 @@ type Service struct {
 
 var _ server.Protocol = (*Service)(nil)
 
-// New returns a service. s is the store of engine e. now decides which agents are online, and
-// should be the engine's clock.
+// New returns a service. s is the store of engine e. now returns the time that decides which agents
+// are online. It should be the engine's clock.
 func New(s store.Store, e *engine.Engine, now func() time.Time) *Service {
 	db := &database{store: s, engine: e}
 	return &Service{

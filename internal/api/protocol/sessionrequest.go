@@ -53,9 +53,9 @@ func (d *taskService) RequestSession(ctx context.Context, by credential.Identity
 	return added.wire()
 }
 
-// sessionStarted completes the task of a session request when the agent reports its new session. In
-// that session the agent may have another id than the one that claimed the task. So sessionStarted
-// checks the task's secret and the client's token, not the agent's id.
+// sessionStarted completes the task of a session request when the agent reports its new session.
+// The agent may then have another id than when it claimed the task. So sessionStarted checks the
+// task's secret and the client's token, not the agent's id.
 func sessionStarted(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	var said struct {
 		Task   string `json:"task_id"`

@@ -43,7 +43,8 @@ type spec struct {
 	Step   details
 }
 
-// maxLostAttempts is how many times at most a task is queued again after its agent stopped sending heartbeats.
+// maxLostAttempts is how many times at most a task is queued again after its agent stopped sending
+// heartbeats.
 const maxLostAttempts = 1000
 
 // wireID returns the protocol's id of a task, for example "ch-1.t7".
@@ -91,7 +92,7 @@ func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
 	}
 	started, ended := inUTC(a.Started), inUTC(a.Ended)
 	switch {
-	case t.Status == store.Queued: // the task was queued again after its agent was lost, so it has no agent
+	case t.Status == store.Queued: // the task was queued again after the attempt, so it has no agent
 		w.UpdatedAt = ended
 	case t.Status.Final():
 		w.AssignedAgentID, w.ClaimedAt, w.DoneAt, w.UpdatedAt = a.Worker, &started, &ended, ended

@@ -16,14 +16,15 @@ import (
 const (
 	// maxListed is how many tasks Tasks returns at most if the client gives no limit.
 	maxListed = 10_000
-	// maxWaiting is how many queued tasks Tasks reads, or more if the client's limit is higher, to
-	// find the newest tasks.
+	// maxWaiting is how many queued tasks Tasks reads to find the newest tasks, if the client gives
+	// a limit. If that limit is higher, Tasks reads as many tasks as the limit.
 	maxWaiting = 2_000
 )
 
-// Tasks implements [server.Protocol]. It returns tasks in the order in which they were added. With
-// a limit it returns the newest tasks; if more than maxWaiting are queued, it considers only the
-// queued tasks that start next. Without a limit it prefers the same tasks as [Service.Dashboard].
+// Tasks implements [server.Protocol]. It returns tasks in the order in which they were added. If
+// the client gives a limit, Tasks returns the newest tasks. If there are very many queued tasks, it
+// then considers only those that start next. If the client gives no limit, Tasks prefers the same
+// tasks as [Service.Dashboard].
 func (d *taskService) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
 	var tasks taskList
 	err := d.db.store.Read(ctx, func(r store.Reader) (err error) {
@@ -96,9 +97,9 @@ type lister struct {
 	list      taskList
 }
 
-// list returns the tasks that match a filter: all running ones, the first queued ones and, for each
-// final status, the last ended ones. queued and lastEnded are how many of these it reads. It
-// ignores the filter's limit.
+// list returns the tasks that match a filter: all running tasks, the queued tasks that start next
+// and, for each final status, the tasks that ended last. queued is how many queued tasks it reads.
+// lastEnded is how many ended tasks it reads for each final status. It ignores the filter's limit.
 func list(r store.Reader, f server.TaskFilter, queued, lastEnded int) (taskList, error) {
 	runs, err := runsOf(r, f)
 	if err != nil {
@@ -210,7 +211,8 @@ func (l *lister) ready() error {
 	return l.addAll(tasks)
 }
 
-// waiting adds the queued tasks that agents cannot claim yet.
+// waiting adds the queued tasks that agents cannot claim yet. If the filter names a chain, it adds
+// all queued tasks of the chain.
 func (l *lister) waiting() error {
 	if l.filter.Chain != "" {
 		tasks, err := l.Tasks(l.runs[0])
@@ -231,7 +233,8 @@ func (l *lister) waiting() error {
 	return nil
 }
 
-// ended adds the last ended tasks of all runs with one final status.
+// ended adds the latest tasks with the given final status. It considers the tasks of all runs in
+// l.runs.
 func (l *lister) ended(in store.Status) error {
 	most := l.maxEnded
 	if l.filter.Agent != "" {

@@ -41,7 +41,7 @@ func (d *changeFeed) Wait(ctx context.Context, after int64) error {
 }
 
 // Updates implements [server.Protocol]. An update contains the changed object as it was after the
-// change. Updates about runs that users submitted contain types of package fleet.
+// change. Updates about runs that users submitted contain types that are based on package fleet.
 func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list, last = nil, after
@@ -58,8 +58,9 @@ func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list 
 	return list, last, err
 }
 
-// UpdatesOf returns the updates about one run that a user submitted, for the events with numbers
-// above cursor. It reads with the caller's reader.
+// UpdatesOf returns the updates about one run that a user submitted. It reads at most limit events
+// of the run, those with the lowest numbers above cursor. last is the number of the last event that
+// it has read, or cursor if there was none.
 func UpdatesOf(r store.Reader, run string, cursor int64, limit int) (list []server.Update, last int64, err error) {
 	events, err := r.EventsOf(run, cursor, limit)
 	if err != nil || len(events) == 0 {
@@ -89,7 +90,7 @@ type updateReader struct {
 	now      time.Time
 	projects map[string]string                 // project of each run, by run id
 	counts   map[string]fleet.Counts           // numbers of tasks of each run, by run id
-	specs    map[store.TaskKey]json.RawMessage // cached specifications; they never change
+	specs    map[store.TaskKey]json.RawMessage // specifications of tasks; they do not change during one read of the store
 }
 
 func newUpdateReader(r store.Reader, now time.Time) *updateReader {
@@ -185,8 +186,8 @@ func data(e store.Event) (json.RawMessage, error) {
 	return i.Data, err
 }
 
-// lane converts an agent account to the public type. If the account is no longer paused, the end of
-// its pause is in the past.
+// lane converts the agent account of an event to JSON of the public type. If the account is no
+// longer paused, Until is zero.
 func lane(e store.Event) (json.RawMessage, error) {
 	l, err := decoded[store.Account](e.Row)
 	if err != nil {

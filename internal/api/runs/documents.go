@@ -22,8 +22,8 @@ import (
 	"gaffer/session"
 )
 
-// The default folders of documents in a project. Documents contain paths below them: the paths of
-// logs and of other documents.
+// The default folders of documents in a project. Documents contain the paths of logs and of other
+// documents, which are below these folders.
 const (
 	sessionFolder = ".founder-mode/status"
 	ledgerFolder  = "state"
@@ -99,9 +99,9 @@ func (d *documentReader) ledger() *ledger.Store {
 	return ledger.Open("", ledger.Options{Name: ledgerFolder, Now: d.now})
 }
 
-// Records implements [server.Runs]. There may be very many records, so it writes them as it reads
-// them. The answer has all run records first, so it keeps the result records as text until the run
-// records are written.
+// Records implements [server.Runs]. There may be very many records, so Records writes each run
+// record as soon as it has read it. The result records come after all run records in the answer, so
+// Records keeps them as text until then.
 func (d *documentReader) Records(ctx context.Context, id string, to io.Writer) error {
 	run, err := d.runs.get(ctx, id)
 	if err != nil {
@@ -166,7 +166,7 @@ func (d *documentReader) Report(ctx context.Context, q coordinator.ReportQuery) 
 	return withRows{c.Report(), rows.sorted()}, nil
 }
 
-// withRows is a report with the attempts that the query selects.
+// withRows is a report, with as many of the latest attempts as the query requests.
 type withRows struct {
 	ledger.Report
 	Rows []row `json:"raw_data,omitempty"`
@@ -205,7 +205,8 @@ func (l *latestRows) sorted() []row {
 
 const noLimit = 1 << 30
 
-// attemptCosts is the cost of each attempt at the task that is being read, by attempt number.
+// attemptCosts has the cost of each attempt of one task, in millionths of a dollar, by the number
+// of the attempt. It is reused for each task that is read.
 type attemptCosts map[int]int64
 
 func (s attemptCosts) of(_ string, attempt int) (float64, bool) {

@@ -32,12 +32,12 @@ type logPart struct {
 	from, to int64 // the bytes of the attempt's log that are kept, as offsets within that log
 }
 
-// logLayout describes the log of a task: the output of its attempts, one after the other. If all of
-// it is in one file, there is a single part with the id of the first attempt.
+// logLayout describes the log of a task: the output of its attempts, one after the other. If the
+// whole log is in one file, there is a single part with the id of the first attempt.
 type logLayout struct {
 	attempts []store.Attempt
 	parts    []logPart
-	file     string
+	file     string // path of the file with the whole log; empty if the log is in the store
 }
 
 // logReader reads the logs of tasks, from the store or from files on this machine.
@@ -115,8 +115,9 @@ func (l logLayout) starts() (list []coordinator.LogStart) {
 	return list
 }
 
-// find converts an offset in the task's log to an attempt and the offset in its log. The end of an
-// attempt's log belongs to that attempt, because more output may follow.
+// find converts an offset in the task's log to an attempt and the offset in its log. The offset
+// just after the last byte of an attempt's log belongs to that attempt, because more output may
+// follow.
 func (l logLayout) find(offset int64) (attempt string, at int64) {
 	for i, p := range l.parts {
 		if offset <= p.base+p.to || i == len(l.parts)-1 {
@@ -186,8 +187,8 @@ type taskLog struct {
 	run         store.Run // read once; only fields that never change are used
 	key         store.TaskKey
 	attempt     string // id of the attempt that is being read; empty before the first attempt
-	at          int64
-	left        int64 // number of bytes to return before io.EOF; unused if the log is followed
+	at          int64  // offset of the next byte in that attempt's log
+	left        int64  // number of bytes to return before io.EOF; unused if the log is followed
 	follow      bool
 	lastAttempt string    // id of the attempt at whose end the follower stops; empty if no attempt has started
 	endedSince  time.Time // when lastAttempt was first seen as ended; output that arrives later resets it to zero

@@ -74,7 +74,8 @@ func (d *questionService) Answer(ctx context.Context, by credential.Identity, qu
 	return d.ensureProcess.after(ctx, q.Run, "it is answered, but ")
 }
 
-// checkReply returns an error if the scope of an answer is unknown, or if a rule is not one.
+// checkReply returns an error if the scope of an answer is unknown, or if its rule is not a valid
+// rule.
 func checkReply(a fleet.Reply) error {
 	switch {
 	case a.Scope != "" && !slices.Contains(fleet.GrantScopes(), a.Scope):

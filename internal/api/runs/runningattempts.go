@@ -15,7 +15,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// maxRunningAttempts is how many attempts RunningAttempts returns at most. No fleet has that many.
+// maxRunningAttempts is how many attempts RunningAttempts returns at most. It is higher than the
+// number of attempts in any real fleet.
 const maxRunningAttempts = 5000
 
 // liveTask is what a [coordinator.LiveAttempt] says about the attempt's task and run. It does not
@@ -23,7 +24,7 @@ const maxRunningAttempts = 5000
 type liveTask struct{ runName, project, taskName, agent, model, branch string }
 
 // runningAttempts lists the running attempts of all runs. It remembers the tasks of the attempts in
-// the last list, because every client of the stream makes the list be read again and again.
+// the last list, because the list is read every few seconds while the stream has clients.
 type runningAttempts struct {
 	store  store.Store
 	runs   *visibleRuns
@@ -67,8 +68,8 @@ func (l *runningAttempts) RunningAttempts(ctx context.Context) (list []coordinat
 	return list, err
 }
 
-// taskOf reads what is known about a task. A run or a task that does not exist any more has no
-// names.
+// taskOf reads what a [coordinator.LiveAttempt] says about a task and its run. The result is empty
+// if the run or the task does not exist any more.
 func (l *runningAttempts) taskOf(r store.Reader, key store.TaskKey) (t liveTask, err error) {
 	run, err := r.Run(key.Run)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package runs implements the coordinator's requests about runs: submit plans, read runs, cancel,
-// retry and answer, and read the logs, documents and records of runs.
+// Package runs implements the coordinator's requests about runs. Clients submit plans, read, cancel
+// and retry runs, answer questions, and read the logs, documents and records of runs.
 //
 // A run of a coordinator belongs to a project by name. Each of its tasks has that name as a label,
 // so that only workers of the project take it. The service keeps no state except a cache of
@@ -56,11 +56,12 @@ type Options struct {
 	AddMergeTasks func(p plan.Plan, run string) (plan.Plan, error)
 	// Limits returns the user's limits of what agents may cost. If it is nil, there are none.
 	Limits func() engine.Limits
-	// NotStarted returns the planned times of schedules at which no run started, see [runquery.Options].
+	// NotStarted returns the planned times of schedules at which no run started, see
+	// [runquery.Options].
 	NotStarted func(r store.Reader, project string, since time.Time) ([]fleet.MorningFire, error)
 
-	// SearchTime is how long a search may take. After that time, it returns what it has found so
-	// far. The default is one second.
+	// SearchTime is how long a search may take. After that time, the search returns what it has
+	// found so far. The default is one second.
 	SearchTime time.Duration
 }
 
@@ -147,8 +148,9 @@ func (v *visibleRuns) read(ctx context.Context, id string, fn func(r store.Reade
 // ensureProcess starts a process for a run, unless a process already works on it.
 type ensureProcess func(ctx context.Context, run string) error
 
-// after starts the process after a change of the run was stored, even if the client has
-// disconnected. An error of the start begins with prefix, for example "it is answered, but ".
+// after starts a process for a run that a client has changed, even if the client has disconnected
+// meanwhile. If the process cannot be started, the error begins with prefix, for example "it is
+// answered, but ".
 func (e ensureProcess) after(ctx context.Context, run, prefix string) error {
 	if err := e(context.WithoutCancel(ctx), run); err != nil {
 		return protocol.Conflict("unattended", "%s%s", prefix, err)

@@ -93,7 +93,8 @@ func checkLabel(field, name string, required bool) error {
 }
 
 // checkNamesWorker returns an error if a plan can run on one machine only, but the request does not
-// name a worker.
+// name a worker. It also returns an error for plans that cannot be submitted: those of a team or a
+// build, and those with steps or labels that only gaffer itself may set.
 func checkNamesWorker(p plan.Plan, on string) error {
 	if len(p.Team) > 0 || len(p.Build) > 0 {
 		return protocol.Invalid("plan: a team or a build is conducted by the machine that it runs on, and cannot be submitted")

@@ -57,7 +57,7 @@ func (a *accessControl) admit(c *request) error {
 	return nil
 }
 
-// authenticate identifies the client by its token and applies its rate limit.
+// authenticate identifies the client by its token, and applies the token's rate limit.
 func (a *accessControl) authenticate(c *request) error {
 	text, how := c.token()
 	if how == none {
@@ -85,8 +85,8 @@ func (a *accessControl) authenticate(c *request) error {
 }
 
 // token returns the token of a request and where it was found. A token in the URL permits reading
-// only, because any web page can make a browser request a URL. Other clients of the protocol send
-// the token as X-Api-Key or api_key.
+// only, because any web page can make a browser request a URL. The names X-Api-Key and api_key are
+// for clients that other people have written for the protocol.
 func (c *request) token() (string, credentialKind) {
 	if scheme, text, ok := strings.Cut(c.r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(text), bearer
@@ -124,8 +124,10 @@ func tooMany() error {
 	return p
 }
 
-// HostsOf lists the host names of a server that listens on address: the address itself, the
-// loopback names if the server listens on loopback too, and the names in extra.
+// HostsOf lists the host names by which clients may address a server that listens on address: the
+// address itself, the loopback names if it includes loopback, and the names in extra. For an
+// address such as 0.0.0.0, it lists this machine's name and all its addresses instead of the
+// address.
 func HostsOf(address net.Addr, extra []string) ([]string, error) {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
@@ -197,9 +199,9 @@ func (c *request) checkOrigin() error {
 	return nil
 }
 
-// checkForgery guards against cross-site request forgery. A change that is only
-// authenticated by a cookie must prove that a page of this server sent it, because
-// browsers send cookies for other pages too.
+// checkForgery guards against cross-site request forgery. If only a cookie authenticates a request
+// that changes something, the request must prove that a page of this server sent it, because
+// browsers add the cookie to requests of other pages too.
 func (c *request) checkForgery() error {
 	if c.how != cookie || c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
 		return nil

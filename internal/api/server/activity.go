@@ -41,12 +41,12 @@ type activitySnapshot struct {
 	now    map[string]json.RawMessage // what each agent without a task of a run does, by id
 	doing  map[string]json.RawMessage // running attempts by id
 	runs   map[string]json.RawMessage // unfinished runs by id
-	ended  []string                   // ids of attempts that ran at the previous read; only for differences
+	ended  []string                   // ids of attempts that have ended since the previous read; only if the snapshot has only differences
 }
 
-// since returns the entries of s that are new or differ from those in previous, and the attempts
-// that do not run any more. It does not contain agents and runs that have disappeared: the stream
-// has an update about each of them.
+// since returns a snapshot with the entries of s that are new or differ from those in previous, and
+// with the attempts that do not run any more. It does not list the agents and runs that have
+// disappeared, because the stream has an update about each of them.
 func (s *activitySnapshot) since(previous *activitySnapshot) *activitySnapshot {
 	moved := &activitySnapshot{
 		agents: map[string]time.Time{}, now: differing(s.now, previous.now), doing: differing(s.doing, previous.doing), runs: differing(s.runs, previous.runs),
@@ -181,9 +181,9 @@ func (s *activityFeed) publish(seen *activitySnapshot) {
 	s.changed = make(chan struct{})
 }
 
-// frame encodes the snapshot as a message of the event stream. whole says that it is not only the
-// differences from an earlier snapshot. The message has no id: a client that reconnects gets a whole
-// snapshot anyway.
+// frame encodes the snapshot as a message of the event stream. whole is false if the snapshot has
+// only the differences from an earlier one. The message has no id, because a client that reconnects
+// gets a whole snapshot anyway.
 func (s *activitySnapshot) frame(now time.Time, whole bool) []byte {
 	message := map[string]any{"time": now, "seen": s.agents, "now": s.now, "attempts": rowsOf(s.doing), "runs": rowsOf(s.runs)}
 	if whole {

@@ -60,8 +60,8 @@ func (h *changeHandlers) change(c *request) error {
 }
 
 const (
-	maxPath    = 16 << 10  // bytes of a file's path
-	maxContext = 1_000_000 // lines of context around a hunk
+	maxPath    = 16 << 10  // maximum length of a file's path, in bytes
+	maxContext = 1_000_000 // maximum number of context lines around a hunk
 )
 
 func (h *changeHandlers) file(c *request) error {

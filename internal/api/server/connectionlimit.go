@@ -44,8 +44,9 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit gives a connection a slot. If there is no free slot, old is the connection that the caller
-// must close instead. ok is false if no connection may be closed.
+// admit gives p a slot. If no slot is free, p gets the slot of another connection, old, which the
+// caller must then close; otherwise old is nil. ok is false if p gets no slot, because every other
+// connection has sent a valid token.
 func (l *limitedListener) admit(p *limitedConn) (old *limitedConn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +79,7 @@ func (c *limitedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// release frees the connection's slot. The caller holds the lock.
+// release frees the connection's slot. The caller holds the listener's lock.
 func (c *limitedConn) release() {
 	if c.released {
 		return
@@ -89,7 +90,7 @@ func (c *limitedConn) release() {
 }
 
 // protect removes the connection from the list of connections that may be closed to make room for
-// new ones. The caller holds the lock.
+// new ones. The caller holds the listener's lock.
 func (c *limitedConn) protect() {
 	if c.element != nil {
 		c.listener.unauthenticated.Remove(c.element)

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"time"
-	_ "time/tzdata" // the time zones: the server's container may have none
+	_ "time/tzdata" // data of the time zones, because the server's container may have none
 
 	"gaffer/fleet"
 )
@@ -28,7 +28,8 @@ func (h *runHandlers) cost(c *request) error {
 	})
 }
 
-// costTable answers with the same data as CSV, which a browser saves as a file.
+// costTable answers with the same data as the handler cost, but as CSV, which a browser saves as a
+// file.
 func (h *runHandlers) costTable(c *request) error {
 	q, err := costQuery(c)
 	if err != nil {
@@ -73,7 +74,7 @@ func costQuery(c *request) (q fleet.CostQuery, err error) {
 	return q, err
 }
 
-// zone returns the time zone that the query names, or UTC.
+// zone returns the time zone that the query names, or UTC if it names none.
 func (c *request) zone() (*time.Location, error) {
 	name := c.r.URL.Query().Get("tz")
 	zone, err := time.LoadLocation(name)
@@ -83,8 +84,8 @@ func (c *request) zone() (*time.Location, error) {
 	return zone, nil
 }
 
-// moment parses a time of the query. If text is a day, at is the start of that day in the time
-// zone, and day is true.
+// moment parses text, the value of the query parameter name. If text is a day, at is the start of
+// that day in the time zone, and day is true. If text is empty, at is zero.
 func moment(name, text string, zone *time.Location) (at time.Time, day bool, err error) {
 	if text == "" {
 		return at, false, nil

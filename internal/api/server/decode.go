@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// decode reads a request's JSON body into dst. It ignores unknown fields, as every server of this
-// protocol does.
+// decode reads a request's JSON body into dst. It ignores unknown fields, as other servers of the
+// protocol do, so that newer clients can send more.
 func (c *request) decode(dst any) error { return c.decodeUpTo(maxBody, dst) }
 
 func (c *request) decodeUpTo(limit int64, into any) error {
@@ -83,8 +83,9 @@ func position(data []byte, offset int64) string {
 
 const maxID = 200
 
-// checkIDs validates ids, given as pairs of name and value. It rejects an id that contains a path
-// or control characters. It accepts an empty id, because the service checks for it.
+// checkIDs validates ids, given as pairs of name and value. It rejects an id that is too long or
+// contains slashes, backslashes or unprintable characters. It accepts an empty id, because the
+// service knows which ids are required.
 func checkIDs(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if id := pairs[i+1]; id == "." || id == ".." || strings.ContainsAny(id, `/\`) || !isPlain(id) {

@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// newHandler registers the routes in a mux by path alone, without the method. So a request with an
-// unknown method gets an error of the protocol instead of the mux's plain text.
+// newHandler returns the handler for a table of routes. It registers the routes in a mux by path
+// alone, without the method. So a request with an unknown method gets an error of the protocol
+// instead of the mux's plain text.
 func (s *Server) newHandler(table []route) http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string][]route{}
@@ -105,14 +106,15 @@ func (s *Server) handleRequest(w http.ResponseWriter, r *http.Request, to route)
 	}
 }
 
-// errIncomplete means that the last part of an answer cannot be sent. The server then closes the
-// connection, so that the client notices that the answer is incomplete.
+// errIncomplete is returned by handlers that cannot send the last part of an answer. The server
+// then closes the connection, so that the client notices that the answer is incomplete.
 var errIncomplete = errors.New("the answer was cut off")
 
 var errPanic = errors.New("panic")
 
-// handle answers a request that was admitted. If its handler panics, handle returns the panic as an
-// error.
+// handle answers a request if it is admitted. If the request is refused or fails, handle returns
+// the error and the caller must answer. If the route's handler panics, handle returns the panic as
+// an error.
 func (s *Server) handle(c *request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

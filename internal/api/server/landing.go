@@ -15,8 +15,8 @@ type Landing interface {
 	// Merge merges the change of a task, or the approved changes of a run.
 	Merge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error)
 	UndoMerge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) (fleet.MergeResult, error)
-	// Discard deletes the worktree of a task, after it has saved a copy of its content. If undo is
-	// set, it creates the worktree again from that copy.
+	// Discard saves a copy of the content of a task's worktree, and deletes the worktree. If undo
+	// is set, it creates the worktree again from that copy.
 	Discard(ctx context.Context, by credential.Identity, run, task string, undo bool) (fleet.Review, error)
 }
 

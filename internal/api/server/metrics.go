@@ -37,8 +37,8 @@ func newMetrics() *metrics {
 	return m
 }
 
-// count records a request. Its labels are the name of the route and the status, never a text from
-// the client, so that clients cannot create new time series.
+// count records a request. The labels of the metrics are the name of the route and the status,
+// never a text from the client, so that clients cannot create new time series.
 func (m *metrics) count(r route, status int, took time.Duration) {
 	name := r.name()
 	if h := m.took[name]; h != nil {

@@ -10,8 +10,9 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// NewRuns implements the requests with which a user prepares a run and starts it. project is the
-// path of a project on the server's machine. Its errors have the methods that [Protocol] describes.
+// NewRuns implements the requests with which a user prepares a run and starts it. The parameter
+// project is the path of a project on the server's machine. Errors have the methods that [Protocol]
+// describes.
 type NewRuns interface {
 	// Places returns where a new run can be executed.
 	Places(ctx context.Context) (fleet.RunPlaces, error)
@@ -22,11 +23,12 @@ type NewRuns interface {
 	// PlanOfRun returns the plan of a past run as a text, without the values of its variables.
 	PlanOfRun(ctx context.Context, run string) (fleet.PlanText, error)
 	Check(ctx context.Context, d fleet.RunDraft) (fleet.PlanCheck, error)
-	// Start starts a run. The warning is not empty if the run was stored, but no process works on
+	// Start starts a run. The warning is empty unless the run was stored but no process works on
 	// it.
 	Start(ctx context.Context, by credential.Identity, d fleet.RunDraft) (run fleet.Run, warning string, err error)
-	// Fork starts a run with one task, which continues a copy of another task's conversation and
-	// files. The warning is as for Start. Turns returns the turns from which Fork may start.
+	// Fork starts a run with one task. This task continues a copy of another task's conversation
+	// and files. The warning is the same as that of Start. Turns returns the turns of a
+	// conversation; a fork can continue after any of them.
 	Fork(ctx context.Context, by credential.Identity, r fleet.ForkRequest) (result fleet.ForkResult, warning string, err error)
 	Turns(ctx context.Context, run, task string) ([]fleet.Turn, error)
 }
@@ -137,7 +139,8 @@ func (h *newRunHandlers) planOfRun(c *request) error {
 	})
 }
 
-// draft reads a draft and passes it to do. It limits the number of drafts at the same time.
+// draft reads a draft from the request and passes it to do. It refuses the request if maxDrafts
+// other drafts are being handled.
 func (h *newRunHandlers) draft(c *request, do func(d fleet.RunDraft) error) error {
 	select {
 	case h.checking <- struct{}{}:

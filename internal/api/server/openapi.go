@@ -147,8 +147,8 @@ func (s schemas) ofStruct(t reflect.Type) object {
 	return object{"$ref": "#/components/schemas/" + name}
 }
 
-// nameOf returns the name of a type's schema. Types of package fleet get a prefix, because
-// package coordinator also has a type Task.
+// nameOf returns the name of a type's schema. Types of package fleet get the prefix Run, because
+// other packages have types of the same name: coordinator has a type Task, too.
 func nameOf(t reflect.Type) string {
 	if strings.HasSuffix(t.PkgPath(), "/fleet") && !strings.HasPrefix(t.Name(), "Run") {
 		return "Run" + t.Name()

@@ -5,7 +5,7 @@ import "gaffer/internal/api/credential"
 // access says which clients may use a route.
 type access string
 
-// Which clients may use a route.
+// The kinds of access. The comment of each lists the clients that may use a route of this kind.
 const (
 	open    access = "open"    // everyone, without a token
 	look    access = "look"    // everyone with a token
@@ -14,7 +14,7 @@ const (
 	manage  access = "manage"  // admins
 )
 
-// permits reports whether a client with this role has the access.
+// permits reports whether a client with role r may use a route with access a.
 func (a access) permits(r credential.Role) bool {
 	switch r {
 	case credential.Admin:

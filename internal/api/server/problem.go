@@ -38,8 +38,8 @@ func temporary(code, message string) *problem {
 	return p
 }
 
-// problemOf converts an error to the one that the client gets. Errors of unknown types become
-// "internal", and only the log has their text.
+// problemOf converts an error to the one that the client gets. An error of an unknown type becomes
+// an error with the code "internal". Its text is only in the server's log.
 func problemOf(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
@@ -98,8 +98,8 @@ func codeOf(err error, without string) string {
 	return e.Code()
 }
 
-// offsetOf returns the offset from which a worker must send the log again, or 0 if the error has
-// none.
+// offsetOf returns the offset from which a worker must send an attempt's log again. It returns 0 if
+// the error has no offset.
 func offsetOf(err error) int64 {
 	e, ok := errors.AsType[interface {
 		error

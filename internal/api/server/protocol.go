@@ -1,5 +1,6 @@
-// Package server serves a coordinator over HTTP: routes, tokens, limits and the stream. It only
-// checks and converts requests; services implement them.
+// Package server is the HTTP server of a coordinator. It checks the token and the content of each
+// request, limits what clients may send, and passes the request to a service, which does the work.
+// It sends the service's answer as JSON. It also sends clients the stream of changes.
 package server
 
 import (
@@ -11,8 +12,8 @@ import (
 )
 
 // Protocol implements the requests of the protocol. An error that it returns may have methods that
-// decide the answer: NotFound, Conflict, Invalid and Denied decide the HTTP status, Code the
-// protocol's error code.
+// decide the answer. NotFound, Conflict, Invalid and Denied return a bool and decide the HTTP
+// status. Code returns the protocol's error code.
 type Protocol interface {
 	Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error)
 	Agents(ctx context.Context) ([]coordinator.Agent, error)
@@ -56,8 +57,8 @@ type Protocol interface {
 	// Metrics returns the metrics of the service.
 	Metrics(ctx context.Context) (ServiceMetrics, error)
 
-	// Updates returns what the stream sends about the changes with numbers above cursor. It reads at
-	// most limit changes. last is the number of the last change that was read.
+	// Updates returns what the stream sends about the changes with numbers above cursor. It reads
+	// at most limit changes. last is the number of the last change that was read.
 	Updates(ctx context.Context, cursor int64, limit int) (list []Update, last int64, err error)
 	// Last returns the number of the latest change in the store.
 	Last(ctx context.Context) (int64, error)
@@ -67,17 +68,17 @@ type Protocol interface {
 	Ready(ctx context.Context) error
 }
 
-// TaskFilter selects tasks. Its zero value selects all.
+// TaskFilter selects tasks. An empty field selects all tasks.
 type TaskFilter struct {
 	Channel, Chain, Agent string
 	Status                coordinator.TaskStatus
 	Limit                 int
 }
 
-// Update is the stream's message about one change in the store. Seq is the change's number.
+// Update is the stream's message about one change in the store.
 type Update struct {
-	Seq     int64
-	Run     string // id of the run that the change is about, or empty
+	Seq     int64  // number of the change in the store
+	Run     string // id of the run that the change is about; empty if it is about no run
 	Project string
 	coordinator.Update
 }

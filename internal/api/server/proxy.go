@@ -122,6 +122,6 @@ func portOf(host string, tls bool) string {
 	return "80"
 }
 
-// onThisMachine reports whether the client is a program on this machine. It returns false if an
-// unknown proxy forwarded the request, because then the client may be anywhere.
+// onThisMachine reports whether the client is a program on this machine. It returns false if a
+// proxy that is not trusted forwarded the request, because then the client may be anywhere.
 func (a arrival) onThisMachine() bool { return a.client.IsLoopback() && !a.untrustedHeaders }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// rateLimiter limits the requests per second of each token. Tokens that were created from another
-// token share its limit. A token may use the requests of two seconds at once. All clients without a
-// valid token share one small limit.
+// rateLimiter limits the requests per second of each token. Tokens that were created from the same
+// token share one limit with that token. A token may use the requests of two seconds at once. All
+// clients without a valid token share one small limit.
 type rateLimiter struct {
 	perToken, perUnauthenticated float64
 	now                          func() time.Time
@@ -27,7 +27,7 @@ func newRateLimiter(perToken, perUnauthenticated float64, now func() time.Time) 
 	return &rateLimiter{perToken: perToken, perUnauthenticated: perUnauthenticated, now: now, buckets: map[string]*bucket{}}
 }
 
-// forget deletes the buckets that are full again, which are the same as new ones.
+// forget deletes the buckets that are full again, because a new bucket is full too.
 func (r *rateLimiter) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,7 +22,7 @@ type request struct {
 	how   credentialKind
 	id    string // the request's id, for the log
 	about string // what the request has changed, for the log
-	quiet bool   // do not log this change
+	quiet bool   // do not log the request as a change
 }
 
 // statusRecorder is a ResponseWriter that remembers the status of the answer.
@@ -67,8 +67,8 @@ func (c *request) idAndBody(into any) (id string, err error) {
 	return id, c.decode(into)
 }
 
-// number returns a number of the query. It refuses numbers below 1, returns top if the number is
-// higher than that, and returns missing if the query does not have the parameter.
+// number returns the value of a query parameter that is a number. It returns an error if the number
+// is below 1, top if it is above top, and missing if the query does not have the parameter.
 func (c *request) number(name string, top, missing int) (int, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {
@@ -81,8 +81,8 @@ func (c *request) number(name string, top, missing int) (int, error) {
 	return min(n, top), nil
 }
 
-// offset returns a number of the query. It returns an error if the number is below the minimum, and
-// returns the minimum if the query does not have the parameter.
+// offset returns the value of a query parameter that is a number. It returns an error if the number
+// is below minimum, and minimum if the query does not have the parameter.
 func (c *request) offset(name string, minimum int64) (int64, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {
@@ -106,8 +106,8 @@ func (c *request) flag(name string) bool {
 
 const maxProject = 4096
 
-// project returns the project that the query names. The server only compares it with known projects
-// and never opens it as a path.
+// project returns the path or name of a project from the query. The services only compare it with
+// the projects that they know, so that a client cannot make the server open any other folder.
 func (c *request) project() (string, error) {
 	return projectName(strings.TrimSpace(c.r.URL.Query().Get("project")))
 }
@@ -156,7 +156,7 @@ func list[T any](items []T) []T {
 	return items
 }
 
-// trim removes spaces around each text. Old clients send them.
+// trim removes spaces around each text, because old clients send such spaces.
 func trim(texts ...*string) {
 	for _, text := range texts {
 		*text = strings.TrimSpace(*text)

@@ -15,7 +15,7 @@ type route struct {
 	takes        any      // a value of the type of the request's body; nil if there is no body
 	gives        any      // a value of the type of the answer; nil if the answer is not JSON
 	status       int      // HTTP status of a successful answer
-	others       []int    // HTTP statuses of the errors that the OpenAPI document lists
+	others       []int    // further HTTP statuses that the OpenAPI document lists, mostly of errors
 	anyHost      bool     // requests for any host name are accepted
 	limited      bool     // tokens with limits may use the route too
 	do           func(*request) error

@@ -34,24 +34,26 @@ type Runs interface {
 	RunningAttempts(ctx context.Context) ([]coordinator.LiveAttempt, error)
 
 	Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error)
-	// Cancel ends a run, or one task of it if task is not empty.
+	// Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.
 	Cancel(ctx context.Context, by credential.Identity, run, task, why string) error
-	// Retry queues a failed or cancelled task again. A budget that is not zero replaces the task's.
+	// Retry queues a failed or cancelled task again. Parts of budget that are not zero replace the
+	// same parts of the task's budget.
 	Retry(ctx context.Context, by credential.Identity, run, task string, budget fleet.Cost) error
 	// Resume starts a process for a run that is limited to the server's machine, unless a process
-	// already works on the run. A budget that is not zero replaces the run's, and tasks that have
-	// failed because of it are queued again.
+	// already works on the run. If budget is not zero, its parts that are not zero replace the same
+	// parts of the run's budget, and tasks that have failed because of the previous budget are
+	// queued again.
 	Resume(ctx context.Context, by credential.Identity, run string, budget fleet.Cost) error
 
 	ReviewsAndMessages
 
 	Questions(ctx context.Context, run string) ([]fleet.Question, error)
 	Answer(ctx context.Context, by credential.Identity, question string, a fleet.Reply) error
-	// Grants returns the rules that users have made by answering questions, and that still hold.
-	// RemoveGrant removes one of them.
+	// Grants returns the rules that users have made by answering questions. It leaves out rules
+	// that no longer hold. RemoveGrant removes a rule.
 	Grants(ctx context.Context) ([]fleet.Grant, error)
 	RemoveGrant(ctx context.Context, by credential.Identity, id string) error
-	// Permissions sums up the requests of agents for permission.
+	// Permissions sums up agents' requests for permission.
 	Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error)
 	// Ask stores a question that belongs to no task. Withdraw closes it without an answer.
 	Ask(ctx context.Context, by credential.Identity, q coordinator.NewQuestion) (coordinator.QuestionChange, error)
@@ -79,7 +81,7 @@ type Runs interface {
 	Report(ctx context.Context, q coordinator.ReportQuery) (any, error)
 	// Cost returns what attempts have cost.
 	Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport, error)
-	// Morning returns what has become of the tasks since a time.
+	// Morning returns the morning report: what has happened to tasks since a time.
 	Morning(ctx context.Context, q fleet.MorningQuery) (fleet.MorningReport, error)
 }
 

@@ -20,7 +20,7 @@ type Log interface {
 	Next(ctx context.Context) ([]byte, error)
 }
 
-// RangeError reports an offset beyond the end of a log.
+// RangeError is returned by [Runs.Log] if the requested offset is beyond the end of the log.
 type RangeError struct{ Size int64 }
 
 func (e *RangeError) Error() string {
@@ -68,15 +68,17 @@ func (c *request) logQuery() (q coordinator.LogQuery, err error) {
 	return q, nil
 }
 
-// byteCount is how many bytes a Range header requests. bytes is negative if it requests all up to
-// the end. asked is false if the request has no Range header.
+// byteCount is how many bytes a Range header requests. bytes is negative if the header requests all
+// bytes up to the end of the log. asked is false if the request has no Range header, or one that is
+// ignored; bytes is then negative.
 type byteCount struct {
 	asked bool
 	bytes int64
 }
 
-// byteRange sets the offsets of q from a Range header with one range, such as "bytes=100-". As HTTP
-// allows, it ignores a header with several ranges, and any header if the log is followed.
+// byteRange sets the offsets of q from a Range header with one range, such as "bytes=100-", and
+// returns how many bytes the header requests. As HTTP allows, it ignores a header with several
+// ranges, and any header if the log is followed.
 func (c *request) byteRange(q *coordinator.LogQuery) byteCount {
 	text, ok := strings.CutPrefix(c.r.Header.Get("Range"), "bytes=")
 	if !ok || strings.Contains(text, ",") || q.Follow {
@@ -99,7 +101,7 @@ func (c *request) byteRange(q *coordinator.LogQuery) byteCount {
 	return byteCount{bytes: -1}
 }
 
-// sendLog writes the answer with a log. Its content type is always plain text, so that a browser
+// sendLog writes the answer with a log. The content type is always plain text, so that a browser
 // does not run what an agent wrote.
 func (h *runHandlers) sendLog(c *request, log Log, span coordinator.LogSpan, follow bool, of byteCount) error {
 	size := span.To - span.From
@@ -165,7 +167,7 @@ type logWriter struct {
 
 const (
 	minLogInterval = 200 * time.Millisecond // shortest pause between two reads of a growing log
-	maxLogInterval = 2 * time.Second        // longest pause between two reads, when the log has not grown for a while
+	maxLogInterval = 2 * time.Second        // longest pause between two reads, after the log has not grown for a while
 )
 
 // copy sends the next size bytes of a log, or everything up to its end if size is negative.

@@ -11,13 +11,13 @@ import (
 // Schedules implements the requests about schedules. Its errors have the methods that [Protocol]
 // describes.
 type Schedules interface {
-	// List returns the schedules by name. If removed is set, it returns those that can be restored
-	// instead.
+	// List returns the schedules, sorted by name. If removed is set, it returns only removed
+	// schedules that can be restored.
 	List(ctx context.Context, removed bool) ([]fleet.Schedule, error)
 	Get(ctx context.Context, name string) (fleet.Schedule, error)
 	Pause(ctx context.Context, name string) (fleet.Schedule, error)
 	Resume(ctx context.Context, name string) (fleet.Schedule, error)
-	// Run starts a run of a schedule now. The warning is not empty if the run was stored, but no
+	// Run starts a run of a schedule now. The warning is empty unless the run was stored but no
 	// process works on it.
 	Run(ctx context.Context, by credential.Identity, name string) (f fleet.Fire, warning string, err error)
 }
@@ -30,7 +30,8 @@ type (
 	oneSchedule struct {
 		Schedule fleet.Schedule `json:"schedule"`
 	}
-	// scheduleChange is the body of a request that changes a schedule. Nothing can be chosen.
+	// scheduleChange is the body of a request that changes a schedule. It is an empty object,
+	// because such a request has no options.
 	scheduleChange struct{}
 	startedFire    struct {
 		Fire    fleet.Fire `json:"fire"`

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Options configures a Server. A zero limit or duration means its default, see withDefaults.
+// Options configures a Server. If a limit or a duration is zero, withDefaults sets its default.
 type Options struct {
 	Protocol  Protocol
 	Viewer    Viewer    // nil if the server has no workflow viewer
@@ -33,7 +33,7 @@ type Options struct {
 	Random    io.Reader
 
 	Version   string         // version of the program, reported by /v1/self
-	Hosts     []string       // accepted host names, without ports; HostsOf lists them
+	Hosts     []string       // host names that requests may be for, without ports; HostsOf lists them
 	Proxies   []netip.Prefix // trusted proxies: their X-Forwarded headers are used
 	TLS       *tls.Config    // nil for plain HTTP
 	OpenReads bool           // read requests from this machine need no token
@@ -63,7 +63,7 @@ const (
 	maxBody        = 1 << 20
 	maxHeader      = 64 << 10
 	idleTimeout    = 2 * time.Minute
-	answerTimeout  = 60 * time.Second // how long an answer may take, from its production to its receipt
+	answerTimeout  = 60 * time.Second // how long it may take to handle a request and send the answer
 	serviceTimeout = 30 * time.Second // how long a service may take for a request
 	tidyInterval   = time.Minute
 )

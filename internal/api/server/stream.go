@@ -45,7 +45,7 @@ func (h *streamHandlers) stream(c *request) error {
 	}
 	defer h.hub.leave()
 	if !given || after > last {
-		after = last // the client's number comes from another database, so start at the last change
+		after = last // the client gave no number, or one from another database: start after the last change
 	}
 	hello, err := json.Marshal(map[string]time.Time{"time": h.now().UTC()})
 	if err != nil {

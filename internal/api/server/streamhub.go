@@ -13,9 +13,10 @@ import (
 	"gaffer/internal/pause"
 )
 
-// hub reads changes from the store once for all stream clients, and keeps the latest in a shared
-// buffer. Each client reads from the buffer at its own pace. A client that still needs changes
-// which the buffer no longer has is disconnected. So a slow client cannot delay others.
+// hub reads changes from the store once for all stream clients, and keeps the latest changes in a
+// shared buffer. Each client reads from the buffer at its own pace. If a client is so slow that the
+// buffer no longer has its next change, the server disconnects it. So a slow client cannot delay
+// others.
 type hub struct {
 	service  Protocol
 	log      *slog.Logger
@@ -31,7 +32,7 @@ type hub struct {
 	changed      chan struct{} // closed and replaced when last grows
 	readers      int
 	awake        bool          // the hub reads changes, because it has clients
-	closed       chan struct{} // a channel that is already closed
+	closed       chan struct{} // always closed; used as reading.more if the buffer already has more changes
 	wake         chan struct{} // receives a value when a client joins
 }
 
@@ -180,7 +181,7 @@ type reading struct {
 	more   <-chan struct{} // closed when the buffer has more changes
 }
 
-const maxRead = 256 << 10 // bytes that a client gets in one read
+const maxRead = 256 << 10 // about how many bytes a client gets in one read at most
 
 // after returns those changes in the buffer that have numbers above seq and for which fits returns
 // true. If fits is nil, it returns all changes above seq.
@@ -209,8 +210,8 @@ func (h *hub) after(seq int64, fits func(frame) bool) reading {
 }
 
 // encodeFrames encodes changes for the stream. If several changes have the same number, only the
-// last of them gets it as its event id. So a client that disconnects between them gets all of them
-// again.
+// last of them has the number as its event id. So a client that disconnects between these changes
+// gets all of them again.
 func encodeFrames(list []Update) []frame {
 	frames := make([]frame, 0, len(list))
 	for i, u := range list {

@@ -25,11 +25,12 @@ type Terminals interface {
 
 // Terminal is one client's view of a terminal.
 type Terminal interface {
-	// Run shows the terminal until the task has ended, when it returns nil, or ctx ends. It calls
-	// output with what the terminal shows, and state at every change, one after the other.
+	// Run shows the terminal until the task has ended or ctx ends. It returns nil if the task has
+	// ended. It calls output with what the terminal shows, and state whenever the state of the view
+	// changes. It never makes two of these calls at the same time.
 	Run(ctx context.Context, output func([]byte) error, state func(fleet.TerminalState) error) error
 	Resize(fleet.TerminalSize)
-	// TakeKeyboard takes the keyboard from the view that has it.
+	// TakeKeyboard gives the keyboard to this view. Another view that has the keyboard loses it.
 	TakeKeyboard()
 	ReleaseKeyboard()
 	// Type types keys. They are dropped if the view does not have the keyboard.
@@ -51,13 +52,13 @@ func (h *terminalHandlers) routes() []route {
 	}}
 }
 
-// maxUnconfirmed is how many bytes of a terminal's output may be on their way to a client. The
-// client confirms what it has shown. A client that is slower than the terminal gets the whole screen
-// when it is ready, without what was shown meanwhile.
+// maxUnconfirmed is how many bytes of output the server may send to a client before the client
+// confirms that it has shown them. A client that is slower than the terminal does not get all
+// output: it gets the whole screen when it is ready.
 const maxUnconfirmed = 256 << 10
 
-// terminalSocket is the WebSocket of one terminal. Binary messages have output in one direction and
-// keys in the other. Text messages are JSON.
+// terminalSocket is the WebSocket of one terminal. Binary messages to the client are output. Binary
+// messages from the client are keys. Text messages are JSON in both directions.
 type terminalSocket struct {
 	*terminalHandlers
 	c     *request
@@ -67,7 +68,7 @@ type terminalSocket struct {
 	stop  context.CancelCauseFunc // ends the view; the cause is a *closeError
 
 	mu          sync.Mutex
-	unconfirmed int
+	unconfirmed int           // number of bytes that were sent and not confirmed yet
 	confirmed   chan struct{} // has a value if the client has confirmed output
 }
 
@@ -78,9 +79,9 @@ func (e *closeError) Error() string { return e.reason }
 
 // terminalMessage is a text message that a client sends.
 type terminalMessage struct {
-	Type  string `json:"type"` // resize, keyboard or shown
-	Take  bool   `json:"take"` // keyboard: take it, or give it back
-	Bytes int    `json:"bytes"`
+	Type  string `json:"type"`  // resize, keyboard or shown
+	Take  bool   `json:"take"`  // for keyboard: the client takes the keyboard; if false, it gives the keyboard back
+	Bytes int    `json:"bytes"` // for shown: how many more bytes the client has shown
 	fleet.TerminalSize
 }
 
@@ -92,7 +93,7 @@ type stateMessage struct {
 
 // terminal serves a terminal over a WebSocket until the task has ended, the client disconnects, is
 // too slow or loses its permission, or the server stops. An error of the terminal is sent over the
-// socket, because browsers do not show the answer to a request for a socket to their pages.
+// socket, because a page in a browser cannot read the answer to the request that opens a socket.
 func (h *terminalHandlers) terminal(c *request) error {
 	if err := c.checkSocket(); err != nil {
 		return err
@@ -129,7 +130,7 @@ func (h *terminalHandlers) terminal(c *request) error {
 	return nil
 }
 
-// run shows the terminal, and closes the connection when it has ended.
+// run shows the terminal until the view ends, and then closes the connection.
 func (s *terminalSocket) run(ctx context.Context) {
 	var showing context.Context
 	showing, s.stop = context.WithCancelCause(ctx)
@@ -152,7 +153,7 @@ func (s *terminalSocket) run(ctx context.Context) {
 	}
 	s.stop(nil)
 	s.close(ctx, err)
-	stopReading() // not earlier: it closes the connection without a reason
+	stopReading() // only now, because it closes the connection without telling the client why
 	helpers.Wait()
 }
 
@@ -200,7 +201,7 @@ func (s *terminalSocket) send(ctx context.Context, kind websocket.MessageType, v
 	return &closeError{}
 }
 
-// output sends output when the client has confirmed enough of what it got before.
+// output waits until the client has confirmed enough of the earlier output, and then sends data.
 func (s *terminalSocket) output(ctx, showing context.Context, data []byte) error {
 	for {
 		s.mu.Lock()
@@ -226,12 +227,12 @@ func (s *terminalSocket) confirm(bytes int) {
 	s.mu.Unlock()
 	select {
 	case s.confirmed <- struct{}{}:
-	default: // output has not yet looked at the previous value
+	default: // output has not yet received the previous value, so it needs no second one
 	}
 }
 
-// keepAlive sends pings to find out whether the client is still connected. It ends the view when the
-// client's token was revoked.
+// keepAlive sends pings to find out whether the client is still connected. It ends the view when
+// the client's token was revoked.
 func (s *terminalSocket) keepAlive(ctx context.Context) {
 	ticker := time.NewTicker(s.live.ping)
 	defer ticker.Stop()

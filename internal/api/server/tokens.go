@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// tokenShown is a token without its hash. Secret is only set in the answer that creates
-// the token.
+// tokenShown is a token as clients see it, without its hash. Secret is only set in the answer to
+// the request that creates the token.
 type tokenShown struct {
 	ID   string          `json:"id"`
 	Name string          `json:"name"`

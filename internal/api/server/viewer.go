@@ -13,8 +13,9 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// Viewer implements the requests of the workflow viewer. project is the path or the name of a
-// project; empty means the active project.
+// Viewer implements the requests of the workflow viewer. The parameter project is the path or the
+// name of a project. If it is empty, a request is about the active project, unless the method says
+// otherwise.
 type Viewer interface {
 	Projects(ctx context.Context) ([]viewers.Project, error)
 	Register(ctx context.Context, path string) (viewers.Project, error)
@@ -32,8 +33,8 @@ type Viewer interface {
 	// number from 0 to 1.
 	Similarity(ctx context.Context, project string, least float64) (viewers.Similarity, error)
 	Diagrams(ctx context.Context, project string) (viewers.Diagrams, error)
-	// Priority returns the order in which the user wants things done. It is empty if project is
-	// empty.
+	// Priority returns the order in which the user wants to work on the parts of a project. If
+	// project is empty, the result is empty too.
 	Priority(ctx context.Context, project string) (viewers.Priority, error)
 	// Text returns a Markdown document of a project.
 	Text(ctx context.Context, project, name string) ([]byte, error)
@@ -123,7 +124,7 @@ func (h *viewerHandlers) routes() []route {
 	}
 }
 
-// respondForProject answers with what the viewer returns for the requested project.
+// respondForProject answers with the value that ask returns for the project in the query, as JSON.
 func respondForProject[T any](c *request, ask func(ctx context.Context, project string) (T, error)) error {
 	project, err := c.project()
 	if err != nil {
@@ -240,7 +241,8 @@ func (h *viewerHandlers) buildLog(c *request) error {
 	})
 }
 
-// fileName replaces the characters of name that some file systems do not allow in file names.
+// fileName replaces all characters of name except ASCII letters, digits, "-" and "_", so that every
+// file system allows the name and it needs no quoting in a header.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_') {

@@ -14,7 +14,7 @@ type sessionList struct {
 	Sessions []docview.SessionEntry `json:"sessions"`
 }
 
-// defaultTail is how many bytes from the end of a log are sent if the request gives no number.
+// defaultTail is how many of the last bytes of a log are sent if the request gives no number.
 const defaultTail = 64 << 10
 
 func (h *viewerHandlers) projectTeam(c *request) error { return respondForProject(c, h.viewer.Team) }
@@ -36,8 +36,8 @@ func (h *viewerHandlers) projectSession(c *request) error {
 	})
 }
 
-// sessionLog sends the end of an agent's log. Its content type is always plain text, so that a
-// browser does not run what the agent wrote.
+// sessionLog sends the last part of an agent's log. The content type is always plain text, so that
+// a browser does not run what the agent wrote.
 func (h *viewerHandlers) sessionLog(c *request) error {
 	id, err := c.pathID()
 	if err != nil {

@@ -86,8 +86,8 @@ func (d *documentClient) follow(ctx context.Context) error {
 	}
 }
 
-// sendFirst sends the first messages of a new connection: the projects, the history, and
-// the current state of each document.
+// sendFirst sends the first messages of a new connection: the list of projects, the recent events
+// of the project, and the current state of each document.
 func (d *documentClient) sendFirst(ctx context.Context) error {
 	if err := d.sendProjects(ctx); err != nil {
 		return err

@@ -59,7 +59,7 @@ type socket struct {
 	follower *viewers.Follower
 	at       int64              // the client has received all messages of the project up to this number
 	messages chan clientMessage // messages from the client
-	closing  chan closeReason   // why the socket must be closed; sent by readMessages and keepAlive
+	closing  chan closeReason   // why the socket must be closed; sent by keepAlive
 	ended    chan struct{}      // closed when sendMessages has ended
 }
 
@@ -108,8 +108,9 @@ func (h *viewerHandlers) socket(c *request) error {
 	return nil
 }
 
-// checkSocket rejects a request that does not ask for a WebSocket, or may come from a page of another
-// site: browsers send cookies with such requests. checkOrigin has already rejected other origins.
+// checkSocket rejects a request that does not ask for a WebSocket, or may come from a page of
+// another site: browsers send cookies with such requests. checkOrigin has already rejected other
+// origins.
 func (c *request) checkSocket() error {
 	if !strings.EqualFold(c.r.Header.Get("Upgrade"), "websocket") {
 		p := refuse(http.StatusUpgradeRequired, "upgrade_required", "this path speaks WebSocket")
@@ -140,7 +141,8 @@ func (s *socket) run(ctx context.Context) {
 	helpers.Wait()
 }
 
-// readMessages reads the client's messages, one at a time.
+// readMessages reads the client's messages and passes them to sendMessages, one at a time. It ends
+// when the connection or the socket ends.
 func (s *socket) readMessages(ctx context.Context) {
 	for {
 		kind, data, err := s.conn.Read(ctx)
@@ -232,9 +234,9 @@ func (s *socket) sendMessages(ctx context.Context) closeReason {
 
 var errSlow = errors.New("the message was not taken in time")
 
-// send sends a message. If the client does not receive it in time, the connection is closed. That
-// ends ctx too, so send looks at the cause of ctx to distinguish a slow client from one that has
-// disconnected.
+// send sends a message. If the client does not receive it in time, send closes the connection and
+// counts the client as too slow. The end of the connection ends ctx too, so only the cause of the
+// inner context shows whether the client was slow or has disconnected.
 func (s *socket) send(ctx context.Context, data []byte) error {
 	limit, cancel := context.WithTimeoutCause(ctx, s.live.send, errSlow)
 	defer cancel()
@@ -245,8 +247,8 @@ func (s *socket) send(ctx context.Context, data []byte) error {
 	return err
 }
 
-// sendFirst sends the first messages of a new connection: the list of projects, and the history of
-// the active one.
+// sendFirst sends the first messages of a new connection: the list of projects, and the stored
+// messages of the project that the client follows.
 func (s *socket) sendFirst(ctx context.Context) error {
 	if err := s.sendProjects(ctx); err != nil {
 		return err

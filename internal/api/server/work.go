@@ -25,8 +25,8 @@ type Work interface {
 	// Wait returns when a change with a number above cursor concerns the worker. If ctx ends first,
 	// it returns empty news and no error.
 	Wait(ctx context.Context, by credential.Identity, worker string, cursor int64) (coordinator.WorkNews, error)
-	// Log appends bytes to the log of an attempt. next is the offset of the next byte that it
-	// expects.
+	// Log appends bytes to the log of an attempt. next is the offset of the byte that the worker
+	// must send next.
 	Log(ctx context.Context, by credential.Identity, p coordinator.LogPiece) (next int64, err error)
 }
 
@@ -230,7 +230,7 @@ func (h *workHandlers) takeLog(c *request) error {
 	if p.Data, err = c.body(coordinator.MaxLogPiece); err != nil {
 		return err
 	}
-	c.quiet = true // the body is an agent's output, so the log does not list it as a change
+	c.quiet = true // an agent's output is no change that the server's log should list
 	return respond(c, func(ctx context.Context) (logTaken, error) {
 		next, err := h.work.Log(ctx, c.by, p)
 		return logTaken{next}, err

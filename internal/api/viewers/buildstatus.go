@@ -11,8 +11,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// BuildStatus contains the members of the workflow state that describe a build, unchanged. A member
-// that the state does not have is null.
+// BuildStatus contains the members of the workflow state that describe a build, unchanged. If the
+// state does not have a member, it is null here, or an empty list for CompletedSteps and
+// BuildEvents.
 type BuildStatus struct {
 	CurrentCommand      json.RawMessage `json:"currentCommand"`
 	WorkflowStep        json.RawMessage `json:"workflowStep"`
@@ -27,7 +28,7 @@ type BuildStatus struct {
 	BuildRun            json.RawMessage `json:"buildRun"`
 	ContextState        json.RawMessage `json:"contextState"`
 
-	Mission docview.BuildPicture `json:"mission"` // the view of the build for mission control, derived from the other members
+	Mission docview.BuildPicture `json:"mission"` // the view of the build that pages show, derived from the state and the inbox
 }
 
 // workflowService answers the requests about the builds, event feeds and inboxes of projects.
@@ -84,7 +85,7 @@ type BuildLog struct {
 	Events     []LoggedEvent `json:"events"`
 }
 
-// LoggedEvent is an event in the format in which it was sent.
+// LoggedEvent is an event in the format in which followers of the project got it.
 type LoggedEvent struct {
 	Type    string          `json:"type"`
 	Event   json.RawMessage `json:"event"`
@@ -110,8 +111,7 @@ func (v *workflowService) BuildLog(ctx context.Context, ref string) (BuildLog, e
 	return log, nil
 }
 
-// buildPicture returns the view of a build. state is the workflow state, which the caller has just
-// read.
+// buildPicture returns the view of a project's build. state is the project's workflow state.
 func (v *workflowService) buildPicture(ctx context.Context, l *liveProject, state jsontree.Value) docview.BuildPicture {
 	var b docview.Build
 	b.SetState(state.Raw(), nil)

@@ -35,7 +35,7 @@ type Card struct {
 	LastActivity    time.Time      `json:"lastActivity,omitzero"`
 }
 
-// CardReadiness counts the sections of a project's spec that are ready, and all sections.
+// CardReadiness counts all sections of a project's spec, and those that are ready.
 type CardReadiness struct {
 	Ready   int            `json:"ready"`
 	Total   int            `json:"total"`
@@ -48,7 +48,7 @@ type CardBuild struct {
 	Step     string `json:"step"`
 }
 
-// CardInbox counts the ideas in a project's inbox that are pending, and all ideas.
+// CardInbox counts all ideas in a project's inbox, and those that are pending.
 type CardInbox struct {
 	Pending int `json:"pending"`
 	Total   int `json:"total"`

@@ -18,7 +18,7 @@ type documents struct {
 	team  *docview.Team
 	build *docview.Build
 
-	owners owners
+	owners owners // caches to which runs the documents belong
 }
 
 func newDocuments(h host.Host, place ProjectFolders) *documents {

@@ -38,9 +38,9 @@ func feedOf(state jsontree.Value) (feed, [][]byte) {
 }
 
 // newEvents returns the indexes of the events in f that the feed old did not have. A full feed
-// drops its oldest events, so f starts with the last events of old. If the archive counter says how
-// many events were dropped, newEvents uses the counter. If not, it searches for the overlap,
-// because other programs do not update the counter.
+// drops its oldest events, so f starts with the last events of old. If the numbers of archived
+// events say how many events were dropped, newEvents uses them. If not, it searches for the events
+// that both feeds have, because other programs drop events without counting them.
 func (f feed) newEvents(old feed) []int {
 	if left := f.archived - old.archived; !f.truncated && !old.truncated && left >= 0 && left <= int64(len(old.digests)) {
 		if kept := old.digests[left:]; hasPrefix(f.digests, kept) {
@@ -66,9 +66,9 @@ func (f feed) indexesFrom(first int) (places []int) {
 	return places
 }
 
-// newContents returns the indexes of the events in f that occur nowhere in the feed old. It is for
-// feeds that do not overlap, because a program that does not lock the file has removed or changed
-// events.
+// newContents returns the indexes of the events in f that do not occur in the feed old, or occur
+// there less often. newEvents uses it if f does not start with the last events of old, because a
+// program that does not lock the file has removed or changed events.
 func (f feed) newContents(old feed) (places []int) {
 	heard := map[digest]int{}
 	for _, said := range old.digests {

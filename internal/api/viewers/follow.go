@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// ErrClosed reports that the viewer is closed.
+// ErrClosed is returned by [Viewer.Follow] and [Viewer.FollowAll] after the viewer was closed.
 var ErrClosed = errors.New("the viewer is closed")
 
 // Follower is a client that follows one project. The client must call Leave when it ends.
@@ -113,7 +113,7 @@ func (f *Follower) Leave() {
 // Reading is the result of one call of After.
 type Reading struct {
 	Messages [][]byte
-	Next     int64           // number to continue after: the number of the latest message
+	Next     int64           // number of the latest message; pass it to the next call of After
 	Behind   bool            // the follower's next messages were already dropped
 	More     <-chan struct{} // closed when there are more messages
 }

@@ -8,7 +8,7 @@ import (
 	"gaffer/workflow"
 )
 
-const maxContent = 64 << 10 // maximum length of an idea
+const maxContent = 64 << 10 // maximum length of an idea, in bytes
 
 // Inbox returns the items of a project's inbox as they are in the file.
 func (v *workflowService) Inbox(ctx context.Context, ref string) ([]json.RawMessage, error) {
@@ -43,7 +43,7 @@ func (v *workflowService) AddItem(ctx context.Context, ref, kind, content string
 // ItemChange is a request to change the status of an inbox item.
 type ItemChange struct {
 	Status     string `json:"status"`     // processing, processed or error
-	ConsumedBy string `json:"consumedBy"` // what used the idea; for a processed item
+	ConsumedBy string `json:"consumedBy"` // what has used the idea; for an item with status processed
 	Error      string `json:"error"`      // why the item could not be processed; for an item with status error
 }
 

@@ -18,18 +18,18 @@ const (
 	maxBytes  = 2 * maxMessage // maximum size of the kept events in bytes; a message of maximum length fits
 )
 
-// liveProject is a project with its recent messages. It keeps the last message about each document,
-// which contains the whole document, and the last few hundred events. Followers read the messages
-// at their own pace, so a slow follower does not delay others.
+// liveProject is a project with its recent messages. It keeps the last message about each document
+// and the last few hundred events. A message about a document contains the whole document.
+// Followers read the messages at their own pace, so a slow follower does not delay others.
 type liveProject struct {
 	path, name, folder string
 	store              *workflow.Store
 	notice             func(string)
 
 	mu          sync.Mutex
-	seq         int64 // number of the last message
-	droppedUpTo int64 // events up to this number may no longer be kept
-	latest      map[string]message
+	seq         int64              // number of the last message
+	droppedUpTo int64              // events up to this number may have been deleted
+	latest      map[string]message // last message about each document, by the type of the message
 	events      []message
 	size        int           // total length of events in bytes
 	changed     chan struct{} // closed and replaced when seq grows
@@ -116,8 +116,8 @@ func (l *liveProject) after(seq int64, wide bool) [][]byte {
 	return data
 }
 
-// updateState adds a message with the workflow state if it has changed, and one for each new event
-// in it. Events that exist at the first read are not new.
+// updateState adds a message with the workflow state if the state has changed, and a message for
+// each new event in the state. Events that exist at the first read are not new.
 func (l *liveProject) updateState(watch int, state jsontree.Value) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,8 +148,8 @@ func (l *liveProject) updateInbox(watch int, items jsontree.Value) {
 	}
 }
 
-// updateSpec adds a message that the spec has changed. At the first read it only remembers the
-// text.
+// updateSpec adds a message if the spec has changed since the last read. At the first read it only
+// remembers the text.
 func (l *liveProject) updateSpec(watch int, text []byte, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,8 +169,8 @@ func (l *liveProject) updateSpec(watch int, text []byte, at time.Time) {
 	l.addMessage(SpecUpdate, list...)
 }
 
-// specMissing remembers that the spec was missing at the first read. So updateSpec reports it as
-// changed when it is created.
+// specMissing remembers that the spec was missing at the first read. So updateSpec reports a change
+// when the spec is created.
 func (l *liveProject) specMissing(watch int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,7 +22,7 @@ const (
 const (
 	TeamUpdate     = "team-update"     // a document of the project's team has changed
 	SessionsUpdate = "sessions-update" // a session is new, gone or changed
-	BuildUpdate    = "build-update"    // the build or the inbox has changed, as a summary
+	BuildUpdate    = "build-update"    // the build or the inbox has changed; contains the view of the build
 )
 
 func forAllDocumentsOnly(kind string) bool {
@@ -127,7 +127,8 @@ func normalized(raw []byte) string {
 	return string(text)
 }
 
-// exactDigits is how many digits of a number a float64 always represents without loss.
+// exactDigits is how many digits a decimal number may have so that a float64 always represents it
+// without loss.
 const exactDigits = 15
 
 // normalizeNumber normalizes numbers with at most exactDigits digits, for example 1.0 to 1. It

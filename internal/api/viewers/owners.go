@@ -27,7 +27,7 @@ type RunFinder interface {
 // findTimeout limits the duration of one call of a [RunFinder].
 const findTimeout = 5 * time.Second
 
-// runOwners adds the id of gaffer's run to the views of documents.
+// runOwners adds the id of the run that wrote a document to the view of the document.
 type runOwners struct {
 	finder RunFinder // nil if no document belongs to a run of gaffer
 	now    func() time.Time
@@ -93,8 +93,8 @@ func (v *runOwners) withSessionRuns(ctx context.Context, l *liveProject, list []
 	return list
 }
 
-// withBuildRun returns the view of a build with its run. While a process works on the run, the view
-// does not offer the user to resume it.
+// withBuildRun returns the view of a build with its run added. While a process works on the run,
+// the view does not offer the user to resume the run.
 func (v *runOwners) withBuildRun(ctx context.Context, l *liveProject, b *docview.Build) docview.BuildPicture {
 	text, err := spec.Read(l.folder)
 	p := b.Picture(text, v.now())

@@ -15,7 +15,7 @@ import (
 
 const opDropPort host.Op = "remove port file"
 
-// Port is the content of the port file: where programs on this machine find the viewer.
+// Port is the content of the port file, which tells programs on this machine where the viewer is.
 type Port struct {
 	Port int    `json:"port"`
 	PID  int    `json:"pid"`

@@ -37,8 +37,8 @@ type Entry struct {
 type Registry interface {
 	// Get returns all entries, or none.
 	Get(ctx context.Context) ([]Entry, error)
-	// Put replaces the stored entries by the result of change. If another process has changed them
-	// meanwhile, it calls change again with the new entries.
+	// Put replaces the stored entries by the result of change. If another process has changed the
+	// stored entries meanwhile, Put calls change again with the new ones.
 	Put(ctx context.Context, change func([]Entry) ([]Entry, error)) error
 }
 
@@ -223,7 +223,7 @@ func exists(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// missingFolders returns the paths of the registered projects whose folder does not exist. Call it
+// missingFolders returns whether the folder of each registered project is missing, by path. Call it
 // before a change of the registry, not during it: a disk may be slow, and other writers wait for
 // the registry.
 func (v *projectList) missingFolders(ctx context.Context) (map[string]bool, error) {
@@ -245,9 +245,10 @@ func (v *projectList) Listed() <-chan struct{} {
 	return v.listed
 }
 
-// withActive returns the list with e added or replaced, and with e as the only active entry. If
-// another entry was registered under the path of e, it loses that alias. If the list is full,
-// withActive deletes the least recently used entries whose folders are missing.
+// withActive returns the list with e as the only active entry. If the list has an entry with the
+// path of e, e replaces it; if not, e is appended. If another entry has the path of e as its alias
+// As, withActive clears that alias. If the list is full, it deletes the least recently used entries
+// whose folders are missing. gone says by path which folders are missing.
 func withActive(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	list := slices.Clone(all)
 	for i := range list {
@@ -270,8 +271,8 @@ func withActive(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	return append(list, e), nil
 }
 
-// oldest returns the index of the least recently used entry whose path is in paths, or -1 if there
-// is no such entry.
+// oldest returns the index of the least recently used entry whose path has the value true in paths,
+// or -1 if there is no such entry.
 func oldest(list []Entry, paths map[string]bool) int {
 	found := -1
 	for i, e := range list {

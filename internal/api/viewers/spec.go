@@ -25,8 +25,9 @@ type specReader struct {
 	host     host.Host
 }
 
-// textDocuments maps the name of a Markdown document to the text that is sent if the document does
-// not exist. The spec has no such text: if it does not exist, the request fails.
+// textDocuments maps the name of each Markdown document to the text that is sent if the document
+// does not exist. The text of the spec is never used: if the spec does not exist, the request
+// fails.
 var textDocuments = map[string]string{spec.File: "", "changelog.md": "_No changelog yet._\n", "lessons.md": ""}
 
 // Text returns one of the Markdown documents of a project.
@@ -82,7 +83,7 @@ func (v *specReader) spec(l *liveProject) (spec.Spec, error) {
 	return spec.Parse(data), nil
 }
 
-// Sections are the sections of a spec, in its order.
+// Sections are the sections of a spec, in the order of the spec.
 type Sections struct {
 	Sections []Section `json:"sections"`
 }
@@ -161,8 +162,8 @@ type SectionReadiness struct {
 	Notes     string `json:"notes,omitempty"`
 }
 
-// Readiness returns how ready each section is. It takes the level from the workflow state or, if
-// the state has none, from the spec.
+// Readiness returns how ready each section is. If the workflow state has no section with a level of
+// readiness, it takes the levels from the spec.
 func (v *specReader) Readiness(ctx context.Context, ref string) (Readiness, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {

@@ -158,13 +158,14 @@ func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error)
 	return all, nil
 }
 
-// Priority is the order in which the user wants things done, as JSON.
+// Priority is the order in which the user wants to work on the parts of a project, as JSON.
 type Priority struct {
 	Priority json.RawMessage `json:"priority"`
 }
 
-// Priority returns the priority from a project's config, unchanged. If ref is empty, the result is
-// empty: the order of all projects is in the user's home folder, which gaffer does not read.
+// Priority returns the priority from a project's config, unchanged. If ref is empty, the request is
+// about the order of all projects. The result is then empty, because that order is stored in the
+// user's home folder, which gaffer does not read.
 func (v *specReader) Priority(ctx context.Context, ref string) (Priority, error) {
 	none := Priority{json.RawMessage("{}")}
 	if ref == "" {

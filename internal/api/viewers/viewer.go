@@ -1,6 +1,6 @@
-// Package viewers implements the requests of a workflow viewer on the workflow files of projects:
-// the list of projects, the status of a build, the contents of an inbox, and changes while a client
-// follows a project. It does not depend on HTTP.
+// Package viewers answers the requests of a workflow viewer, a page that shows the workflow files
+// of projects. It returns the list of projects, the status of a build and the contents of an inbox,
+// and sends changes to clients that follow a project. It does not depend on HTTP.
 //
 // Other programs write these files too. The viewer reports only what it reads from the files, so
 // its reports do not depend on which program wrote them.

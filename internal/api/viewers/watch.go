@@ -118,7 +118,7 @@ func (v *watches) checkSpec(l *liveProject, watch int, checks *specChecks) {
 // specChecks remembers the earlier checks of a spec.
 type specChecks struct {
 	checked    bool
-	last, read fs.FileInfo // file info at the last check, and when the file was last read
+	last, read fs.FileInfo // file info at the last check, and at the last read of the file
 }
 
 // due reports whether the spec must be read now. It must be read if it has changed or may have

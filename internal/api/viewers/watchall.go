@@ -13,15 +13,16 @@ import (
 	"gaffer/workflow"
 )
 
-// recomputeEvery is how often a view is computed even if no file has changed.
+// recomputeEvery is how often the view of a team or a build is computed even if no file has
+// changed.
 const recomputeEvery = 5 * time.Second
 
 // allDocumentsWatch is the watch of all documents of a project, with the number of its followers.
 type allDocumentsWatch struct {
 	followers int
-	count     int                // number of the current watch; results of earlier watches are ignored
-	stop      context.CancelFunc // ends the watch; nil if no watch is running
-	lastSent  map[string][sha256.Size]byte
+	count     int                          // number of the current watch; results of earlier watches are ignored
+	stop      context.CancelFunc           // ends the watch; nil if no watch is running
+	lastSent  map[string][sha256.Size]byte // hash of the last view that was sent, by type of message
 }
 
 // beginAll starts to watch all documents of a project, unless that watch is already running. The
@@ -57,7 +58,8 @@ type watcher struct {
 	watch int
 }
 
-// send adds a message with a view, unless the view is the same as in the last message.
+// send adds a message of type kind with a view as the member name, unless the view is the same as
+// in the last message of this type.
 func (w *watcher) send(kind, name string, picture any) {
 	data, err := json.Marshal(picture)
 	if err != nil {

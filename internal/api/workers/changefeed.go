@@ -25,8 +25,8 @@ type changeFeed struct {
 	droppedUpTo int64         // changes up to this number are no longer kept
 	last        int64         // changes up to this number were read from the store
 	changed     chan struct{} // closed and replaced when last grows
-	waiting     int
-	unusedSince time.Time // when the last worker stopped waiting
+	waiting     int           // number of workers that wait for changes now
+	unusedSince time.Time     // when the last worker stopped waiting
 	awake       bool
 	wake        chan struct{} // receives a value when a worker starts to wait
 }
@@ -64,8 +64,8 @@ func newChangeFeed(s store.Store) *changeFeed {
 	return &changeFeed{store: s, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
-// run reads changes until ctx ends. It pauses when no worker has waited for as long as idleLimit,
-// until one does.
+// run reads changes until ctx ends. If no worker waits for longer than idleLimit, it stops reading
+// until a worker waits again.
 func (b *changeFeed) run(ctx context.Context, notice func(string)) {
 	for ctx.Err() == nil {
 		if b.sleepIfUnused() {

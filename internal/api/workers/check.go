@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The limits of a worker's requests.
+// The limits of what a worker's requests may contain.
 const (
 	maxLabel  = 200
 	maxLabels = 64
@@ -23,10 +23,10 @@ const (
 	maxAsking = 100
 	// maxDelivered is how many delivered messages one report may name.
 	maxDelivered = 10_000
-	maxShort     = 200     // bytes of a short field
-	maxDoing     = 1000    // bytes of the text that says what an agent does
-	maxPath      = 4 << 10 // bytes of a path
-	maxOption    = 1000    // bytes of an option of a question
+	maxShort     = 200     // maximum length of a short field, in bytes
+	maxDoing     = 1000    // maximum length of the text that says what an agent does, in bytes
+	maxPath      = 4 << 10 // maximum length of a path, in bytes
+	maxOption    = 1000    // maximum length of an option of a question, in bytes
 	maxOptions   = 50
 	maxPrograms  = 100
 )
@@ -250,7 +250,8 @@ func setName(s *engine.Tx, w store.Worker, name string) error {
 	return nil
 }
 
-// checkNameFree returns an error if name is the id of a run or the name of an online worker.
+// checkNameFree returns an error if name is the id of a run or the name of an online worker. has is
+// the id of the worker that the name was last given to, or empty.
 func checkNameFree(s *engine.Tx, has, name string) error {
 	if _, err := s.Run(name); !errors.Is(err, store.ErrNotFound) {
 		return firstError(err, protocol.Invalid("worker.name: %s is a run", name))

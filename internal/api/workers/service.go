@@ -23,7 +23,7 @@ import (
 type Options struct {
 	Store  store.Store
 	Engine *engine.Engine // the engine that writes to Store
-	Lease  time.Duration  // how long an attempt lasts without a heartbeat, as in the engine; zero means the engine's default
+	Lease  time.Duration  // how long a worker owns an attempt without a heartbeat, as in the engine; zero means the engine's default
 	Keep   int64          // how many bytes of an attempt's log are kept; zero means logstore's default
 	Notice func(text string)
 }
@@ -150,8 +150,9 @@ func beat(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) ([]coord
 	return list, nil
 }
 
-// separateHeld separates the attempts in a heartbeat: held are those that the worker still has,
-// lost the ids of those that it no longer has. current is the task of one of its running attempts.
+// separateHeld separates the attempts in a heartbeat. held are the attempts that the worker still
+// has. lost are the ids of the attempts that it no longer has. current is the protocol's id of the
+// task of one of its running attempts, or empty if it has none.
 func separateHeld(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) (held []engine.HeldAttempt, lost []string, current string, err error) {
 	var shown store.Attempt
 	for _, h := range b.Held {
@@ -251,8 +252,8 @@ func checkLimits(r rows, by credential.Identity, a store.Attempt) error {
 	return nil
 }
 
-// workFor converts an assignment of the engine into the answer for the worker. Nil means that there
-// is no task.
+// workFor converts an assignment of the engine into the answer for the worker. It returns nil if a
+// is nil, because then there is no task.
 func workFor(s *engine.Tx, a *engine.Assignment) (*coordinator.Work, error) {
 	if a == nil {
 		return nil, nil

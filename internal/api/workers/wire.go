@@ -16,6 +16,7 @@ import (
 )
 
 // rowAfterBeat returns the worker's row after a heartbeat. It keeps the owner of the stored row.
+// current is the protocol's id of the task that the row shows as the current one.
 func rowAfterBeat(by credential.Identity, b coordinator.WorkBeat, row store.Worker, current string) store.Worker {
 	w := b.Worker
 	meta, err := json.Marshal(fleet.WorkerMeta{
@@ -66,8 +67,8 @@ func heldOf(h coordinator.HeldWork, now time.Time) engine.HeldAttempt {
 	return held
 }
 
-// progressOf removes the values that only the worker's own machine can use, and limits the cost to
-// a valid amount.
+// progressOf removes the values that only the worker's own machine can use, and corrects costs and
+// numbers of tokens that are not valid.
 func progressOf(p fleet.Progress) fleet.Progress {
 	p.Said, p.LogFrom, p.Spent = time.Time{}, 0, amount(p.Spent)
 	p.Context = fleet.Context{Tokens: max(p.Context.Tokens, 0), Window: max(p.Context.Window, 0)}

@@ -1,5 +1,5 @@
 // Package localfleet reads, follows and changes the runs in a store that this process has opened.
-// Package serverfleet does the same over HTTP.
+// Package serverfleet does the same with the runs of a server, over HTTP.
 package localfleet
 
 import (
@@ -19,7 +19,7 @@ type Options struct {
 	Store   store.Store
 	Engine  *engine.Engine // the engine that writes to Store
 	Query   *runquery.Querier
-	Project string           // path of the project whose runs are found by default
+	Project string           // path of the project whose runs a Fleet reads, except where it reads all projects
 	Now     func() time.Time // current time according to the store
 	// Agent is the name of the agent that started this process. It is empty if a user started the
 	// process. An agent has fewer permissions than a user.
@@ -59,8 +59,8 @@ func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (f
 	return f.opts.Query.Cost(ctx, q)
 }
 
-// Morning returns what has become of the tasks of this project, or of all projects if everywhere is
-// set.
+// Morning returns the morning report: what has happened to the tasks of this project, or of all
+// projects if everywhere is set.
 func (f *Fleet) Morning(ctx context.Context, everywhere bool, q fleet.MorningQuery) (fleet.MorningReport, error) {
 	q.Project = f.projectFilter(everywhere)
 	return f.opts.Query.Morning(ctx, q, f.opts.Now())
@@ -93,8 +93,8 @@ func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (stri
 	return f.opts.Query.FindRun(ctx, f.opts.Project, text, unfinished)
 }
 
-// FindTask returns the task of this project that a user names. text is RUN/TASK, or TASK in the
-// latest run that has it, or a unique prefix of one of them.
+// FindTask returns the task of this project that a user names. text is RUN/TASK, or TASK for the
+// latest run that has this task. TASK may be a unique prefix of the task's id.
 func (f *Fleet) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	return f.opts.Query.FindTask(ctx, f.opts.Project, text)
 }
@@ -131,8 +131,8 @@ func (f *Fleet) Changes(ctx context.Context, interval time.Duration, notify func
 // Lanes returns the agent accounts that are paused.
 func (f *Fleet) Lanes(ctx context.Context) ([]fleet.Lane, error) { return f.opts.Query.Lanes(ctx) }
 
-// Workers lists the workers that send heartbeats, as a server on this store would, and the agents
-// that users started by hand on this machine.
+// Workers lists the workers that send heartbeats, and the agents that users started by hand on this
+// machine.
 func (f *Fleet) Workers(ctx context.Context) ([]fleet.Worker, error) { return f.opts.Workers(ctx) }
 
 // Questions returns the open questions of agents, oldest first. It leaves out expired questions
@@ -158,18 +158,18 @@ func (f *Fleet) Question(ctx context.Context, id string) (v fleet.Answered, err 
 	return v, err
 }
 
-// Ask stores a question for the user that belongs to no task, and returns its id.
+// Ask stores a question for the user, and returns its id. The question belongs to no task.
 func (f *Fleet) Ask(ctx context.Context, q fleet.Ask) (string, error) {
 	return f.opts.Engine.AskStandalone(ctx, engine.StandaloneQuestion{From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: q.Within, Attempt: q.Attempt})
 }
 
-// Withdraw closes a question that belongs to no task, because the agent no longer waits for the
-// answer.
+// Withdraw closes a question that belongs to no task. The caller uses it when the agent no longer
+// waits for the answer. why is the reason.
 func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
 	return f.opts.Engine.Withdraw(ctx, question, why)
 }
 
-// Answer answers a question.
+// Answer answers a question. It returns an error if an agent started this process.
 func (f *Fleet) Answer(ctx context.Context, question string, a fleet.Reply) error {
 	if err := f.refuse("gaffer answer"); err != nil {
 		return err
@@ -177,8 +177,8 @@ func (f *Fleet) Answer(ctx context.Context, question string, a fleet.Reply) erro
 	return f.opts.Engine.Answer(ctx, engine.Answer{Question: question, Text: a.Text, Deny: a.Deny, Scope: a.Scope, Rule: a.Rule})
 }
 
-// refuse returns an error if an agent started this process. command is the command that only users
-// may use. An agent may not use it even for a run that it has submitted.
+// refuse returns an error if an agent started this process. command is a command that an agent may
+// not use, even for a run that it has submitted.
 func (f *Fleet) refuse(command string) error {
 	if f.opts.Agent == "" {
 		return nil
@@ -186,13 +186,13 @@ func (f *Fleet) refuse(command string) error {
 	return &caller.RefusedError{What: command, Agent: f.opts.Agent}
 }
 
-// Grants returns the rules that users have made by answering questions, and that still hold, the
-// oldest first.
+// Grants returns the rules that users have made by answering questions, the oldest first. It leaves
+// out rules that no longer hold.
 func (f *Fleet) Grants(ctx context.Context) ([]fleet.Grant, error) {
 	return f.opts.Engine.Grants(ctx, "")
 }
 
-// RemoveGrant removes such a rule.
+// RemoveGrant removes a rule that a user has made by answering a question.
 func (f *Fleet) RemoveGrant(ctx context.Context, id string) error {
 	if err := f.refuse("gaffer permissions revoke"); err != nil {
 		return err
@@ -200,8 +200,8 @@ func (f *Fleet) RemoveGrant(ctx context.Context, id string) error {
 	return f.opts.Engine.RemoveGrant(ctx, id, "")
 }
 
-// Permissions sums up the requests for permission in the runs of this project, or of all projects
-// if everywhere is set, since a time.
+// Permissions sums up agents' requests for permission since a time. It considers the runs of this
+// project, or of all projects if everywhere is set.
 func (f *Fleet) Permissions(ctx context.Context, everywhere bool, since time.Time) ([]fleet.PermissionRequest, error) {
 	return f.opts.Query.Permissions(ctx, fleet.PermissionQuery{Project: f.projectFilter(everywhere), Since: since})
 }
@@ -220,8 +220,8 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.RetryWithBudget(ctx, run, task, fleet.Cost{})
 }
 
-// RetryWithBudget is like Retry, with a new budget for the task. Parts of it that are zero keep their
-// old value.
+// RetryWithBudget is like Retry, with a new budget for the task. Parts of budget that are zero
+// leave the task's budget unchanged.
 func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error {
 	if err := f.MayChange(ctx, run, "gaffer retry"); err != nil {
 		return err
@@ -233,8 +233,8 @@ func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fl
 	return f.opts.Engine.RetryWith(ctx, engine.Retrying{TaskKey: store.TaskKey{Run: run, Task: task}, Why: why, Budget: engine.BudgetOf(budget)})
 }
 
-// RaiseBudget replaces the budget of a run. Tasks that have failed because of the run's budget
-// are queued again.
+// RaiseBudget replaces the budget of a run. Parts of budget that are zero leave the run's budget
+// unchanged. Tasks that have failed because of the previous budget are queued again.
 func (f *Fleet) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	if err := f.MayChange(ctx, run, "gaffer resume"); err != nil {
 		return err
@@ -242,8 +242,8 @@ func (f *Fleet) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) 
 	return f.opts.Engine.RaiseBudget(ctx, engine.Raise{Run: run, Why: "the user raised the budget", Budget: engine.BudgetOf(budget)})
 }
 
-// MayChange returns an error if an agent started this process and that agent did not submit the
-// run. command is the command that the agent used, for the error.
+// MayChange returns an error if an agent started this process, unless that agent submitted the run.
+// command is the command that the agent used, for the error.
 func (f *Fleet) MayChange(ctx context.Context, run, command string) error {
 	if f.opts.Agent == "" {
 		return nil

@@ -15,7 +15,8 @@ func (f *Fleet) Review(ctx context.Context, run, task string) (fleet.Review, err
 
 // ChangeReview performs a user's action on the review of a task, and returns the changed review. If
 // the action sends the change back to the agent, the caller must then ensure that a process works
-// on the run. It returns an error for agents, because only users review.
+// on the run. ChangeReview returns an error if an agent started this process, because only users
+// may review.
 func (f *Fleet) ChangeReview(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
 	if f.opts.Agent != "" {
 		return fleet.Review{}, &caller.RefusedError{What: "gaffer review", Agent: f.opts.Agent}

@@ -1,9 +1,9 @@
 // Package localservers registers the user's servers on this machine, so that other commands find
 // them.
 //
-// Each server has its own file. Only the owner can read it, because it may contain a token. The
-// server deletes the file when it ends. If a server was killed, its file names a process that no
-// longer exists, and the file is ignored.
+// Each server has its own file. Only the user who started the server can read it, because it may
+// contain a token. The server deletes the file when it ends. If a server was killed, its file names
+// a process that no longer exists. List ignores and deletes such a file.
 package localservers
 
 import (
@@ -106,8 +106,8 @@ func read(file string) (s Server, ok bool) {
 	return s, OnLoopback(s.URL)
 }
 
-// OnLoopback reports whether an address is certainly on this machine. The token of a local server
-// may be sent only to these addresses.
+// OnLoopback reports whether an address is certainly on this machine. List ignores servers with
+// other addresses, so that the token of a local server is never sent to another machine.
 func OnLoopback(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {

@@ -48,10 +48,10 @@ func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, 
 	}
 }
 
-// changeSignal gets a value when the server's stream reports a change.
+// changeSignal signals that the server's stream has reported a change.
 type changeSignal struct {
-	changes chan struct{}
-	stop    func()
+	changes chan struct{} // has a value if the stream has reported a change since the last wait
+	stop    func()        // closes the stream
 }
 
 // listen subscribes to the changes of a run; an empty run means all runs. If the server refuses the
@@ -73,8 +73,8 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	return b
 }
 
-// wait returns after a signal, or after a longer time if there is no signal. It never returns
-// before interval has passed, unless ctx ends.
+// wait waits for a signal, but at least for interval. If there is no signal, it returns after ten
+// times the interval, or after maxPoll if that is longer. It returns an error only if ctx ends.
 func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	interval = max(interval, minPoll)
 	soonest, latest := time.NewTimer(interval), time.NewTimer(max(10*interval, maxPoll))
@@ -115,7 +115,8 @@ func (a *outage) end() {
 	a.tries = 0
 }
 
-// cause returns the error inside a failed request's error, which does not repeat the request's URL.
+// cause returns the error that err wraps, or err if it wraps none. The text of a failed request's
+// error begins with the method and the path of the request. The text of the wrapped error does not.
 func cause(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner

@@ -53,7 +53,7 @@ func (f *Fleet) Log(ctx context.Context, t fleet.Task, w io.Writer, q fleet.LogQ
 	return l.follow(ctx)
 }
 
-// find sets the offsets at which the requested attempt begins and ends.
+// find sets next and end to the offsets at which the requested attempt begins and ends.
 func (l *log) find(ctx context.Context) error {
 	from, span, err := l.fleet.client.Runs.Log(ctx, l.task.Run, l.task.ID, coordinator.LogQuery{Tail: 1})
 	if err != nil {
@@ -85,24 +85,25 @@ type notFoundError struct{}
 func (notFoundError) Error() string  { return "not found" }
 func (notFoundError) NotFound() bool { return true }
 
-// log is the log of a task while it is copied to a writer.
+// log copies the log of a task to a writer.
 type log struct {
 	fleet       *Fleet
 	task        fleet.Task
 	to          io.Writer
 	query       fleet.LogQuery
 	next        int64                  // offset in the task's log of the next byte to write
-	end         int64                  // offset in the task's log at which writing ends
+	end         int64                  // offset in the task's log at which writing ends; math.MaxInt64 if not known or not limited
 	starts      []coordinator.LogStart // offsets at which attempts begin; not all of them may be known yet
-	begun       int                    // number of the attempt whose output is being written
+	begun       int                    // number of the attempt whose output is being written; 0 before the first output
 	writeFailed bool                   // the caller's writer has returned an error
 }
 
-// attemptEnded reports whether the task's attempt has ended. Its worker may still be sending the
-// last output.
+// attemptEnded reports whether the task's latest attempt has ended. If so, the log must be
+// requested with Follow, because the worker may still be sending the last output. The server then
+// ends its answer when the log is complete.
 func (l *log) attemptEnded() bool { return l.task.Attempt.Status.Final() }
 
-// copy requests a part of the log and writes it to the writer.
+// copy requests a part of the log and writes it to the caller's writer.
 func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
 	from, span, err := l.fleet.client.Runs.Log(ctx, l.task.Run, l.task.ID, q)
 	if err != nil {
@@ -143,8 +144,8 @@ func (l *log) Write(p []byte) (done int, err error) {
 	return done, err
 }
 
-// passedBy reports whether all output of the attempt that starts at s was written. That is so if a
-// later attempt starts at or before the current offset.
+// passedBy reports whether the output at the current offset belongs to a later attempt than s. That
+// is so if a later attempt starts at or before the current offset.
 func (l *log) passedBy(s coordinator.LogStart) bool {
 	return slices.ContainsFunc(l.starts, func(other coordinator.LogStart) bool {
 		return other.Attempt > s.Attempt && other.At <= l.next
@@ -240,7 +241,8 @@ func (l *log) follow(ctx context.Context) error {
 }
 
 // copyConnection copies output until the server closes the connection. ended is true if the task or
-// the requested attempt had already ended before that, so that now all output is copied.
+// the requested attempt had already ended when the copying started. If there is no error, all
+// output has then been copied.
 func (l *log) copyConnection(ctx context.Context, absent *outage) (ended bool, err error) {
 	if ended, err = l.hasEnded(ctx); err != nil {
 		return false, err

@@ -11,7 +11,7 @@ import (
 	"gaffer/coordinator"
 )
 
-// Error says for the user why a request to a server failed.
+// Error tells the user why a request to a server failed.
 type Error struct {
 	text, hint string
 	err        error
@@ -24,8 +24,8 @@ func (e *Error) Unwrap() error { return e.err }
 func (e *Error) Hint() string { return e.hint }
 
 // problem converts an error of the client to the error for the user. If the server refused the
-// request, the text is the same as if a local gaffer had refused it. Other errors name the server's
-// address.
+// request because of its content, the text is the same as if a local gaffer had refused it. Other
+// errors name the server's address.
 func (f *Fleet) problem(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err

@@ -26,8 +26,8 @@ func (f *Fleet) Question(ctx context.Context, id string) (fleet.Answered, error)
 	return fleet.Answered{Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By}, f.problem(err)
 }
 
-// Withdraw closes a question that belongs to no task, because the agent no longer waits for the
-// answer.
+// Withdraw closes a question that belongs to no task. The caller uses it when the agent no longer
+// waits for the answer. why is the reason.
 func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
 	return f.problem(f.client.Questions.Withdraw(ctx, question, why))
 }
@@ -52,14 +52,14 @@ func (f *Fleet) AllQuestions(ctx context.Context, run string) (list []fleet.Ques
 	return list, f.problem(err)
 }
 
-// Grants returns the rules that users have made by answering questions, and that still hold, the
-// oldest first.
+// Grants returns the rules that users have made by answering questions, the oldest first. It leaves
+// out rules that no longer hold.
 func (f *Fleet) Grants(ctx context.Context) ([]fleet.Grant, error) {
 	list, err := f.client.Questions.Grants(ctx)
 	return list, f.grantProblem(err)
 }
 
-// RemoveGrant removes such a rule.
+// RemoveGrant removes a rule that a user has made by answering a question.
 func (f *Fleet) RemoveGrant(ctx context.Context, id string) error {
 	if err := f.refuse("gaffer permissions revoke"); err != nil {
 		return err
@@ -67,8 +67,8 @@ func (f *Fleet) RemoveGrant(ctx context.Context, id string) error {
 	return f.grantProblem(f.client.Questions.RemoveGrant(ctx, id))
 }
 
-// Permissions sums up the requests for permission in the runs of the project, or of all projects if
-// everywhere is set, since a time.
+// Permissions sums up agents' requests for permission since a time. It considers the runs of the
+// project, or of all projects if everywhere is set.
 func (f *Fleet) Permissions(ctx context.Context, everywhere bool, since time.Time) ([]fleet.PermissionRequest, error) {
 	q := fleet.PermissionQuery{Project: f.opts.Project, Since: since}
 	if everywhere {
@@ -78,8 +78,8 @@ func (f *Fleet) Permissions(ctx context.Context, everywhere bool, since time.Tim
 	return list, f.grantProblem(err)
 }
 
-// grantProblem is like [Fleet.problem], but says clearly that an older server has no lasting
-// answers.
+// grantProblem is like [Fleet.problem], with one difference. If the server is too old to know
+// answers that hold for longer than one request, the error says so.
 func (f *Fleet) grantProblem(err error) error {
 	if refusal, ok := errors.AsType[*coordinator.Error](err); ok && refusal.NotFound() && strings.HasPrefix(refusal.Message, "there is no such path") {
 		return &Error{

@@ -21,8 +21,8 @@ type Options struct {
 	Project string            // name of the project in which runs and tasks are searched
 	Notice  func(text string) // prints a message to the user; never nil
 	// Agent is the name of the agent that started this process, as package caller finds it. It is
-	// empty for a user. The server knows only tokens, so the Fleet itself refuses to answer, cancel
-	// or retry for an agent.
+	// empty if a user started the process. The server knows only tokens, so the Fleet itself
+	// refuses what an agent may not do, such as answering, cancelling or retrying.
 	Agent string
 }
 
@@ -33,7 +33,7 @@ type Fleet struct {
 	names  names
 }
 
-// refuse returns an error if an agent started this process. command is the command that only users
+// refuse returns an error if an agent started this process. command is a command that only users
 // may use.
 func (f *Fleet) refuse(command string) error {
 	if f.opts.Agent == "" {
@@ -140,8 +140,8 @@ func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (strin
 	return r.ID, f.problem(err)
 }
 
-// Answer answers a question. If the answer is to hold for longer than this request, Answer first
-// asks whether the server knows such answers: an older server would ignore the scope.
+// Answer answers a question. If the answer should also hold for later questions, Answer first
+// checks that the server knows such answers, because an older server would ignore the scope.
 func (f *Fleet) Answer(ctx context.Context, question string, a fleet.Reply) error {
 	if err := f.refuse("gaffer answer"); err != nil {
 		return err
@@ -170,7 +170,8 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.problem(f.client.Runs.Retry(ctx, run, task))
 }
 
-// RetryWithBudget is like Retry, with a new budget for the task.
+// RetryWithBudget is like Retry, with a new budget for the task. Parts of budget that are zero
+// leave the task's budget unchanged.
 func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error {
 	if err := f.refuse("gaffer retry"); err != nil {
 		return err
@@ -178,7 +179,8 @@ func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fl
 	return f.problem(f.client.Runs.RetryWithBudget(ctx, run, task, budget))
 }
 
-// RaiseBudget replaces the budget of a run.
+// RaiseBudget replaces the budget of a run. Parts of budget that are zero leave the run's budget
+// unchanged. Tasks that have failed because of the previous budget are queued again.
 func (f *Fleet) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	if err := f.refuse("gaffer resume"); err != nil {
 		return err
@@ -204,13 +206,13 @@ func (f *Fleet) UndoMerge(ctx context.Context, request fleet.MergeRequest) (flee
 	return m, f.problem(err)
 }
 
-// Discard deletes the worktree of a task on the server's machine. The server keeps a copy of its
-// content.
+// Discard deletes the worktree of a task on the server's machine. The server keeps a copy of the
+// worktree's content.
 func (f *Fleet) Discard(ctx context.Context, run, task string) (fleet.Review, error) {
 	return f.discard(ctx, run, task, false)
 }
 
-// Restore creates a worktree again that Discard deleted.
+// Restore undoes Discard: it creates the worktree of a task again.
 func (f *Fleet) Restore(ctx context.Context, run, task string) (fleet.Review, error) {
 	return f.discard(ctx, run, task, true)
 }
@@ -223,7 +225,7 @@ func (f *Fleet) discard(ctx context.Context, run, task string, undo bool) (fleet
 	return r, f.problem(err)
 }
 
-// EnsureProcess does nothing, because the server starts the processes of its runs itself.
+// EnsureProcess does nothing, because the server itself starts the processes that work on its runs.
 func (f *Fleet) EnsureProcess(context.Context, string) error { return nil }
 
 // Report returns the server's report about the attempts in the project's runs, as JSON.
@@ -243,8 +245,8 @@ func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (f
 	return report, f.problem(err)
 }
 
-// Morning returns what has become of the tasks of the project, or of all projects if everywhere is
-// set.
+// Morning returns the morning report: what has happened to the tasks of the project, or of all
+// projects if everywhere is set.
 func (f *Fleet) Morning(ctx context.Context, everywhere bool, q fleet.MorningQuery) (fleet.MorningReport, error) {
 	if q.Project = f.opts.Project; everywhere {
 		q.Project = ""
@@ -253,7 +255,7 @@ func (f *Fleet) Morning(ctx context.Context, everywhere bool, q fleet.MorningQue
 	return report, f.problem(err)
 }
 
-// Fork makes a new run with one task, which continues a copy of another task's conversation and
+// Fork creates a run with one task. This task continues a copy of another task's conversation and
 // files.
 func (f *Fleet) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error) {
 	if err := f.refuse("gaffer fork"); err != nil {
@@ -266,7 +268,7 @@ func (f *Fleet) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult
 	return made, f.problem(err)
 }
 
-// Turns returns the turns of a task's conversation, from which it can be forked.
+// Turns returns the turns of a task's conversation. A fork can continue after any of them.
 func (f *Fleet) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
 	all, err := f.client.Runs.Turns(ctx, run, task)
 	return all, f.problem(err)
@@ -298,7 +300,7 @@ func (f *Fleet) Task(ctx context.Context, run, task string) (fleet.Task, error) 
 	return t, f.problem(err)
 }
 
-// Attempts returns all attempts at a task, oldest first.
+// Attempts returns all attempts of a task, oldest first.
 func (f *Fleet) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
 	list, err := f.client.Runs.TaskAttempts(ctx, run, task)
 	return list, f.problem(err)

@@ -29,8 +29,8 @@ func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
 	return list, nil
 }
 
-// WorkerOf converts an agent of the coordinator protocol to a worker. It ignores meta data that was
-// not written by one of gaffer's workers.
+// WorkerOf converts an agent of the coordinator protocol to a worker. Of the agent's meta data, it
+// uses only the members that gaffer's workers write, and skips those that have another type.
 func WorkerOf(a coordinator.Agent) Worker {
 	w := Worker{
 		ID: a.ID, Name: a.Name, WorkerStatus: string(a.WorkerStatus), ClaudeStatus: a.ClaudeStatus, ClaudeSince: a.ClaudeSince,
@@ -51,14 +51,17 @@ func WorkerOf(a coordinator.Agent) Worker {
 	return w
 }
 
-// The prefixes of the labels that name the project of a worker, and the worker itself.
+// Prefixes of a worker's labels. A label with projectLabel names a project that the worker works
+// for. The label with workerLabel is the worker's own name.
 const (
 	projectLabel = "project:"
 	workerLabel  = "@"
 )
 
-// MissingLabels returns the sets of labels that tasks of a plan need and no online worker has.
-// These tasks would wait until a worker with the labels starts.
+// MissingLabels returns the labels of the tasks that no online worker can take. Each string is the
+// comma-separated set of labels of one or more tasks; it is empty for tasks without labels. These
+// tasks would wait until a suitable worker starts. on is the name of the only worker that may take
+// the tasks, or empty.
 func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {
@@ -76,8 +79,9 @@ func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking [
 	return lacking
 }
 
-// DisallowedAgents returns the agents of a plan that no online worker with the needed labels may
-// run. Tasks of these agents would wait.
+// DisallowedAgents returns those agents of a plan that none of the online workers with the needed
+// labels may run. Tasks of these agents would wait. on is the name of the only worker that may take
+// the tasks, or empty.
 func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf func(plan.Task) string) (agents []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {
@@ -94,9 +98,10 @@ func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf
 	return agents
 }
 
-// IdleWarnings returns warnings about tasks that no current worker can run. The run is submitted
-// anyway, because a suitable worker may start later. serverArg is the flag that names the server, as
-// the command that starts a worker needs it.
+// IdleWarnings returns warnings about tasks that no online worker can run. The caller submits the
+// run anyway, because a suitable worker may start later. serverArg is the flag with the server's
+// address, after a space. It is part of the command in a warning that tells the user how to start a
+// worker.
 func IdleWarnings(workers []Worker, p plan.Plan, project, on, serverArg string, agentOf func(plan.Task) string) (warnings []string) {
 	for _, name := range DisallowedAgents(workers, p, project, on, agentOf) {
 		warnings = append(warnings, fmt.Sprintf("no worker that is online and has the labels runs agent %s: its tasks wait", name))

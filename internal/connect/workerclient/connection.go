@@ -25,7 +25,7 @@ type Event struct {
 	Text     string `json:"text,omitempty"`
 }
 
-// report reports an event about an attempt, with the run and task of the attempt added.
+// report reports an event about an attempt. It adds the attempt, its run and its task to the event.
 func (e *Engine) report(attempt string, what Event) {
 	e.mu.Lock()
 	h := e.held[attempt]
@@ -34,7 +34,8 @@ func (e *Engine) report(attempt string, what Event) {
 	e.opts.Report(what)
 }
 
-// DeniedError reports that the coordinator has refused the worker for good.
+// DeniedError is an error from the channel of [Engine.Failed]. The coordinator has refused the
+// worker and will refuse all its further requests.
 type DeniedError struct{ Err *coordinator.Error }
 
 func (e *DeniedError) Error() string { return "the coordinator refuses this worker: " + e.Err.Error() }
@@ -64,8 +65,9 @@ func stopsWorker(e *coordinator.Error) bool {
 	return e.Denied() || e.Code == "name_taken" || e.Status == 404 && e.Code == "not_found"
 }
 
-// UnreachableError reports that a request got no answer. It has no Unwrap method, because callers
-// must not act on the cause: the coordinator may have performed the request.
+// UnreachableError reports that a request got no answer that the worker can act on. It has no
+// Unwrap method, so that callers do not act on the cause: the coordinator may have performed the
+// request.
 type UnreachableError struct{ Err error }
 
 func (e *UnreachableError) Error() string { return e.Err.Error() }
@@ -139,9 +141,9 @@ func unverified(err error) bool {
 	return errors.As(err, &wrong) || errors.As(err, &other) && other.Untrusted()
 }
 
-// UntrustedError reports that the coordinator's certificate is not trusted at the first contact.
-// After a successful contact, a wrong certificate only counts as an outage, because another machine
-// may have the coordinator's address for a while.
+// UntrustedError is an error from the channel of [Engine.Failed]. The coordinator's certificate was
+// not trusted at the first contact. After a successful contact, a wrong certificate only counts as
+// an outage, because another machine may have the coordinator's address for a while.
 type UntrustedError struct{ Err error }
 
 func (e *UntrustedError) Error() string { return "the coordinator is not trusted: " + e.Err.Error() }
@@ -167,7 +169,7 @@ const (
 )
 
 // backoff returns how long to wait after the n-th failure in a row. It grows with n and is partly
-// random, so that workers which failed together do not come back together.
+// random, so that workers that failed at the same time do not retry at the same time.
 func (l *connection) backoff(n int, err error) time.Duration {
 	most := min(minBackoff<<min(n-1, 10), maxBackoff)
 	wait := most/2 + time.Duration(l.opts.Rand()*float64(most/2))

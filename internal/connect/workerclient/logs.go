@@ -22,25 +22,25 @@ import (
 	"gaffer/statefile/host"
 )
 
-// logs sends the output of attempts to the coordinator. Each log that is not sent completely has a
-// record file, so that the next process continues after a crash. The coordinator knows how many
-// bytes it has received.
+// logs sends the output of attempts to the coordinator. Each log that was not sent completely yet
+// has a record file, so that the next process can continue after a crash. The record file does not
+// say how much was sent, because the coordinator knows how many bytes it has received.
 type logs struct {
 	opts       Options
 	client     *coordinator.WorkClient
 	connection *connection
 
 	mu      sync.Mutex
-	sending map[string]*sending
-	empty   chan struct{} // closed and replaced when a log has been sent completely
+	sending map[string]*sending // by the id of the attempt
+	empty   chan struct{}       // closed and replaced when a log was removed from sending
 }
 
 // sending is the log of one attempt while it is being sent.
 type sending struct {
 	coordinator.WorkKey
-	Log string `json:"log"`
+	Log string `json:"log"` // path of the file with the attempt's output
 
-	ended bool
+	ended bool  // the attempt writes no more output
 	sent  int64 // number of bytes that the coordinator has received; negative if unknown
 }
 
@@ -89,8 +89,8 @@ func (l *logs) end(attempt string) {
 	}
 }
 
-// recover continues to send the logs of attempts that have ended, but whose logs an earlier process
-// did not send completely.
+// recover adds the logs that an earlier process did not send completely. It skips the logs of the
+// attempts in held, which have not ended and are added by begin.
 func (l *logs) recover(held []engine.Assignment) error {
 	entries, err := os.ReadDir(l.opts.Logs)
 	if err != nil {
@@ -110,8 +110,8 @@ func (l *logs) recover(held []engine.Assignment) error {
 	return nil
 }
 
-// read reads the record file of an attempt's log. It deletes a file that is damaged, and returns
-// nil.
+// read reads the record file of an attempt's log. If the file is damaged, read deletes it and
+// returns nil.
 func (l *logs) read(attempt string) *sending {
 	s := &sending{ended: true, sent: -1}
 	data, err := statefile.ReadBytes(host.OS(), l.recordFile(attempt))
@@ -216,8 +216,8 @@ func (l *logs) setSent(attempt string, next int64) {
 	}
 }
 
-// forget deletes the record file of a log. reason is why the log cannot be sent, or nil if it was
-// sent completely.
+// forget stops sending a log and deletes its record file. reason is why the log cannot be sent, or
+// nil if it was sent completely.
 func (l *logs) forget(attempt string, reason error) {
 	if reason != nil {
 		l.opts.Report(Event{Kind: "notice", Attempt: attempt, Text: fmt.Sprintf("the log of attempt %s is not sent: %v", attempt, reason)})
@@ -230,8 +230,8 @@ func (l *logs) forget(attempt string, reason error) {
 	l.empty = make(chan struct{})
 }
 
-// readPiece returns the bytes of a file from offset on, at most one piece. It returns none if the
-// file does not exist.
+// readPiece returns the bytes of a file from offset on, at most [coordinator.MaxLogPiece]. It
+// returns none if the file does not exist or is not a regular file.
 func readPiece(path string, offset int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block if an agent has replaced the file by a FIFO
 	if errors.Is(err, fs.ErrNotExist) {

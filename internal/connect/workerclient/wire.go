@@ -99,8 +99,9 @@ func wireHeld(h engine.HeldAttempt, now time.Time) coordinator.HeldWork {
 	return w
 }
 
-// wireProgress prepares the progress of an agent for the coordinator. It shortens texts, and
-// removes what only this machine can use: the time, and the offset in this machine's log file.
+// wireProgress prepares the progress of an agent for the coordinator. It shortens texts. It removes
+// what the coordinator cannot use: a time of this machine's clock, and an offset in this machine's
+// log file.
 func wireProgress(p fleet.Progress) fleet.Progress {
 	p.State, p.Doing, p.Source, p.Said = shortLine(p.State, maxWord), shortText(p.Doing, maxDoing), shortLine(p.Source, maxWord), time.Time{}
 	p.Thread, p.Log, p.LogFrom = shortLine(p.Thread, maxWord), shortText(p.Log, maxPath), 0

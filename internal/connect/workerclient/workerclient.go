@@ -1,7 +1,8 @@
-// Package workerclient connects a worker to an engine in a coordinator on another machine. It sends
-// the worker's requests and its agents' output over HTTP. It repeats the worker's first request and
-// the output until they succeed. It reports once when the coordinator can no longer be reached, and
-// once when it answers again.
+// Package workerclient connects a worker to the engine of a coordinator on another machine. It
+// sends the worker's requests and its agents' output over HTTP. It repeats the worker's first
+// request, and the requests with output, until they succeed. The worker itself must repeat all
+// other requests. An event tells the user when the coordinator can no longer be reached, another
+// one when it answers again.
 package workerclient
 
 import (
@@ -34,8 +35,8 @@ type Options struct {
 	LogOf func(store.Task) string
 }
 
-// Engine sends a worker's requests to a coordinator. It is safe for concurrent use. It sends each
-// request once; if there is no answer, the worker must send it again.
+// Engine sends a worker's requests to a coordinator. It is safe for concurrent use. Except in Held,
+// it sends each request once; if there is no answer, the worker must send the request again.
 type Engine struct {
 	opts       Options
 	connection *connection
@@ -167,7 +168,7 @@ func (e *Engine) addHeld(w coordinator.Work, adopted bool) (engine.Assignment, e
 	return a, nil
 }
 
-// removeHeld removes an attempt that has ended. The rest of its output is still sent.
+// removeHeld removes an attempt that has ended. Output that was not sent yet is still sent.
 func (e *Engine) removeHeld(attempt string) {
 	e.mu.Lock()
 	delete(e.held, attempt)
@@ -300,9 +301,9 @@ func (e *Engine) Release(ctx context.Context, _ string, held []engine.HeldAttemp
 	return nil
 }
 
-// requestError converts the error of a request. If the coordinator refused the request for good, it
-// returns the conflict error that a local engine would return. All other errors mean that the
-// coordinator cannot be reached.
+// requestError converts the error of a request. If the coordinator refused the request for good,
+// requestError returns the conflict error that a local engine would return. If the caller cancelled
+// the request, it returns the error of ctx. All other errors count as an unreachable coordinator.
 func (e *Engine) requestError(ctx context.Context, err error) error {
 	refused := (*coordinator.Error)(nil)
 	switch {
