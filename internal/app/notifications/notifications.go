@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/record/notify"
 )
 
-// finishWithin is how long a process waits for its last notifications when its run has ended. The
-// next gaffer process sends those that are still unsent.
+// finishWithin is how long a process waits, after its run has ended, until its last notifications
+// are sent. The next gaffer process sends those that are still unsent.
 const finishWithin = 3 * time.Second
 
 // Settings are the settings and the environment of the notification channels.
@@ -70,8 +70,8 @@ func rulesOf(c *config.Config) notify.Rules {
 }
 
 // Start starts a notifier for a run, or for all runs if run is empty. The notifier begins after the
-// event with the number cursor, or with new events if cursor is zero. Start returns nil if the
-// settings configure no kinds of events or no channels.
+// event with the number cursor, or with new events if cursor is zero. Start returns nil if no
+// channel can be used, or if the settings request neither kinds of events nor a morning report.
 func (n *Notifications) Start(run string, cursor int64) *notify.Notifier {
 	all, kinds := n.channels(), kindsOf(n.opts.Config)
 	for _, c := range all {

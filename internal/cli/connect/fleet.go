@@ -97,9 +97,9 @@ type Fleet interface {
 
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
-	// RetryWithBudget is like Retry, with a new budget for the task. RaiseBudget replaces the budget of
-	// a run and queues the tasks again that have failed because of it. Parts of the budget that are
-	// zero keep their old value.
+	// RetryWithBudget is like Retry, with a new budget for the task. RaiseBudget replaces the
+	// budget of a run, and queues the tasks again that have failed because of the old budget. Parts
+	// of the new budget that are zero keep their old value.
 	RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error
 	RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error
 	// EnsureProcess starts a gaffer process for a run of this machine if no process works on the

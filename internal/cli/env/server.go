@@ -51,8 +51,9 @@ func (e *Env) ServerArg() string {
 	return " " + display.ShellLine([]string{"--server", c.Server()})
 }
 
-// TokenFile returns the path of the token file that a flag or an environment variable names. It
-// returns "" if neither does.
+// TokenFile returns the path of the token file that the flag --token-file or the variable
+// GAFFER_TOKEN_FILE names. It ignores the variable if GAFFER_TOKEN is set. It returns "" if no file
+// is named.
 func (e *Env) TokenFile() string {
 	if e.flags.tokenFile != "" {
 		return e.flags.tokenFile

@@ -18,8 +18,10 @@ type answers struct {
 	used []string               // ids of the questions that were found
 }
 
-// next returns the outcome of the next question that the text begins with, or "" if it has none yet.
-// It loads the questions again if the question is not among those that were loaded last.
+// next returns the outcome of the question at the start of text, or "" if the question has no
+// outcome yet. Of several questions with the same text, it takes the oldest that it has not
+// returned before. It loads the questions again if the question is not among those that were loaded
+// last.
 func (a *answers) next(text string) string {
 	for try := range 2 {
 		if try > 0 {
