@@ -27,14 +27,14 @@ type Backend struct {
 	Viewer    server.Viewer      // handles requests of a workflow's viewer; nil if there are none
 	Tokens    credential.Storage // stores access tokens
 	State     string             // path of the folder for files of this machine
-	// Retain starts to delete old runs, once every hour: those that ended longer ago than age. It
-	// continues until stop is called.
+	// Retain starts to delete, once an hour, the runs that ended longer ago than age. It continues
+	// until stop is called.
 	Retain func(age time.Duration) (stop func())
 	Close  func() error // releases all resources; called once, after the last request
 }
 
-// BackendOf returns the backend of a coordinator. Its Close closes the coordinator. Tokens are
-// stored by the coordinator.
+// BackendOf returns the backend of a coordinator. Its Close closes the coordinator. Its access
+// tokens are in the coordinator's store.
 func BackendOf(c *app.Coordinator) Backend {
 	b := Backend{
 		Protocol: c.Protocol, Runs: c.Runs, Changes: c.Changes, Landing: c.Landing, NewRuns: c.NewRuns, Schedules: c.Schedules, Terminals: c.Terminals, Viewer: c.Viewer, Tokens: c.Protocol.Tokens(), State: c.State,

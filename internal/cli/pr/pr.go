@@ -78,7 +78,8 @@ task's agent, in the same conversation.`,
 	return cmd
 }
 
-// fetchComments fetches the comments on the pull request and adds them to the task's review.
+// fetchComments fetches the comments on the pull request and adds them to the task's review. With
+// --send, it also sends the review to the task's agent.
 func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fleet.Task) error {
 	done, err := a.Landing.Feedback(ctx, t.Run, t.ID, o.into, o.program)
 	if err != nil {

@@ -115,8 +115,9 @@ func (o addOptions) schedule(e *env.Env, cron string) (n schedule.Schedule, err 
 	return n, err
 }
 
-// addSchedule reads the plan, checks it, and stores the schedule. What this machine lacks for the
-// plan is only a warning, because it may be there in time.
+// addSchedule reads the plan, checks it, and stores the schedule. If this machine lacks something
+// for the plan, addSchedule only prints a warning, because it may be installed before the first
+// run.
 func addSchedule(cmd *cobra.Command, e *env.Env, n schedule.Schedule, asJSON bool) error {
 	ctx := cmd.Context()
 	root, err := e.Project()

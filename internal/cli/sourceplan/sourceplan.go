@@ -99,7 +99,8 @@ func parseReport(text string) (*plan.ItemReport, error) {
 	return &r, nil
 }
 
-// Load reads the source and makes the plan. args has the file with the defaults, or nothing.
+// Load reads the source and makes the plan. args contains the name of the file with the defaults,
+// or nothing.
 func (f Flags) Load(ctx context.Context, e *env.Env, args []string) (made app.SourcePlan, err error) {
 	far, err := connect.UsesServer(e)
 	if err != nil {
