@@ -58,8 +58,7 @@ func (r *reader) agent(pair *ast.MappingValueNode) error {
 }
 
 // withoutTexts returns the definition of an agent as text, for display. It hides the values of
-// environment variables that are texts, because they may be secrets. It shows references to
-// secrets.
+// environment variables, except references to secrets, because a value may be a secret itself.
 func withoutTexts(c agent.Custom) string {
 	shown := yaml.MapSlice{}
 	add := func(key string, value any, given bool) {

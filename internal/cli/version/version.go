@@ -16,7 +16,7 @@ import (
 // are empty, and the go command may have recorded the same facts.
 var (
 	commit string
-	date   string // of the commit, in RFC 3339
+	date   string // time of the commit, in RFC 3339
 )
 
 // info describes the gaffer binary for bug reports.

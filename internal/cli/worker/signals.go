@@ -48,7 +48,8 @@ func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) erro
 	}
 }
 
-// handleSignal does what the n-th signal means for the worker.
+// handleSignal reacts to the n-th signal. After the first signal, the worker claims no more tasks.
+// The second signal ends the tasks and returns them to the queue. The third leaves them running.
 func handleSignal(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	held := s.HeldTasks()
 	switch n {
