@@ -55,8 +55,8 @@ type Options struct {
 	Notice  func(text string) // prints a message for the user while a command runs; never nil
 	Version string            // version of gaffer that other programs see
 	// Agent is the name of the agent that started this process, as package caller finds it. It is
-	// empty if a user started the process. Events name it as their author, and an agent may do less
-	// than a user.
+	// empty if a user started the process. Events record this name as their author, and some
+	// changes are refused to agents.
 	Agent string
 
 	Supervisor supervisor.Options
@@ -96,8 +96,9 @@ type App struct {
 // machine adopts the attempt.
 const forever = 100 * 365 * 24 * time.Hour
 
-// lockTimeout is how long gaffer waits for a document that another program has locked. Meanwhile it
-// writes no other document.
+// lockTimeout is the longest time that gaffer waits for a session document that another program has
+// locked, even if the setting lock_timeout is longer. While it waits, gaffer writes no other
+// document.
 const lockTimeout = 5 * time.Second
 
 // Open opens the database, and returns an App that uses it. It creates the database if it does not
@@ -204,7 +205,7 @@ func stateFolder(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "state", "gaffer"), nil
 }
 
-// author returns the name that events record as their author.
+// author returns the name that the events of this process record as their author.
 func (o Options) author() string {
 	if o.Agent != "" {
 		return o.Agent

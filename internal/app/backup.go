@@ -40,7 +40,8 @@ func (e *DatabaseServerError) Error() string {
 func (e *DatabaseServerError) Usage() bool { return true }
 
 // Backup copies the database to a file while runs continue. It replaces an existing file only if
-// force is true. It calls progress repeatedly with the number of bytes written and the total.
+// force is true. It calls progress repeatedly with the number of bytes written and the total number
+// of bytes.
 func Backup(ctx context.Context, opts Options, file string, force bool, progress func(done, total int64)) (DatabaseCopy, error) {
 	database, err := databaseFile(opts, "back up", func(url, schema string) []string {
 		return []string{"pg_dump", "--format=custom", "--schema=" + schema, "--file=" + file, url}

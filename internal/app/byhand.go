@@ -81,8 +81,8 @@ func registerByHand(ctx context.Context, o register.Options, c *config.Config, s
 	register.Run(ctx, o)
 }
 
-// registration returns options for [register.Run]. With them, it registers the agents that users
-// start by hand on this machine in this App's store.
+// registration returns options for [register.Run]. With these options, register.Run writes the
+// agents that users start by hand to this App's store.
 func (a *App) registration(d *protocol.Service) register.Options {
 	machine, _ := os.Hostname() // only for display, so ignore an error
 	by := credential.Identity{ID: "by-hand", Name: "by hand", Role: credential.Admin}
@@ -95,7 +95,7 @@ func (a *App) registration(d *protocol.Service) register.Options {
 	}
 }
 
-// registerByHand registers the agents that users start by hand on this machine with the worker's
+// registerByHand reports the agents that users start by hand on this machine to the worker's
 // server.
 func (s *ServerWorker) registerByHand(ctx context.Context) {
 	client, err := s.connect(register.BeatTimeout)

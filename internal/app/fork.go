@@ -80,7 +80,7 @@ func (s *NewRunService) Fork(ctx context.Context, by credential.Identity, r flee
 	if err != nil {
 		return result, "", err
 	}
-	for i, t := range p.Tasks { // the server adds the label of the project again
+	for i, t := range p.Tasks { // remove the project's label, because the server adds it to every task that it gets
 		p.Tasks[i].Labels = slices.DeleteFunc(slices.Clone(t.Labels), func(label string) bool { return label == runs.ProjectLabel(run.Project) })
 	}
 	text, err := plan.Encode(p)

@@ -45,8 +45,8 @@ type LandingService struct {
 	all  sync.WaitGroup
 
 	mu sync.Mutex
-	// last is, by run id, the merge in progress. A merge that has ended stays until a request has
-	// returned its result.
+	// last contains the merge in progress of each run, by run id. A merge that has ended stays
+	// until a request has returned its result.
 	last map[string]*runMerge
 }
 

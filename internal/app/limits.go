@@ -40,9 +40,9 @@ func (o Options) limits() func() engine.Limits {
 	}
 }
 
-// orRemoved returns limit, unless the user has removed a limit that there was before. Then it
-// returns a limit that no attempt reaches, because the engine must start the tasks that wait for
-// the old limit.
+// orRemoved returns limit. But if there was a limit before and the user has removed it, orRemoved
+// returns a limit that no attempt reaches: the engine must start the tasks that wait because of the
+// old limit.
 func orRemoved(limit, before store.Amount) store.Amount {
 	if !limit.Limits() && before.Limits() {
 		return store.Amount{MicroUSD: engine.Removed}

@@ -306,7 +306,7 @@ func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, err
 		defer func() { _ = files.Close() }() // ignore the error: the folder was only read
 		r.agents = slices.Sorted(maps.Keys(r.opts.Config.Agents()))
 	default:
-		// The names of agents that workers define are not known here.
+		// The agents that the workers define are not known here, so use those of this server.
 		r.agents = slices.Sorted(maps.Keys(s.app.opts.Config.Agents()))
 	}
 	if d.Form != nil {

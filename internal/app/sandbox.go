@@ -65,7 +65,7 @@ func isOwnAgent(name string) bool {
 
 // want returns the sandbox that a task wants. A task that was submitted with its run already has
 // the result of the settings. To a task that was added later, want applies the settings. unattended
-// means that no user answers requests for permission.
+// means that no user has started the run, so that no user may be there to answer requests.
 func (s *sandboxes) want(t plan.Task, unattended bool) plan.Sandbox {
 	if t.Sandbox.Mode != "" {
 		return t.Sandbox

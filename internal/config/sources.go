@@ -20,7 +20,7 @@ const sourcesKey = "sources"
 // WatchedSource is a source that a server looks at again and again, to start runs for new items.
 type WatchedSource struct {
 	From    string        // the source, such as "gh:ada/shop label:agent"
-	Plan    string        // file with the defaults of the tasks, from the project's folder; empty if there is none
+	Plan    string        // file with the defaults of the tasks, relative to the project's folder; empty if there is none
 	Project string        // absolute path of the project in which the runs work; empty means the server's
 	Every   time.Duration // time between two looks of the server
 	Limit   int           // how many items a run takes at most; 0 means what the plan says

@@ -69,10 +69,10 @@ func (h *Health) endOrphans() error {
 	return nil
 }
 
-// findLeftBehind adds processes of attempts whose supervisors were killed to h.Orphans, and
-// attempts that may have such processes to h.Unproven. If repair is true, it first ends the
-// processes that certainly belong to an attempt. db is nil if the database cannot be opened. Then
-// the results do not name runs and tasks.
+// findLeftBehind looks for attempts whose supervisors were killed. It adds processes of these
+// attempts to h.Orphans. If it is unknown whether an attempt has processes, it adds the attempt to
+// h.Unproven. If repair is true, it first ends the processes that certainly belong to an attempt.
+// db is nil if the database cannot be opened. Then the results do not name runs and tasks.
 func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state string, repair bool) {
 	if repair {
 		if err := endLeftBehind(state); err != nil {
@@ -155,7 +155,7 @@ func (e *NotUnprovenError) Error() string {
 	return fmt.Sprintf("no attempt %s waits for a proof that it has ended", e.Attempt)
 }
 
-// Conflict marks the error as a request that the current state does not allow.
+// Conflict marks the error as one about a request that the current state does not allow.
 func (*NotUnprovenError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -29,8 +29,8 @@ type Options struct {
 	Author   string // author of the events about deletions
 	// Protocol finds the old rows that clients of the coordinator protocol have created.
 	Protocol prune.ProtocolRows
-	// ForgetChanges deletes the git refs that protect the changes of these runs in a project's
-	// repository. It is called after the runs were deleted.
+	// ForgetChanges deletes the git refs that protect the changes of these runs from garbage
+	// collection in a project's repository. It is called after the runs were deleted.
 	ForgetChanges func(ctx context.Context, project string, runs []string) error
 	Now           func() time.Time
 	Notice        func(text string) // prints a message for the user

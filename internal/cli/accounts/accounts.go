@@ -18,7 +18,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Account is one of the user's accounts, or, while that is paused, an agent program's own account.
+// Account is one of the user's accounts, or an agent program's own account. The latter is listed
+// only while it is paused.
 type Account struct {
 	Agent   string       `json:"agent"`
 	Name    string       `json:"name,omitempty"` // empty for the program's own account

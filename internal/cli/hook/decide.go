@@ -119,8 +119,9 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	return err
 }
 
-// link replaces the question id oldID by newID in the agent's session. This is needed because Codex
-// kills a hook that waits: the next hook finds the open question in the session and closes it.
+// link replaces the question id oldID by newID in the agent's session. oldID is "" after the
+// question was asked, and newID is "" after it was closed. The session has the id because Codex
+// kills a hook that waits: the next hook finds the open question there and closes it.
 func (c *call) link(ctx context.Context, oldID, newID string) {
 	_, err := c.Folder.Update(ctx, c.Program, c.Session.Session, func(s hookevents.Session) hookevents.Session { return s.Link(oldID, newID) })
 	reportError(c.Env, c.Program, err)

@@ -46,8 +46,8 @@ func BackendOf(c *app.Coordinator) Backend {
 	return b
 }
 
-// Options returns the options of a server for this backend that listens on l. The
-// caller adds the options that differ between commands.
+// Options returns the options of a server that listens on l and serves this backend. The caller
+// adds the options that differ between commands.
 func (b Backend) Options(e *env.Env, l net.Listener, hosts []string, log *slog.Logger) (server.Options, error) {
 	names, err := server.HostsOf(l.Addr(), hosts)
 	if err != nil {

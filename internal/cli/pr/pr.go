@@ -93,7 +93,7 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 			return err
 		}
 		said = "there is nothing to send to the agent of %s"
-		if connect.HasDrafts(r) || r.State == fleet.ReviewSentBack { // this includes comments that an earlier, killed command has added or sent
+		if connect.HasDrafts(r) || r.State == fleet.ReviewSentBack { // also true if an earlier command added or sent comments and was then killed
 			r, before, err := connect.SendBack(ctx, f, t.Run, t.ID, "")
 			if err != nil {
 				return err

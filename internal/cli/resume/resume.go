@@ -90,7 +90,7 @@ A server continues its runs without this command; they are only shown.`,
 }
 
 // findUnlanded returns the id of the latest run with changes that its plan requests to merge, but
-// that were not merged. This happens if the gaffer process was killed when the tasks had ended. It
+// that were not merged. This happens if the gaffer process was killed after the tasks had ended. It
 // considers only the latest five runs. If none of them has such changes, it returns "".
 func findUnlanded(ctx context.Context, t *runview.View) string {
 	all, err := t.Fleet.Runs(ctx, false, true)

@@ -24,10 +24,10 @@ import (
 // user in front of the terminal.
 type Request struct {
 	cmd   *cobra.Command
-	names []string // names of the flags
+	names []string // names of the flags that RequestFlags has added
 }
 
-// RequestFlags adds those flags of 'gaffer run' to cmd that say what is run.
+// RequestFlags adds a part of the flags of 'gaffer run' to cmd: those that say what is run.
 func RequestFlags(cmd *cobra.Command) *Request {
 	own := map[string]bool{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { own[f.Name] = true })

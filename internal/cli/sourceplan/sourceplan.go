@@ -20,7 +20,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Flags holds the values of the flags.
+// Flags holds the values of --from and of the flags that can be used with it.
 type Flags struct {
 	From     string
 	Limit    int
@@ -29,7 +29,7 @@ type Flags struct {
 	Report   string
 }
 
-// Add declares the flags.
+// Add declares all flags except --report.
 func (f *Flags) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.From, "from", "", "make a task from each item of `SOURCE`, such as gh:OWNER/REPO; PLAN\nhas then the defaults, and no tasks")

@@ -49,7 +49,8 @@ func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) erro
 }
 
 // handleSignal reacts to the n-th signal. After the first signal, the worker claims no more tasks.
-// The second signal ends the tasks and returns them to the queue. The third leaves them running.
+// The second signal ends the worker's attempts and returns their tasks to the queue. A further
+// signal ends this process and leaves the tasks running.
 func handleSignal(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	held := s.HeldTasks()
 	switch n {
