@@ -193,7 +193,8 @@ func (a *App) Close() error {
 	return a.store.Close()
 }
 
-// stateFolder returns the path of the folder for data that must outlive the process.
+// stateFolder returns the path of gaffer's state folder on this machine. The data in this folder
+// must outlive the process.
 func stateFolder(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "gaffer"), nil

@@ -29,7 +29,7 @@ type DatabaseCopy struct {
 // database is on a PostgreSQL server. PostgreSQL's own programs must do that.
 type DatabaseServerError struct {
 	Doing string   // what gaffer was asked to do, for example "back up"
-	Argv  []string // command line that does it; it contains no password
+	Argv  []string // command line with which the user can do that instead; without a password
 }
 
 func (e *DatabaseServerError) Error() string {

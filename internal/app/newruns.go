@@ -239,8 +239,8 @@ func (s *NewRunService) PlanFile(ctx context.Context, path, file string) (fleet.
 	return fleet.PlanText{Text: text, File: file, Project: path}, err
 }
 
-// PlanOfRun implements [server.NewRuns]. It removes the tasks and labels that gaffer added to the
-// plan, hides secret values, and returns the plan in gaffer's own format.
+// PlanOfRun implements [server.NewRuns]. It removes the tasks, branches and labels that gaffer
+// added to the plan, hides secret values, and returns the plan in gaffer's own format.
 func (s *NewRunService) PlanOfRun(ctx context.Context, id string) (fleet.PlanText, error) {
 	raw, err := s.runs.Plan(ctx, id, true)
 	if err != nil {

@@ -114,7 +114,7 @@ func (s *sandboxes) program(name string) (sandbox.Program, error) {
 
 // SandboxReport says which sandboxes the tasks of a plan get on this machine.
 type SandboxReport struct {
-	Modes    map[string]plan.SandboxMode // by id of the task
+	Modes    map[string]plan.SandboxMode // the sandbox of each task, by the task's id
 	Summary  string                      // one line; empty if no task has or wants a sandbox
 	Warnings []string                    // why tasks that should have a sandbox have none
 	Problems []preflight.Problem         // why tasks cannot have the sandbox that they need

@@ -303,7 +303,7 @@ func (e *UnknownKeyError) Hint() string {
 	return "'gaffer config' lists every key"
 }
 
-// Sandbox returns the setting "sandbox", and whether a flag of the user has set it.
+// Sandbox returns the setting "sandbox", and whether the user has set it with a flag.
 func (c *Config) Sandbox() (mode string, byFlag bool) {
 	return c.Choice("sandbox"), c.values["sandbox"].layer == flagLayer
 }

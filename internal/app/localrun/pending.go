@@ -156,7 +156,7 @@ func (p *Pending) WriteOnOpen(ctx context.Context) {
 const retryEvery = 30 * time.Second
 
 // WriteRepeatedly tries to write the unwritten documents of this machine until ctx ends. It prints
-// each reason for a failure once.
+// why the documents of a run could not be written, but not again while the reason stays the same.
 func (p *Pending) WriteRepeatedly(ctx context.Context) {
 	for reported := map[string]string{}; ctx.Err() == nil; pause.For(ctx, retryEvery) {
 		left, err := p.Write(ctx, true)

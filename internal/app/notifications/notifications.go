@@ -33,7 +33,7 @@ type Options struct {
 	Clock  func() time.Time // current time according to the store
 	NewID  func() string
 	Notice func(text string) // prints a message for the user
-	// Report returns the morning report on a period, see [notify.DailyReport].
+	// Report returns the morning report for a period, see [notify.DailyReport].
 	Report func(ctx context.Context, since, until time.Time) (title, text string, ok bool, err error)
 }
 

@@ -183,7 +183,8 @@ func WithFleet(ctx context.Context, e *env.Env, fn func(Fleet) error) error {
 // LocalFleet returns gaffer on this machine as a Fleet.
 func LocalFleet(a *app.App) Fleet { return machine{a.Fleet, a} }
 
-// machine is the fleet of this machine. It can also start work on a run.
+// machine is the fleet of this machine. The embedded Fleet reads and changes runs. The methods of
+// machine do what needs the app, such as starting a process or merging changes.
 type machine struct {
 	*localfleet.Fleet
 	app *app.App

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// ServerFlags adds the flags for the server's address and for the verification of its certificate.
-// Each flag except --token-file overrides a setting.
+// ServerFlags adds the flags for the server's address, the token file, and the verification of the
+// server's certificate. Each flag except --token-file overrides a setting.
 func (e *Env) ServerFlags(flags *pflag.FlagSet) {
 	set := func(key, flag, text string) error {
 		e.flags.settings = append(e.flags.settings, config.Setting{Name: key, Text: text, Flag: "--" + flag})

@@ -26,7 +26,7 @@ type Backend struct {
 	Work      server.Work        // handles requests of gaffer's own workers; nil if there are none
 	Viewer    server.Viewer      // handles requests of a workflow's viewer; nil if there are none
 	Tokens    credential.Storage // stores access tokens
-	State     string             // path of the folder for files of this machine
+	State     string             // path of gaffer's state folder on this machine
 	// Retain starts to delete, once an hour, the runs that ended longer ago than age. It continues
 	// until stop is called.
 	Retain func(age time.Duration) (stop func())

@@ -200,6 +200,6 @@ func quoted(text string) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a string always has a JSON form
+	_ = encoder.Encode(text) // ignore the error: a string can always be encoded
 	return strings.TrimSuffix(b.String(), "\n")
 }

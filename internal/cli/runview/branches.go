@@ -40,8 +40,8 @@ func (v *View) branches(r fleet.Run) map[string]bool {
 	return list
 }
 
-// Changes returns the numbers of changes of a run's tasks on this machine. If git does not answer
-// in time, it returns zero values.
+// Changes counts the changes of a run's tasks. It returns zero values if the run is on a server, or
+// if git does not answer in time.
 func (v *View) Changes(r fleet.Run) fleet.Changes {
 	if v.App == nil || !slices.ContainsFunc(r.Tasks, func(t fleet.Task) bool { return t.Branch != "" }) {
 		return fleet.Changes{}

@@ -41,7 +41,7 @@ time, the run starts at that moment. If a time comes twice, the run starts once.
   queue     the run starts when the other has ended; at most one waits
   allow     the run starts at once`
 
-// addOptions are the flags of the command.
+// addOptions holds the values of the command's flags.
 type addOptions struct {
 	name, zone, missed, overlap string
 	jitter                      time.Duration

@@ -25,7 +25,7 @@ const (
 	toCron    = "cron"
 )
 
-// exportOptions are the flags of the command.
+// exportOptions holds the values of the command's flags.
 type exportOptions struct {
 	systemd, cron, serve bool
 	dir                  string

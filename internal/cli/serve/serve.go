@@ -198,8 +198,8 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	return nil
 }
 
-// listen opens the listener. It returns an error if other machines could reach the server without
-// TLS.
+// listen opens the listener. It returns an error if other machines can reach the address and the
+// server would use no TLS, unless --insecure allows that.
 func listen(ctx context.Context, o options) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
 	if err != nil {
