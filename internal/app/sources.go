@@ -27,8 +27,8 @@ import (
 	"gaffer/workflow"
 )
 
-// Sources makes tasks from the items of sources, such as issues, watches sources, and reports to them
-// what became of their items.
+// Sources makes tasks from the items of sources, such as issues. It also watches sources, and tells
+// each source what became of its items.
 type Sources struct{ app *App }
 
 // SourceRequest says which items of a source become tasks, and how.
@@ -39,7 +39,7 @@ type SourceRequest struct {
 	Template string           // file with the template of the prompts; empty means the plan's
 	Limit    int              // how many items are taken at most; 0 means the plan's limit
 	Take     plan.ItemTake    // whether items that had a task get another one
-	Report   *plan.ItemReport // what the source is told; nil means what the plan says
+	Report   *plan.ItemReport // what is reported to the source; nil means what the plan says
 }
 
 // SourcePlan is a plan with the tasks of a source's items.
@@ -230,7 +230,8 @@ func (s *Sources) pullRequest(ctx context.Context, key store.TaskKey) (string, e
 }
 
 // reportItems tells the sources what became of a run's items. While the run has not ended, it sends
-// no reports that must name a pull request, because pull requests are opened at the end of the run.
+// no reports that must name a pull request, because pull requests are opened when the run has
+// ended.
 func (s *Sources) reportItems(ctx context.Context, run string, ended bool) {
 	_, _, err := s.itemReports().Send(ctx, run, false, func(r engine.ItemReport) bool { return ended || !r.Item.Report.PR })
 	if err != nil && ctx.Err() == nil {

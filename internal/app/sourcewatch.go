@@ -22,8 +22,8 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// watchKind is the kind of store items that hold the state of watched sources. The id is the name of
-// the source and the path of the project.
+// watchKind is the kind of store items that hold the state of watched sources. An item's id
+// consists of the name of the source and the path of the project.
 const watchKind = "watched-source"
 
 // watchState is what servers remember about a watched source.

@@ -14,7 +14,7 @@ import (
 )
 
 // agentsKey is the section of gaffer.yaml that defines agents. The user chooses the names of the
-// keys in this section, so the table keys does not contain them.
+// keys in this section, so the variable keys does not list these keys.
 const agentsKey = "agents"
 
 // agents reads the section with agents. If the project's file and the user's file define an agent

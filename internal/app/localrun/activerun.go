@@ -88,7 +88,7 @@ const watchPatience = time.Minute
 
 // watch tells the worker about new events. It returns when the run has ended.
 func (s *activeRun) watch(ctx context.Context) error {
-	var failing time.Time // since when reading events has failed; zero if the last read succeeded
+	var failing time.Time // time of the first failure to read events; zero if the last read succeeded
 	for last := s.from; ; {
 		events, err := s.nextEvents(ctx, last)
 		switch now := s.opts.Now(); {

@@ -152,7 +152,7 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 			}
 		}
 		flushed = s.flush(ctx)
-		if ended, err = r.hasEnded(ctx, id, ""); err == nil && !ended { // a user has retried a task meanwhile, so continue
+		if ended, err = r.hasEnded(ctx, id, ""); err == nil && !ended { // a user has retried a task, so work on the run again
 			s, running, err = r.open(ctx, id)
 		}
 		if err != nil {

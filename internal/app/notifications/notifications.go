@@ -1,5 +1,5 @@
 // Package notifications creates the notification channels that the settings configure, and sends
-// notifications about runs over them.
+// notifications about runs over these channels.
 package notifications
 
 import (

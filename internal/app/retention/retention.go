@@ -26,7 +26,7 @@ type Options struct {
 	Locks    runlock.Locks
 	State    string // path of gaffer's state folder on this machine
 	Database string // file or URL of the database; Pruned names it only if it is a file
-	Author   string // author of the events about deletions
+	Author   string // name that the events about deletions record as their author
 	// Protocol finds the old rows that clients of the coordinator protocol have created.
 	Protocol prune.ProtocolRows
 	// ForgetChanges deletes the git refs that protect the changes of these runs from garbage
@@ -128,8 +128,8 @@ func toPruned(c prune.Counts) Pruned {
 	}
 }
 
-// Delete deletes the data that Find has found. It keeps data that has been used meanwhile and is no
-// longer old.
+// Delete deletes the data that Find has found. It keeps data that was used after Find had found it,
+// and so is no longer old.
 func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 	by, gone := p.pruner, []string{}
 	folders := 0

@@ -1,5 +1,5 @@
 // Package accounts implements the command 'gaffer accounts': it lists the user's accounts of agent
-// programs, and which of them are paused.
+// programs, and says which accounts are paused.
 package accounts
 
 import (

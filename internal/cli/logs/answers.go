@@ -14,8 +14,8 @@ type answers struct {
 	load  func() []fleet.QuestionRecord // returns the questions of the task, the oldest first
 	began time.Time                     // start of the attempt whose log is being printed
 
-	list []fleet.QuestionRecord // the questions that were loaded last, without those that were found
-	used []string               // ids of the questions that were found
+	list []fleet.QuestionRecord // the questions that were loaded last, without those in used
+	used []string               // ids of the questions whose outcome next has returned
 }
 
 // next returns the outcome of the question at the start of text, or "" if the question has no

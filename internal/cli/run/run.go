@@ -294,7 +294,8 @@ func printItems(e *env.Env, p plan.Plan, asJSON bool) error {
 	return table.Texts(e, rows)
 }
 
-// planNames returns the names of the plans, as error messages print them.
+// planNames returns the text that stands for the plans in error messages: the name of the only
+// plan, or the number of plans.
 func planNames(args []string) string {
 	if len(args) > 1 {
 		return phrase.Count(len(args), "plan")

@@ -169,7 +169,8 @@ func systemdUnits(s fleet.Schedule, self string, getenv func(string) string) (se
 	return service, b.String(), nil
 }
 
-// unitPath escapes a path for a setting that takes the rest of the line, such as WorkingDirectory.
+// unitPath escapes a path for a setting whose value is the whole text after the equals sign, such
+// as WorkingDirectory.
 func unitPath(path string) string { return strings.ReplaceAll(path, "%", "%%") }
 
 // unitWord escapes and quotes a text for a setting that is split into words, such as ExecStart.
