@@ -19,8 +19,8 @@ import (
 )
 
 // newAgent returns the adapter of the named agent. If the project's gaffer.yaml names the agent's
-// program and the user does not trust that program, the adapter refuses to start the agent. It can
-// still read the output of an agent that is already running.
+// program and the user does not trust that program, the adapter refuses to start the agent. The
+// adapter can still read the output of an agent that is already running.
 func newAgent(getenv func(string) string, root string, c *config.Config, name string) (agent.Agent, error) {
 	custom, err := customAgents(c, name)
 	if err != nil {
@@ -36,12 +36,14 @@ func newAgent(getenv func(string) string, root string, c *config.Config, name st
 	return made, nil
 }
 
-// usableAccounts returns the user's accounts that can be used on this machine. It notifies the user of
-// those that cannot, unless no account of the agent can be used: then it returns them all, so that
-// the agent fails with the reason and does not use the program's own account.
+// usableAccounts returns the user's accounts that can be used on this machine. It leaves out an
+// account that cannot be used, and prints a notice, if another account of the same agent can be
+// used. If no account of an agent can be used, usableAccounts returns all accounts of that agent:
+// then tasks of the agent fail with the reason, instead of running with the login of the agent's
+// program.
 func usableAccounts(c *config.Config, root string, notice func(string)) (list []account.Account) {
 	all := accountsOf(c)
-	problems := map[string]string{} // by name of the account
+	problems := map[string]string{} // what is wrong with an account, by the account's name
 	usable := map[string]bool{}     // agents with an account that can be used
 	for _, a := range all {
 		if found := preflight.CheckAccount(a, preflight.Options{Root: root, Environ: os.Environ()}); len(found) > 0 {
@@ -60,8 +62,8 @@ func usableAccounts(c *config.Config, root string, notice func(string)) (list []
 	return list
 }
 
-// accountsOf returns the user's accounts of agent programs, in the order of the user's file. It leaves
-// out those of agents that this project does not know.
+// accountsOf returns the user's accounts of agent programs, in the order of the user's file. It
+// leaves out an account if this project does not know the account's agent.
 func accountsOf(c *config.Config) (list []account.Account) {
 	for _, a := range c.Accounts() {
 		custom, err := customAgents(c, a.Agent)
@@ -112,9 +114,10 @@ func ProjectPrograms(ctx context.Context, opts Options) ([]trust.Program, error)
 	return append(list, repo.Programs()...), nil
 }
 
-// customAgents returns the agents of gaffer.yaml, and the agent with this name if it is built in.
-// For an agent whose program is "gaffer", it sets the path of this executable, because gaffer may
-// not be installed.
+// customAgents returns the agents of gaffer.yaml by name. If gaffer itself plays the named agent,
+// as it does for the fake agent and for merges, the result also contains that agent. If the program
+// of the named agent is "gaffer", customAgents replaces it with the path of this executable,
+// because gaffer may not be installed.
 func customAgents(c *config.Config, name string) (map[string]agent.Custom, error) {
 	custom := c.Agents()
 	self, err := os.Executable()

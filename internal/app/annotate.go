@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// annotate adds data to v that is not in the run's row: the process that works on the run, its team
-// session, and the folder of its documents.
+// annotate sets the fields of v that do not come from the run's row: the process that works on the
+// run, the run's team session, and the folder of the run's documents.
 func (a *App) annotate(v *fleet.Run, run store.Run) {
 	v.Owner = a.locks.Owner(run.ID)
 	v.Owner.Gone = !v.Owner.Alive && !run.Status.Final() && a.locks.WorkedOn(run)
@@ -33,7 +33,8 @@ func (a *App) annotateTask(v *fleet.Task, spec plan.Task) {
 	}
 }
 
-// runs returns the rows of this project's runs, newest first.
+// runs returns the rows of this project's runs, newest first. If ended is false, it returns only
+// runs that have not ended.
 func (a *App) runs(r store.Reader, ended bool) ([]store.Run, error) {
 	return a.query.Rows(r, a.opts.Project.Root, ended)
 }

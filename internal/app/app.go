@@ -55,8 +55,8 @@ type Options struct {
 	Notice  func(text string) // prints a message for the user while a command runs; never nil
 	Version string            // version of gaffer that other programs see
 	// Agent is the name of the agent that started this process, as package caller finds it. It is
-	// empty if a user started the process. Events name it as their author, and an agent may do less
-	// than a user.
+	// empty if a user started the process. Events record this name as their author, and some
+	// changes are refused to agents.
 	Agent string
 
 	Supervisor supervisor.Options
@@ -91,15 +91,19 @@ type App struct {
 	served   atomic.Bool // this process also serves its run over HTTP; set by ServeRun
 }
 
-// forever is the lease of attempts that only this machine can run. They must not expire when no
-// gaffer is running: their agents outlive gaffer, and the next gaffer on this machine adopts them.
+// forever is the length of the leases of attempts that only this machine can run. Such a lease must
+// not expire while no gaffer is running: the agent outlives gaffer, and the next gaffer on this
+// machine adopts the attempt.
 const forever = 100 * 365 * 24 * time.Hour
 
-// lockTimeout is how long gaffer waits for a document that another program has locked. Meanwhile it
-// writes no other document.
+// lockTimeout is the longest time that gaffer waits for a session document that another program has
+// locked, even if the setting lock_timeout is longer. While it waits, gaffer writes no other
+// document.
 const lockTimeout = 5 * time.Second
 
-// Open opens the database. It creates the database if it does not exist.
+// Open opens the database, and returns an App that uses it. It creates the database if it does not
+// exist. If the folder of the database file is read-only, the App uses a copy of the file, and
+// cannot store changes.
 func Open(ctx context.Context, opts Options) (*App, error) {
 	database, state, err := databaseOf(opts)
 	if err != nil {
@@ -169,7 +173,8 @@ func databaseOf(opts Options) (database, state string, err error) {
 	return cmp.Or(opts.Config.Database("db"), filepath.Join(state, "gaffer.db")), state, nil
 }
 
-// DatabaseExists reports whether the database exists. It never creates one.
+// DatabaseExists reports whether the database exists. It never creates one. For the URL of a
+// database server it returns true without connecting to the server.
 func DatabaseExists(opts Options) (bool, error) {
 	database, _, err := databaseOf(opts)
 	if err != nil || strings.Contains(database, "://") {
@@ -188,7 +193,8 @@ func (a *App) Close() error {
 	return a.store.Close()
 }
 
-// stateFolder returns the path of the folder for data that must outlive the process.
+// stateFolder returns the path of gaffer's state folder on this machine. The data in this folder
+// must outlive the process.
 func stateFolder(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "gaffer"), nil
@@ -200,7 +206,7 @@ func stateFolder(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "state", "gaffer"), nil
 }
 
-// author returns the name that events record as their author.
+// author returns the name that the events of this process record as their author.
 func (o Options) author() string {
 	if o.Agent != "" {
 		return o.Agent
@@ -226,14 +232,15 @@ func newID() string {
 }
 
 // Submit stores a plan as a run of this project and returns the run's id. No task starts before
-// Work is called.
+// [localrun.Runs.Work] is called.
 func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	return a.submit(ctx, p, engine.Submission{Project: a.opts.Project.Root})
 }
 
-// submit stores a plan as a run of the project in s. If s has a key, submit creates the lock file of
-// the run first: only this machine may start a process for the run, even if the request that
-// submits it is repeated elsewhere.
+// submit stores a plan as a run of the project that s names, and returns the run's id. If s has a
+// key, submit creates the run's lock file before it stores the run. The lock file shows that this
+// machine may start a process for the run. If another machine repeats the request with the same
+// key, that machine has no such file and starts no process.
 func (a *App) submit(ctx context.Context, p plan.Plan, s engine.Submission) (string, error) {
 	rules, err := newrun.Permissions(a.opts.Config)
 	if err != nil {

@@ -22,14 +22,14 @@ type DatabaseCopy struct {
 	Bytes   int64  `json:"bytes"`
 	Version int    `json:"schema_version"`
 	Last    int64  `json:"last_event"`
-	Before  string `json:"before,omitempty"` // new name of the database file that was replaced
+	Before  string `json:"before,omitempty"` // new path of the database file that a restore has replaced; empty for a backup
 }
 
-// DatabaseServerError reports that gaffer cannot back up or restore the database, because it is a
-// server. The server's own programs must do that.
+// DatabaseServerError reports that gaffer cannot back up or restore the database, because the
+// database is on a PostgreSQL server. PostgreSQL's own programs must do that.
 type DatabaseServerError struct {
 	Doing string   // what gaffer was asked to do, for example "back up"
-	Argv  []string // command line that does it; it contains no password
+	Argv  []string // command line with which the user can do that instead; without a password
 }
 
 func (e *DatabaseServerError) Error() string {
@@ -40,7 +40,8 @@ func (e *DatabaseServerError) Error() string {
 func (e *DatabaseServerError) Usage() bool { return true }
 
 // Backup copies the database to a file while runs continue. It replaces an existing file only if
-// force is true. It calls progress repeatedly with the number of bytes written and the total.
+// force is true. It calls progress repeatedly with the number of bytes written and the total number
+// of bytes.
 func Backup(ctx context.Context, opts Options, file string, force bool, progress func(done, total int64)) (DatabaseCopy, error) {
 	database, err := databaseFile(opts, "back up", func(url, schema string) []string {
 		return []string{"pg_dump", "--format=custom", "--schema=" + schema, "--file=" + file, url}
@@ -71,8 +72,8 @@ func Restore(ctx context.Context, opts Options, file string, progress func(done,
 	return DatabaseCopy{File: r.Path, Bytes: r.Bytes, Version: r.Version, Last: r.Last, Before: r.Before}, err
 }
 
-// databaseFile returns the path of the database's file. If the database is a server, it returns a
-// [*DatabaseServerError] with the command line that alternative returns.
+// databaseFile returns the path of the database's file. If the database is on a server, it returns
+// a [*DatabaseServerError] with the command line that alternative returns.
 func databaseFile(opts Options, doing string, alternative func(url, schema string) []string) (string, error) {
 	database, _, err := databaseOf(opts)
 	if err != nil {

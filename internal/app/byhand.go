@@ -25,8 +25,8 @@ func newFinder(state string, getenv func(string) string, now func() time.Time) *
 	return discover.NewFinder(state, getenv("HOME"), now)
 }
 
-// workers lists all workers in the store that send heartbeats, as a server on this store would, and
-// the agents that users started by hand on this machine.
+// workers lists the workers that a server with this App's store would list, and the agents that
+// users started by hand on this machine.
 func (a *App) workers(ctx context.Context) ([]fleet.Worker, error) {
 	agents, err := protocol.New(a.store, a.engine, a.clock()).Agents(ctx)
 	list := make([]fleet.Worker, len(agents))
@@ -81,7 +81,8 @@ func registerByHand(ctx context.Context, o register.Options, c *config.Config, s
 	register.Run(ctx, o)
 }
 
-// registration returns the options for registering agents started by hand in this App's store.
+// registration returns options for [register.Run]. With these options, register.Run writes the
+// agents that users start by hand to this App's store.
 func (a *App) registration(d *protocol.Service) register.Options {
 	machine, _ := os.Hostname() // only for display, so ignore an error
 	by := credential.Identity{ID: "by-hand", Name: "by hand", Role: credential.Admin}
@@ -94,7 +95,7 @@ func (a *App) registration(d *protocol.Service) register.Options {
 	}
 }
 
-// registerByHand registers the agents that users start by hand on this machine with the worker's
+// registerByHand reports the agents that users start by hand on this machine to the worker's
 // server.
 func (s *ServerWorker) registerByHand(ctx context.Context) {
 	client, err := s.connect(register.BeatTimeout)

@@ -39,7 +39,8 @@ func (f *Forks) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult
 	return f.submit(ctx, run, source, r, engine.Submission{Key: "fork " + cmp.Or(r.Key, newID())})
 }
 
-// submit makes the new run for this machine, in the project of the original.
+// submit stores the new run, in the same project as the original task's run. This machine will
+// execute it.
 func (f *Forks) submit(ctx context.Context, run store.Run, source fork.Source, r fleet.ForkRequest, s engine.Submission) (fleet.ForkResult, error) {
 	p, result, err := fork.Plan(source, r)
 	if err != nil {
@@ -50,8 +51,9 @@ func (f *Forks) submit(ctx context.Context, run store.Run, source fork.Source, r
 	return result, err
 }
 
-// Fork implements [server.NewRuns]. The machine that has the conversation and the files executes the
-// new run: this one, or the worker of the task's last attempt.
+// Fork implements [server.NewRuns]. The machine that has the conversation and the files executes
+// the new run: this one, or the worker of the task's last attempt. If the run was stored but no
+// process could be started for it, warning is the reason.
 func (s *NewRunService) Fork(ctx context.Context, by credential.Identity, r fleet.ForkRequest) (result fleet.ForkResult, warning string, err error) {
 	if _, err := s.runs.Run(ctx, r.Run); err != nil {
 		return result, "", err
@@ -78,7 +80,7 @@ func (s *NewRunService) Fork(ctx context.Context, by credential.Identity, r flee
 	if err != nil {
 		return result, "", err
 	}
-	for i, t := range p.Tasks { // the server adds the label of the project again
+	for i, t := range p.Tasks { // remove the project's label, because the server adds it to every task that it gets
 		p.Tasks[i].Labels = slices.DeleteFunc(slices.Clone(t.Labels), func(label string) bool { return label == runs.ProjectLabel(run.Project) })
 	}
 	text, err := plan.Encode(p)
@@ -107,8 +109,8 @@ func (f *Forks) Turns(ctx context.Context, run, task string) ([]fleet.Turn, erro
 	return fork.Turns(source)
 }
 
-// source reads what is needed to fork a task. It returns an error if the task is not at rest: its
-// conversation and its files would change while they are copied.
+// source reads what is needed to fork a task. It returns an error if the task is running, because
+// the task's conversation and files would change while they are copied.
 func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run, s fork.Source, err error) {
 	var t store.Task
 	var attempts []store.Attempt
@@ -124,7 +126,7 @@ func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run,
 		if attempts, err = rd.Attempts(key); err != nil || len(attempts) == 0 {
 			return err
 		}
-		// Tasks are bound to a worker by its name.
+		// Look up the worker's name, because a task is bound to a worker by name.
 		w, err := rd.Worker(attempts[len(attempts)-1].Worker)
 		if worker = w.Name; errors.Is(err, store.ErrNotFound) {
 			return nil // the worker was deleted; a run of this machine does not need it
@@ -153,11 +155,12 @@ func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run,
 	return run, s, nil
 }
 
-// maxForkLog is how much of the log of an attempt is read, in bytes. The turns of a longer log are
-// not all found.
+// maxForkLog is the maximum number of bytes that are read of an attempt's log. If the log is
+// longer, later turns are not found.
 const maxForkLog = 256 << 20
 
-// storedLog returns the log that a worker has sent of an attempt.
+// storedLog returns the log of an attempt, as far as the attempt's worker has sent it to this
+// server.
 func (f *Forks) storedLog(ctx context.Context, attempts []store.Attempt, number int) (log []byte, err error) {
 	for _, one := range attempts {
 		if one.Number != number {

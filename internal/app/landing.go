@@ -44,8 +44,10 @@ type LandingService struct {
 	stop context.CancelFunc
 	all  sync.WaitGroup
 
-	mu   sync.Mutex
-	last map[string]*runMerge // by run id: the merge in progress, or the last one until a client has requested its result
+	mu sync.Mutex
+	// last contains the merge in progress of each run, by run id. A merge that has ended stays
+	// until a request has returned its result.
+	last map[string]*runMerge
 }
 
 // runMerge is a merge that may take longer than the request which started it.
@@ -63,7 +65,7 @@ func newLandingService(a *App) *LandingService {
 	return s
 }
 
-// close ends the merges in progress. Their target branches stay unchanged.
+// close cancels the merges in progress and waits for them. Their target branches stay unchanged.
 func (s *LandingService) close() {
 	s.stop()
 	s.all.Wait()
@@ -120,7 +122,8 @@ func (m *runMerge) hasEnded() bool {
 }
 
 // merge performs a merge and stores its result in m. If agents must resolve conflicts, it starts a
-// process for them. request is the context of the request that started the merge.
+// process for them. request is the context of the request that started the merge. If that request
+// has ended, an error is also printed for the user.
 func (s *LandingService) merge(request context.Context, by credential.Identity, m *runMerge) {
 	defer close(m.ended)
 	m.results, m.failed = s.app.Landing.As(cmp.Or(by.Name, by.ID)).Merge(s.ctx, m.request)

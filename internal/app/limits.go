@@ -12,8 +12,8 @@ import (
 // limitsEvery is how often the user's limits are read again. A user may raise them while runs wait.
 const limitsEvery = 5 * time.Second
 
-// limits returns a function that returns the user's limits of what agents may cost. It reads the
-// settings again from time to time.
+// limits returns a function that returns the user's limits on the cost of agents. That function
+// reads the settings again every limitsEvery.
 func (o Options) limits() func() engine.Limits {
 	var mu sync.Mutex
 	read, limits := time.Now(), limitsOf(o.Config)
@@ -40,9 +40,9 @@ func (o Options) limits() func() engine.Limits {
 	}
 }
 
-// orRemoved returns a limit. If there was one before and the user has removed it, orRemoved returns a
-// limit that no attempt reaches: then the engine lets the tasks start that wait because of the old
-// one.
+// orRemoved returns limit. But if there was a limit before and the user has removed it, orRemoved
+// returns a limit that no attempt reaches: the engine must start the tasks that wait because of the
+// old limit.
 func orRemoved(limit, before store.Amount) store.Amount {
 	if !limit.Limits() && before.Limits() {
 		return store.Amount{MicroUSD: engine.Removed}
@@ -57,8 +57,8 @@ func limitsOf(c *config.Config) (l engine.Limits) {
 	return l
 }
 
-// accountLimits returns the limits of single accounts by the names of their rows in the store, such
-// as "claude/work".
+// accountLimits returns the limits of those accounts that have one. The keys are the names of the
+// accounts' rows in the store, such as "claude/work".
 func accountLimits(c *config.Config) map[string]engine.PeriodLimits {
 	limits := map[string]engine.PeriodLimits{}
 	for _, a := range c.Accounts() {

@@ -38,9 +38,10 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// NewRunService implements [server.NewRuns]. It makes the same runs as 'gaffer run': a background
-// process of this machine works on a run in one of its folders, as with 'gaffer run --detach', and
-// the server's workers execute the others, as with 'gaffer run --server'.
+// NewRunService implements [server.NewRuns]. It makes the same runs as 'gaffer run'. If the run's
+// project is a folder of this machine, a background process of this machine works on the run, as
+// with 'gaffer run --detach'. Otherwise the server's workers execute the run, as with 'gaffer run
+// --server'.
 type NewRunService struct {
 	app      *App
 	runs     *runs.Service
@@ -55,8 +56,8 @@ type NewRunService struct {
 	programs map[string]foundPrograms // by the path of the project
 }
 
-// foundPrograms are the agents that a project can use. The programs are asked for their versions,
-// which takes seconds.
+// foundPrograms are the agents that a project can use. They are kept for programsTime, because
+// asking the programs for their versions takes seconds.
 type foundPrograms struct {
 	list []fleet.AgentProgram
 	at   time.Time
@@ -65,7 +66,8 @@ type foundPrograms struct {
 // programsTime is how long the answer about installed programs is reused.
 const programsTime = 15 * time.Second
 
-// maxRunFolders is the maximum number of folders that are known only because runs worked in them.
+// maxRunFolders is the maximum number of folders that are offered only because runs have worked in
+// them.
 const maxRunFolders = 100
 
 // Places implements [server.NewRuns].
@@ -139,7 +141,8 @@ func (s *NewRunService) folders(ctx context.Context) ([]fleet.ProjectFolder, err
 	return list, err
 }
 
-// options returns the options of a known project on this machine. It compares paths only as texts.
+// options returns the options for a project on this machine. path must be one of the paths that
+// folders returns. options compares paths as strings, and does not follow symbolic links.
 func (s *NewRunService) options(ctx context.Context, path string) (Options, error) {
 	folders, err := s.folders(ctx)
 	if err != nil {
@@ -179,14 +182,15 @@ func (s *NewRunService) Programs(ctx context.Context, path string) ([]fleet.Agen
 	return found.list, ctx.Err()
 }
 
-// The maximum lengths of what is reported about a program, in characters.
+// The maximum lengths of a program's version and of the description of its problem, in characters.
 const (
 	maxVersion = 60
 	maxProblem = 500
 )
 
-// agentPrograms returns which agents this machine can run in a project: those that 'gaffer doctor'
-// shows, and the one that is built into gaffer.
+// agentPrograms returns the agents that a plan of the project may name, and says whether this
+// machine has their programs. These are the agents that 'gaffer doctor' shows, and the fake agent,
+// which is built into gaffer.
 func agentPrograms(ctx context.Context, root string, c *config.Config) []fleet.AgentProgram {
 	list := []fleet.AgentProgram{}
 	for _, a := range doctor.FindAgents(ctx, doctor.Options{
@@ -235,8 +239,8 @@ func (s *NewRunService) PlanFile(ctx context.Context, path, file string) (fleet.
 	return fleet.PlanText{Text: text, File: file, Project: path}, err
 }
 
-// PlanOfRun implements [server.NewRuns]. Without the tasks and branches that gaffer has added, the
-// plan is as its author wrote it, in gaffer's own format.
+// PlanOfRun implements [server.NewRuns]. It removes the tasks, branches and labels that gaffer
+// added to the plan, hides secret values, and returns the plan in gaffer's own format.
 func (s *NewRunService) PlanOfRun(ctx context.Context, id string) (fleet.PlanText, error) {
 	raw, err := s.runs.Plan(ctx, id, true)
 	if err != nil {
@@ -272,18 +276,18 @@ func (s *NewRunService) PlanOfRun(ctx context.Context, id string) (fleet.PlanTex
 	return text, nil
 }
 
-// draft is a draft whose plan was read.
+// draft is a client's draft of a run, together with the plan that was read from it.
 type draft struct {
 	fleet.RunDraft
 	opts     Options // options of the project; the zero value if workers execute the run
 	agents   []string
 	plan     plan.Plan
 	problems plan.Problems
-	text     string // the plan's text, also of a form
-	file     string // the name of the plan's file in problems
+	text     string // the plan's text; if the client sent a form, the text that was made from the form
+	file     string // file name that stands for text in problems
 }
 
-// read reads the plan of a draft. Problems of the plan are no error.
+// read reads the plan of a draft. Problems of the plan are not an error: they are in the result.
 func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, error) {
 	r := &draft{RunDraft: d, text: d.Text}
 	files := &planfiles.Files{}
@@ -302,7 +306,7 @@ func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, err
 		defer func() { _ = files.Close() }() // ignore the error: the folder was only read
 		r.agents = slices.Sorted(maps.Keys(r.opts.Config.Agents()))
 	default:
-		// The names of agents that workers define are not known here.
+		// The agents that the workers define are not known here, so use those of this server.
 		r.agents = slices.Sorted(maps.Keys(s.app.opts.Config.Agents()))
 	}
 	if d.Form != nil {
@@ -316,7 +320,8 @@ func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, err
 		}
 		r.text = text
 	}
-	// A text that is not a file of the project is read like one in its folder.
+	// If the text is not the content of a file of the project, read it as if it were in a file in
+	// the project's folder.
 	name, ours := fileName(d.File, r.text), false
 	if d.Form == nil && filepath.IsLocal(d.File) {
 		if text, err := files.Read(d.File); err == nil {
@@ -348,7 +353,8 @@ func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, err
 	return r, nil
 }
 
-// fileName returns the name under which a text is read. Its extension decides the format.
+// fileName returns a file name for a plan's text. The extension of the name decides as which format
+// the text is read. given is the name from the client, and may be empty.
 func fileName(given, text string) string {
 	switch ext := strings.ToLower(filepath.Ext(given)); {
 	case slices.Contains([]string{".yaml", ".yml", ".json", ".md", ".jsonl"}, ext):
@@ -398,7 +404,8 @@ func (s *NewRunService) Check(ctx context.Context, d fleet.RunDraft) (fleet.Plan
 	return check, err
 }
 
-// findings converts problems of a plan. Those of a plan's own text have no file.
+// findings converts problems of a plan into findings for the client. The file of a finding is empty
+// if the problem is in the plan's own text.
 func (r *draft) findings(severity string, problems plan.Problems) (list []fleet.PlanFinding) {
 	for _, p := range problems {
 		f := fleet.PlanFinding{Severity: severity, File: p.File, Line: p.Line, Column: p.Column, Text: plan.Problem{Text: p.Text, Suggestion: p.Suggestion}.String()}
@@ -413,7 +420,8 @@ func (r *draft) findings(severity string, problems plan.Problems) (list []fleet.
 	return list
 }
 
-// lacks returns what prevents the plan from running where the user wants it.
+// lacks returns what prevents the plan from running on the machine or the workers that the user has
+// chosen.
 func (s *NewRunService) lacks(ctx context.Context, r *draft) ([]preflight.Problem, error) {
 	if !r.Workers {
 		if err := s.refusal(); err != nil {
@@ -427,7 +435,8 @@ func (s *NewRunService) lacks(ctx context.Context, r *draft) ([]preflight.Proble
 	return nil, nil
 }
 
-// idleWarnings returns warnings about tasks that no worker which is online can run.
+// idleWarnings returns warnings about tasks that no online worker can run. It returns none if this
+// machine executes the run.
 func (s *NewRunService) idleWarnings(ctx context.Context, r *draft) ([]string, error) {
 	if !r.Workers {
 		return nil, nil
@@ -497,7 +506,8 @@ func (s *NewRunService) startHere(ctx context.Context, by credential.Identity, r
 	return run, "", err
 }
 
-// startError converts an error of git, such as a missing base branch, to one that the client sees.
+// startError makes an error that has a hint, such as a missing base branch, visible to the client.
+// It returns other errors unchanged.
 func startError(err error) error {
 	hint, ok := errors.AsType[interface {
 		error

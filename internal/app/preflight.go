@@ -16,8 +16,8 @@ import (
 	"gaffer/team"
 )
 
-// Preflight returns what this machine lacks to run a plan, for example programs. It creates nothing
-// and needs no database.
+// Preflight returns what this machine lacks to run a plan, for example programs. It also looks for
+// the given programs. It creates nothing and needs no database.
 func Preflight(ctx context.Context, opts Options, p plan.Plan, programs ...string) ([]preflight.Problem, error) {
 	return runPreflight(ctx, opts, p, preflight.Options{Programs: programs})
 }

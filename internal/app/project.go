@@ -22,8 +22,8 @@ import (
 )
 
 // openProject opens the documents of the project in opts, and returns the project's Runs. If quiet
-// is true, it prints no notices about records of other programs that have the name of one of
-// gaffer's.
+// is true, the Runs prints no notice about a record of another program that has the name of one of
+// gaffer's records.
 func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.Store, *ledger.Store, *terminal.Terminals) {
 	c := opts.Config
 	sessions := session.New(c.Path("paths.session"), session.Options{
@@ -48,7 +48,8 @@ func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.St
 	}), sessions, records, terminals
 }
 
-// runsOf returns the Runs of the project at root. paths are the folders of the project's documents.
+// runsOf returns the Runs of the project at root, and a function that closes the project's
+// documents. paths are the folders of these documents, by the name of their setting.
 func (a *App) runsOf(root string, paths map[string]string) (*localrun.Runs, func(), error) {
 	opts := a.opts
 	var flags []config.Setting
@@ -96,14 +97,14 @@ func (o Options) documentPath(path string) string {
 	return filepath.ToSlash(path)
 }
 
-// buildProject returns the paths of the documents of the project's build.
+// buildProject returns what package buildrun needs to know about the project.
 func (o Options) buildProject() buildrun.Project {
 	return buildrun.Project{
 		Root: o.Project.Root, Workflow: o.Config.Path("paths.workflow"), LockTimeout: o.Config.Duration("lock_timeout"), Now: o.Now, Notice: o.Notice,
 	}
 }
 
-// teamProject returns the settings and paths of the project's team session.
+// teamProject returns what package teamsession needs to know about the project.
 func (o Options) teamProject(state string) teamsession.Project {
 	return teamsession.Project{Root: o.Project.Root, Config: o.Config, Merges: filepath.Join(state, "merges"), Now: o.Now, Notice: o.Notice}
 }
@@ -128,7 +129,8 @@ func (o Options) agentKind(name string) string {
 	return agent.Kind(name, custom)
 }
 
-// verifyCommand returns a shell command for a task. It calls gaffer, which runs the checks in file.
+// verifyCommand returns the shell command that verifies a task of a build. The command calls
+// gaffer, which runs the checks in file.
 func verifyCommand(file string) string {
 	quoted := "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 	return fmt.Sprintf(`"$%s" verify %s`, runner.SelfEnv, quoted)

@@ -24,7 +24,7 @@ func (o Options) foldersOf(root string) (viewers.ProjectFolders, error) {
 }
 
 // viewedKind is the kind of store items that list the projects which a server shows. There is one
-// item per machine, because projects are folders on a machine. Its id is the machine's name.
+// item per machine, because projects are folders on a machine. The item's id is the machine's name.
 const viewedKind = "viewed"
 
 // projectList is the [viewers.Registry] that stores the list of projects in the database.

@@ -50,7 +50,8 @@ type readOnlyCopy struct {
 	err error
 }
 
-// openReadOnlyCopy copies the database to a temporary folder and opens the copy. Close deletes it.
+// openReadOnlyCopy copies the database to a temporary folder and opens the copy. Every write to the
+// copy fails with the error why. Close deletes the copy.
 func openReadOnlyCopy(ctx context.Context, database string, why error) (_ *readOnlyCopy, err error) {
 	dir, err := os.MkdirTemp("", "gaffer-read-only-")
 	if err != nil {
@@ -75,7 +76,7 @@ func openReadOnlyCopy(ctx context.Context, database string, why error) (_ *readO
 	return &readOnlyCopy{s, dir, why}, nil
 }
 
-// Write always returns the [*ReadOnlyError].
+// Write always returns the [*ReadOnlyError] that openReadOnlyCopy was given.
 func (s *readOnlyCopy) Write(context.Context, func(*store.Tx) error) error { return s.err }
 
 // Close closes and deletes the copy.

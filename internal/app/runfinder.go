@@ -15,7 +15,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// runFinder finds the run in the store that wrote a document of a project on this machine.
+// runFinder finds the run that wrote a given document. The document is in a project on this
+// machine.
 type runFinder struct {
 	store     store.Store
 	query     *runquery.Querier
@@ -23,8 +24,9 @@ type runFinder struct {
 	foldersOf func(root string) (viewers.ProjectFolders, error)
 }
 
-// belongsTo returns a function that reports whether a run belongs to the project at root. A run
-// that is limited to one machine stores the path of its project, other runs store its name.
+// belongsTo returns a function that reports whether a run belongs to the project at root. The row
+// of a run that only this machine may execute has the path of the project. The rows of other runs
+// have the project's name.
 func (f runFinder) belongsTo(root string) func(store.Run) bool {
 	name := sync.OnceValue(func() string {
 		folders, err := f.foldersOf(root)

@@ -35,7 +35,7 @@ func newSandboxes(opts Options) (*sandboxes, error) {
 }
 
 func sandboxesFor(opts Options, database, state string) *sandboxes {
-	self, _ := os.Executable() // without it, no program can be started in a sandbox, nor a supervisor
+	self, _ := os.Executable() // ignore the error: without this path, programs in sandboxes and supervisors fail to start and report it
 	hidden := []string{state}
 	if file := config.UserFile(opts.Getenv); file != "" {
 		hidden = append(hidden, filepath.Dir(file))
@@ -51,19 +51,21 @@ func sandboxSettings(c *config.Config) sandbox.Settings {
 	return sandbox.Settings{Mode: plan.SandboxMode(mode), Forced: forced, Image: c.Text("sandbox_image")}
 }
 
-// ApplySandbox returns the plan with the sandboxes that its tasks want, by the plan and the user's
-// settings.
+// ApplySandbox returns the plan with a wanted sandbox in each task. The plan and the user's
+// settings decide which sandbox a task wants.
 func ApplySandbox(c *config.Config, p plan.Plan) plan.Plan {
 	return sandboxSettings(c).ApplyPlan(p, isOwnAgent)
 }
 
-// isOwnAgent reports whether gaffer itself does the tasks of an agent.
+// isOwnAgent reports whether name is an agent that gaffer itself plays, for example to merge
+// branches.
 func isOwnAgent(name string) bool {
 	return slices.Contains([]string{workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent}, name)
 }
 
-// want returns the sandbox that a task wants. The settings were applied when the run was submitted,
-// except to tasks that were added later.
+// want returns the sandbox that a task wants. A task that was submitted with its run already has
+// the result of the settings. To a task that was added later, want applies the settings. unattended
+// means that no user has started the run, so that no user may be there to answer requests.
 func (s *sandboxes) want(t plan.Task, unattended bool) plan.Sandbox {
 	if t.Sandbox.Mode != "" {
 		return t.Sandbox
@@ -71,12 +73,13 @@ func (s *sandboxes) want(t plan.Task, unattended bool) plan.Sandbox {
 	return s.settings.Apply(t.Sandbox, unattended || sandbox.Unattended(t))
 }
 
-// specFor returns the sandbox that a task gets.
+// specFor returns the sandbox that a task gets on this machine. See want for unattended.
 func (s *sandboxes) specFor(t plan.Task, unattended bool) (sandbox.Spec, error) {
 	return s.spec(t, s.want(t, unattended))
 }
 
-// specAtLeast is specFor for a run of a server: the settings of the worker's user hold for it too.
+// specAtLeast is specFor for a task of a server's run. The sandbox is never weaker than the setting
+// of this machine's user, even if the plan names a weaker one.
 func (s *sandboxes) specAtLeast(t plan.Task) (sandbox.Spec, error) {
 	return s.spec(t, s.settings.Apply(t.Sandbox, sandbox.Unattended(t)))
 }
@@ -94,7 +97,7 @@ func (s *sandboxes) choose(t plan.Task, want plan.Sandbox) (sandbox.Choice, sand
 		return sandbox.Choice{}, p, err
 	}
 	p.Restricted = t.Questions == plan.Rules || len(t.Permissions.Deny)+len(t.Permissions.Ask) > 0
-	if p.Gaffer || want.Mode == "" || want.Mode == plan.SandboxNone { // do not look what the machine has: that takes time
+	if p.Gaffer || want.Mode == "" || want.Mode == plan.SandboxNone { // no sandbox is needed, so skip the slow check of what this machine has
 		return sandbox.Choice{Mode: plan.SandboxNone}, p, nil
 	}
 	c, err := s.machine.Facts(want.Image != "" || want.Mode == plan.SandboxContainer).Choose(want, p)
@@ -111,7 +114,7 @@ func (s *sandboxes) program(name string) (sandbox.Program, error) {
 
 // SandboxReport says which sandboxes the tasks of a plan get on this machine.
 type SandboxReport struct {
-	Modes    map[string]plan.SandboxMode // by id of the task
+	Modes    map[string]plan.SandboxMode // the sandbox of each task, by the task's id
 	Summary  string                      // one line; empty if no task has or wants a sandbox
 	Warnings []string                    // why tasks that should have a sandbox have none
 	Problems []preflight.Problem         // why tasks cannot have the sandbox that they need
@@ -163,7 +166,7 @@ func Sandboxes(_ context.Context, opts Options, p plan.Plan) (SandboxReport, err
 	return r, nil
 }
 
-// announce tells the user which sandboxes the agents have.
+// announce prints which sandboxes the tasks get, and the warnings.
 func (r SandboxReport) announce(notice func(text string)) {
 	if r.Summary != "" {
 		notice(r.Summary)
@@ -173,7 +176,7 @@ func (r SandboxReport) announce(notice func(text string)) {
 	}
 }
 
-// taskNames returns up to three ids of tasks, and how many more there are.
+// taskNames returns a phrase with up to three of the task ids, and says how many more there are.
 func taskNames(ids []string) string {
 	const few = 3
 	word := "task"

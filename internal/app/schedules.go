@@ -38,8 +38,9 @@ func (a *App) Schedules(load PlanLoader) (*schedulerun.Schedules, error) {
 	}), nil
 }
 
-// startScheduled reads the plan of a schedule, checks what this machine lacks for it, and stores the
-// run. If the run with this key exists, startScheduled returns its id.
+// startScheduled reads the plan of a schedule, checks what this machine lacks for it, and stores a
+// run with this key. If a run with this key exists already, it stores nothing and returns that
+// run's id.
 func (a *App) startScheduled(ctx context.Context, load PlanLoader, s schedule.Schedule, key string) (string, error) {
 	if err := localrun.CheckDetach(a.opts.Getenv); err != nil {
 		return "", err
@@ -73,8 +74,8 @@ type ScheduleService struct {
 	starts  bool // the server can read plans, so it can start runs
 }
 
-// Run implements [server.Schedules]. It is refused where a request may not start runs on this
-// machine.
+// Run implements [server.Schedules]. It returns an error if this server starts no runs of
+// schedules, or if requests may not start runs on this machine.
 func (s *ScheduleService) Run(ctx context.Context, by credential.Identity, name string) (f fleet.Fire, warning string, err error) {
 	if !s.starts {
 		return f, "", protocol.Conflict("no_schedules", "this server starts no runs of schedules: 'gaffer serve' does")

@@ -27,7 +27,7 @@ import (
 )
 
 // Coordinator serves runs to workers in other processes. If a worker has sent no heartbeat for the
-// duration of a lease, the coordinator ends its attempts as lost.
+// duration of a lease, the Coordinator ends the worker's attempts as lost.
 type Coordinator struct {
 	Protocol  *protocol.Service
 	Runs      *runs.Service
@@ -100,7 +100,8 @@ func (a *App) ServeRun() (*Coordinator, error) {
 	return c, nil
 }
 
-// services creates the services that answer users and their programs, and their engine.
+// services creates the services for users and their programs, and the engine that these services
+// use.
 func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 	now, limits := a.clock(), a.opts.limits()
 	e := engine.New(a.store, engine.Options{
@@ -139,8 +140,9 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 }
 
 // logFile returns the path of an attempt's log file on this machine. Other programs can write the
-// attempt's row, so logFile does not trust its path. It accepts only attempts of a run's own
-// worker, runs that were worked on here, and paths with the expected names.
+// attempt's row, so logFile does not trust the path in it. It accepts the path only if it has the
+// expected names, the attempt ran on the only worker that may execute the run, and this machine has
+// worked on the run.
 func (a *App) logFile(run store.Run, at store.Attempt) (string, bool) {
 	switch {
 	case at.Worker != run.OnlyWorker || !filepath.IsAbs(at.Log) || filepath.Clean(at.Log) != at.Log:

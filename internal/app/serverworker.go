@@ -73,7 +73,7 @@ type ServerWorker struct {
 }
 
 // OpenServerWorker makes this process the worker named opts.Name. It returns a [*NameTakenError] if
-// another process already is.
+// another process is already the worker with this name.
 func OpenServerWorker(ctx context.Context, opts ServerWorkerOptions) (*ServerWorker, error) {
 	if err := statefile.CheckName("name of the worker", opts.Name); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (s *ServerWorker) createWorker() (err error) {
 }
 
 // connect returns a client of the server with its own connections. All clients share the knowledge
-// which servers cannot be reached.
+// of which servers cannot be reached.
 func (s *ServerWorker) connect(timeout time.Duration) (_ *coordinator.Client, err error) {
 	if s.client == nil {
 		if s.client, err = s.opts.Connect(coordinator.Options{Tries: 1}); err != nil {
@@ -156,11 +156,12 @@ func (s *ServerWorker) report(e workerclient.Event) {
 	s.opts.Report(e)
 }
 
-// leaveWithin is how long a worker that ends may take to send the rest of its logs.
+// leaveWithin is how long a worker that stops may take to send its unsent logs.
 const leaveWithin = 10 * time.Second
 
-// Run claims and runs tasks. It returns when the worker has no more tasks after Drain or Release,
-// or with the option Once. If ctx ends, it returns at once, and its agents continue.
+// Run claims and runs tasks. After Drain or Release, it returns when the worker has no more tasks.
+// With the option Once, it also returns when there is no task to claim. If ctx ends, it returns at
+// once, and the worker's agents continue.
 func (s *ServerWorker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
@@ -186,8 +187,8 @@ func (s *ServerWorker) Run(ctx context.Context) error {
 // programsInterval is the interval at which a worker looks for the programs of agents.
 const programsInterval = 10 * time.Minute
 
-// findPrograms looks for the programs of agents again and again, until ctx ends. Heartbeats report
-// the result, so that users can choose among the agents that workers have.
+// findPrograms looks for the programs of agents every programsInterval, until ctx ends. Heartbeats
+// report the result, so that users can choose among the agents that workers have.
 func (s *ServerWorker) findPrograms(ctx context.Context) {
 	for {
 		list := agentPrograms(ctx, s.opts.Project.Root, s.opts.Config)
@@ -232,8 +233,9 @@ func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc
 	}
 }
 
-// adopt continues the attempts that an earlier worker with this name left running. It returns false
-// if Drain is called before the server has answered, because then there is nothing to wait for.
+// adopt continues the attempts that an earlier worker with this name left running. It returns true
+// when it has done so. If Drain is called before the server has answered, adopt stops waiting for
+// the answer, adopts nothing and returns false.
 func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 	asking, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -256,7 +258,7 @@ func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 	return true, s.worker.Adopt(ctx, held)
 }
 
-// leave tells the server that the worker stops, and sends the rest of the logs.
+// leave tells the server that the worker stops, and sends the unsent logs.
 func (s *ServerWorker) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()
@@ -265,7 +267,8 @@ func (s *ServerWorker) leave(ctx context.Context) {
 	s.deleteReported()
 }
 
-// Drain makes the worker claim no more tasks. Run returns when the tasks that it has are ended.
+// Drain makes the worker claim no more tasks. Run returns when the worker's current tasks have
+// ended.
 func (s *ServerWorker) Drain() {
 	s.drained.Do(func() { close(s.draining) })
 	s.worker.Drain()
@@ -284,7 +287,7 @@ func (s *ServerWorker) HeldTasks() (list []string) {
 	return list
 }
 
-// deleteEvery is how often the folders of attempts whose end was reported are deleted.
+// deleteEvery is the time between two calls of deleteReported.
 const deleteEvery = 10 * time.Minute
 
 // deleteReportedPeriodically calls deleteReported every deleteEvery until ctx ends.

@@ -15,7 +15,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// ElsewhereError reports a task that only the machine of its run can execute.
+// ElsewhereError reports that this worker cannot execute a task. Needs names what the task needs,
+// such as a worktree. Only the machine to which the task's run is bound has that.
 type ElsewhereError struct{ Task, Needs string }
 
 func (e *ElsewhereError) Error() string {

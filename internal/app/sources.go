@@ -27,8 +27,8 @@ import (
 	"gaffer/workflow"
 )
 
-// Sources makes tasks from the items of sources, such as issues, watches sources, and reports to them
-// what became of their items.
+// Sources makes tasks from the items of sources, such as issues. It also watches sources, and tells
+// each source what became of its items.
 type Sources struct{ app *App }
 
 // SourceRequest says which items of a source become tasks, and how.
@@ -39,7 +39,7 @@ type SourceRequest struct {
 	Template string           // file with the template of the prompts; empty means the plan's
 	Limit    int              // how many items are taken at most; 0 means the plan's limit
 	Take     plan.ItemTake    // whether items that had a task get another one
-	Report   *plan.ItemReport // what the source is told; nil means what the plan says
+	Report   *plan.ItemReport // what is reported to the source; nil means what the plan says
 }
 
 // SourcePlan is a plan with the tasks of a source's items.
@@ -111,8 +111,9 @@ func (s *Sources) planIn(ctx context.Context, opts Options, q SourceRequest) (So
 	return made, err
 }
 
-// firstTasks returns the first tasks of a list, but only tasks whose needs are among them. If limit
-// is 0, it returns all.
+// firstTasks returns at most limit tasks of a list, in an order in which each task comes after the
+// tasks that it needs. It leaves out tasks that need a task outside of the result. If limit is 0,
+// it returns the list unchanged.
 func firstTasks(tasks []plan.Task, limit int) (first []plan.Task) {
 	if limit == 0 {
 		return tasks
@@ -159,7 +160,8 @@ func (o Options) inbox() *workflow.Inbox {
 	return workflow.Open(o.Config.Path("paths.workflow"), workflow.Options{Now: o.Now, LockTimeout: o.Config.Duration("lock_timeout")}).Inbox()
 }
 
-// prepareBeads fills in the templates of beads, and sets the folders of their records.
+// prepareBeads makes the prompts of beads from their templates, and sets the folders for the beads'
+// records.
 func (o Options) prepareBeads(ctx context.Context, tasks []plan.Task) ([]plan.Task, error) {
 	p, err := dispatch.Plan(plan.Plan{Tasks: tasks}, dispatch.Settings{}, func(name string) (prompt.Template, error) {
 		return prompt.Load(filepath.Join(o.Project.Root, "templates"), name)
@@ -172,7 +174,8 @@ func (o Options) prepareBeads(ctx context.Context, tasks []plan.Task) ([]plan.Ta
 	return beads.Prepare(ctx, p.Tasks)
 }
 
-// optionsOf returns the options for another project on this machine.
+// optionsOf returns the options for the project at root on this machine. An empty root means this
+// project. why names the origin of root in errors, for example "the run".
 func (o Options) optionsOf(root, why string) (Options, error) {
 	if root == "" || root == o.Project.Root {
 		return o, nil
@@ -192,7 +195,7 @@ func (s *Sources) itemReports() *source.Reports {
 	}
 }
 
-// reportSource opens the source of a report, in the folder of the run's project.
+// reportSource opens the source that a report is for. It uses the settings of the run's project.
 func (s *Sources) reportSource(r engine.ItemReport) (source.Source, error) {
 	var run store.Run
 	err := s.app.store.Read(context.Background(), func(rows store.Reader) (err error) {
@@ -226,8 +229,9 @@ func (s *Sources) pullRequest(ctx context.Context, key store.TaskKey) (string, e
 	return p.URL, err
 }
 
-// reportItems tells the sources what became of a run's items. While the run has not ended, it leaves
-// out tasks whose pull requests must be named, because these are opened at the end.
+// reportItems tells the sources what became of a run's items. While the run has not ended, it sends
+// no reports that must name a pull request, because pull requests are opened when the run has
+// ended.
 func (s *Sources) reportItems(ctx context.Context, run string, ended bool) {
 	_, _, err := s.itemReports().Send(ctx, run, false, func(r engine.ItemReport) bool { return ended || !r.Item.Report.PR })
 	if err != nil && ctx.Err() == nil {
@@ -235,8 +239,9 @@ func (s *Sources) reportItems(ctx context.Context, run string, ended bool) {
 	}
 }
 
-// SendReports sends the reports that other processes have left: those of runs on this machine which
-// no process works on. If now is set, it does not wait for the pause after a failed try.
+// SendReports sends the unsent reports of runs on this machine that no process works on. After a
+// failure, a report is sent again only when a pause is over. If now is set, SendReports does not
+// wait for that.
 func (s *Sources) SendReports(ctx context.Context, now bool) (sent, failed int, err error) {
 	return s.itemReports().Send(ctx, "", now, func(r engine.ItemReport) bool {
 		var run store.Run
@@ -244,7 +249,7 @@ func (s *Sources) SendReports(ctx context.Context, now bool) (sent, failed int, 
 			run, err = rows.Run(r.Run)
 			return err
 		})
-		if err != nil { // the run was deleted; the claim deletes the report, too
+		if err != nil { // the run was deleted, so accept the report: claiming it deletes it
 			return errors.Is(err, store.ErrNotFound)
 		}
 		return s.app.locks.WorkedOn(run) && !s.app.locks.Owner(run.ID).Alive && (run.Status.Final() || !r.Item.Report.PR)

@@ -22,8 +22,8 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// watchKind is the kind of store items that hold the state of watched sources. The id is the name of
-// the source and the path of the project.
+// watchKind is the kind of store items that hold the state of watched sources. An item's id
+// consists of the name of the source and the path of the project.
 const watchKind = "watched-source"
 
 // watchState is what servers remember about a watched source.
@@ -112,8 +112,8 @@ const (
 	sendEvery     = 30 * time.Second // how often a server looks for reports that other processes have left
 )
 
-// watchSources looks at the watched sources, each in its interval, until ctx ends. Failures are
-// recorded and reported, and the next look follows after a pause.
+// watchSources looks at each watched source at the source's interval, until ctx ends. It records
+// and reports a failure, and looks again after a pause.
 func (s *Sources) watchSources(ctx context.Context, refusal func() error) {
 	watched := s.app.opts.Config.Sources()
 	for ; ctx.Err() == nil && len(watched) > 0; pause.For(ctx, watchTick) {
@@ -247,7 +247,8 @@ func (s *Sources) sendReportsRepeatedly(ctx context.Context) {
 	}
 }
 
-// watchRefusal returns why this server starts no runs for its sources, or nil if it does.
+// watchRefusal returns a function that returns why this server starts no runs for its sources, or
+// nil if the server starts them.
 func (s *Sources) watchRefusal(o ServerOptions) func() error {
 	return func() error {
 		if o.WorkersOnly {

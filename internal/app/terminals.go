@@ -35,9 +35,9 @@ func (e *NotShownError) NotFound() bool { return true }
 // Code returns the error code that clients get.
 func (e *NotShownError) Code() string { return "no_terminal" }
 
-// Open implements [server.Terminals]. Other programs can write the database, so the run's row is not
-// trusted: only a run that was worked on here has a terminal here, and only on gaffer's own tmux
-// servers.
+// Open implements [server.Terminals]. Other programs can write the database, so Open does not trust
+// the run's row. It shows a terminal only if this machine has worked on the run, and only on
+// gaffer's own tmux servers.
 func (s *TerminalService) Open(ctx context.Context, by credential.Identity, run, task string, size fleet.TerminalSize) (server.Terminal, error) {
 	var row store.Run
 	var spec plan.Task

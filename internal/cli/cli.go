@@ -45,7 +45,7 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	}
 	silent := false
 	switch stopped := ctx.Err(); {
-	case stopped != nil && err.Error() == stopped.Error(): // the user has ended the command with this signal, so no error is printed
+	case stopped != nil && err.Error() == stopped.Error(): // the only error is that a signal has ended the command, so print no error
 		err, silent = &exit.Error{Code: exit.CodeInterrupted, Err: errors.New("interrupted")}, true
 	case stopped != nil:
 		err = exit.Interrupted(err)

@@ -61,8 +61,9 @@ func flagNames(root *cobra.Command) (names []string) {
 	return names
 }
 
-// nameCommands writes a group's title and the names of its commands, on one line if all of them
-// fit, and with more space between the names if that fits, too.
+// nameCommands writes a group's title and the names of its commands. The names follow the title on
+// the same line if they fit, and are on a line of their own otherwise. Between names there are two
+// spaces if they fit, and one otherwise.
 func nameCommands(b *strings.Builder, title string, root *cobra.Command, group string) {
 	var names []string
 	for _, cmd := range root.Commands() {

@@ -93,8 +93,8 @@ func printTopic(e *env.Env, t topic) error {
 	return e.Printf("%s", markdown.Format(string(page), min(columns, maxTextColumns), style))
 }
 
-// listTopics prints the names of all topics. A topic with the name of a command is shown with the
-// words that print it.
+// listTopics prints the names of all topics, and how to print a topic that has the name of a
+// command.
 func listTopics(e *env.Env, root *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Topics for 'gaffer help TOPIC'. Where a command has the same name, the topic is\n'gaffer help topics TOPIC'.\n\n")

@@ -81,7 +81,8 @@ func (r *reader) account(position int, pair *ast.MappingValueNode) error {
 	return nil
 }
 
-// check reports the first mistake in an account that can be seen without knowing the agents.
+// check returns the first mistake in the account, if any. It finds only mistakes that do not depend
+// on which agents exist.
 func (a Account) check() error {
 	switch {
 	case a.Name == "" || len(a.Name) > 100 || a.Name == "." || a.Name == ".." || strings.ContainsAny(a.Name, `/\,: `) || strings.ContainsFunc(a.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
@@ -109,8 +110,8 @@ func (a Account) check() error {
 	return nil
 }
 
-// checkKind reports a mistake in an account that depends on the agent's protocol. It reports none
-// if the agent is not known: it may be defined in the file of another project.
+// checkKind returns a mistake in the account that depends on the agent's program, if any. It
+// returns nil if the agent is unknown, because another project may define the agent.
 func (a Account) checkKind(agents map[string]agent.Custom) error {
 	if _, err := agent.New(a.Agent, agents); err != nil {
 		return nil
@@ -141,8 +142,8 @@ func (c *Config) checkAccounts() error {
 	return nil
 }
 
-// text returns the account as text, for display. It hides the values of variables that are texts,
-// because they may be secrets.
+// text returns the account as text, for display. It hides the values of variables, except
+// references to secrets, because a value may be a secret itself.
 func (a Account) text() string {
 	shown := yaml.MapSlice{{Key: "agent", Value: a.Agent}}
 	add := func(key string, value any, given bool) {

@@ -14,7 +14,7 @@ import (
 )
 
 // agentsKey is the section of gaffer.yaml that defines agents. The user chooses the names of the
-// keys in this section, so the table keys does not contain them.
+// keys in this section, so the variable keys does not list these keys.
 const agentsKey = "agents"
 
 // agents reads the section with agents. If the project's file and the user's file define an agent
@@ -58,8 +58,7 @@ func (r *reader) agent(pair *ast.MappingValueNode) error {
 }
 
 // withoutTexts returns the definition of an agent as text, for display. It hides the values of
-// environment variables that are texts, because they may be secrets. It shows references to
-// secrets.
+// environment variables, except references to secrets, because a value may be a secret itself.
 func withoutTexts(c agent.Custom) string {
 	shown := yaml.MapSlice{}
 	add := func(key string, value any, given bool) {

@@ -39,7 +39,7 @@ type Value struct {
 	account  *Account       // the account that the value defines; set only for keys of the section accounts
 	position int            // position of the account in its section
 	watched  *WatchedSource // the source that the value names; set only for keys of the section sources
-	layer    layer          // precedence of the source of the value
+	layer    layer          // precedence of the value's source
 }
 
 // Setting is a key and a value that the user has set with a flag.
@@ -221,8 +221,8 @@ func (c *Config) Text(name string) string { return orEmpty(c.mustGet(name, Text)
 // URL returns the value of a key of kind URL, or "" if the value is "none".
 func (c *Config) URL(name string) string { return orEmpty(c.mustGet(name, URL)) }
 
-// Hours returns the start and the end of a key of kind Hours, in minutes after midnight. Both are 0
-// if the value is "none".
+// Hours returns the start and the end of the time range in a key of kind Hours, in minutes after
+// midnight. Both are 0 if the value is "none".
 func (c *Config) Hours(name string) (from, to int) {
 	from, to, err := parseHours(c.mustGet(name, Hours))
 	if err != nil {
@@ -303,7 +303,7 @@ func (e *UnknownKeyError) Hint() string {
 	return "'gaffer config' lists every key"
 }
 
-// Sandbox returns the setting "sandbox", and whether a flag of the user has set it.
+// Sandbox returns the setting "sandbox", and whether the user has set it with a flag.
 func (c *Config) Sandbox() (mode string, byFlag bool) {
 	return c.Choice("sandbox"), c.values["sandbox"].layer == flagLayer
 }

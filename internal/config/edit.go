@@ -76,9 +76,9 @@ func listsIn(path string, data []byte) (map[string][]string, error) {
 	return lists, err
 }
 
-// setList returns the text of a configuration file in which the key has these values. The key has
-// two parts, such as permissions.allow. It returns an error if the file is written in a way that
-// cannot be changed without losing something, such as a comment.
+// setList returns data, the text of the configuration file at path, changed so that the key has
+// these values. The key has two parts, such as permissions.allow. setList returns an error if the
+// file is written in a way that cannot be changed without losing something, such as a comment.
 func setList(path string, data []byte, key string, values []string) ([]byte, error) {
 	section, name, _ := strings.Cut(key, ".")
 	byHand := &Error{
@@ -136,14 +136,15 @@ func block(indent, name string, values []string) []string {
 	return lines
 }
 
-// item returns the line of one value. A JSON string is also a YAML string.
+// item returns the line of one value. It quotes the value as a JSON string, which is also a valid
+// YAML string.
 func item(indent, value string) string {
 	quoted := joinList([]string{value})
 	return fmt.Sprintf("%s- %s\n", indent, quoted[1:len(quoted)-1])
 }
 
-// set gives a key of a section these values. lists are the values of all settings afterwards. It
-// returns false if it cannot do that.
+// set changes the document so that a key of a section has these values. lists are the values that
+// all settings have after the change. set returns false if it cannot make the change.
 func (d *document) set(root *ast.MappingNode, section, name string, values []string, lists map[string][]string) bool {
 	at := indexOf(root, section)
 	if at < 0 {
@@ -186,11 +187,11 @@ func (d *document) set(root *ast.MappingNode, section, name string, values []str
 	return true
 }
 
-// setItems removes the items of a list that are not among the values, and appends the values that
-// are not in the list. Each item is on a line of its own.
+// setItems changes the items of a list to these values. It removes other items, and appends values
+// that are not in the list. It returns false if an item is not on a line of its own.
 func (d *document) setItems(list *ast.SequenceNode, values []string) bool {
 	missing := slices.Clone(values)
-	var lines []int // of the items
+	var lines []int // index of each item's line
 	var removed []int
 	for _, n := range list.Values {
 		line, _ := yamldoc.Position(n.GetToken())
@@ -218,9 +219,9 @@ func (d *document) setItems(list *ast.SequenceNode, values []string) bool {
 	return true
 }
 
-// span returns the lines of one pair of a mapping that ends before the line end: the index of the
-// first line, and of the line after the last one. Blank lines and comments at the end belong to what
-// follows.
+// span returns the lines of the pair m.Values[at]: the index of its first line, and the index of
+// the line after its last one. end is the index of the line after the mapping m. Blank lines and
+// comments after the pair belong to what follows it.
 func (d *document) span(m *ast.MappingNode, at, end int) (first, after int) {
 	line, _ := yamldoc.Position(m.Values[at].Key.GetToken())
 	if at+1 < len(m.Values) {
@@ -237,7 +238,8 @@ func (d *document) span(m *ast.MappingNode, at, end int) (first, after int) {
 	return line - 1, end
 }
 
-// comments reports whether the lines may contain a comment.
+// comments reports whether the lines from first up to, but not including, end may contain a
+// comment.
 func (d *document) comments(first, end int) bool {
 	return slices.ContainsFunc(d.lines[first:end], func(line string) bool { return strings.Contains(line, "#") })
 }

@@ -12,8 +12,8 @@ import (
 // parse returns the settings in data, the YAML text of the file at path.
 func parse(path string, data []byte) ([]Value, error) { return parseBelow("", path, data) }
 
-// parseBelow returns the settings in the file at path. The keys in the file are below the key name,
-// for example "team.roles".
+// parseBelow returns the settings in data, the YAML text of the file at path. The keys in the file
+// belong to the section name, for example "team.roles". For the whole configuration, name is "".
 func parseBelow(name, path string, data []byte) ([]Value, error) {
 	r := reader{path: path}
 	body, err := yamldoc.Parse(data)

@@ -23,7 +23,7 @@ type Role struct {
 	Agent        string
 	Model        string // name of the model; empty means the agent's default
 	Stronger     string // name of the model that is used after an escalation; empty means Model
-	Template     string // name of the folder with the role's prompt templates, in the templates folder
+	Template     string // name of the folder below templates/ that has the role's prompt templates
 	Timeout      time.Duration
 	StallTimeout time.Duration
 	Retries      int

@@ -13,16 +13,18 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// sourcesKey is the section of the user's gaffer.yaml that names the sources which a server watches.
-// The user chooses the names of the keys in this section, so the table keys does not contain them.
+// sourcesKey is the section of the user's gaffer.yaml that names the sources which a server
+// watches. The user chooses the names of the keys in this section, so the variable keys does not
+// list these keys.
 const sourcesKey = "sources"
 
-// WatchedSource is a source that a server looks at again and again, to start runs for new items.
+// WatchedSource is a source that a server looks at in regular intervals, to start runs for new
+// items.
 type WatchedSource struct {
 	From    string        // the source, such as "gh:ada/shop label:agent"
-	Plan    string        // file with the defaults of the tasks, from the project's folder; empty if there is none
+	Plan    string        // file with the defaults of the tasks, relative to the project's folder; empty if there is none
 	Project string        // absolute path of the project in which the runs work; empty means the server's
-	Every   time.Duration // how often the server looks
+	Every   time.Duration // time between two looks of the server
 	Limit   int           // how many items a run takes at most; 0 means what the plan says
 }
 

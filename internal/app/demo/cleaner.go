@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/attempt/supervisor"
 )
 
-// CleanerCommand is the hidden gaffer command that cleans up after a demo. It runs as a separate
-// process, so that it also cleans up if the demo is killed: it notices that the kernel has closed
-// the pipe from the demo.
+// CleanerCommand is the hidden gaffer command that cleans up after a demo. The cleaner is a
+// separate process, so that it can clean up even if the demo is killed. It knows that the demo has
+// ended when the pipe from the demo is closed. The kernel closes the pipe of a killed process.
 const CleanerCommand = "demo-keeper"
 
 // keepFolder is the argument that tells the cleaner not to delete the folder.
@@ -27,8 +27,9 @@ type Cleaner struct {
 	pipe io.WriteCloser
 }
 
-// StartCleaner starts the cleaner of a demo's folder. Call it before you start any process of the
-// demo, so that it can end every one of them.
+// StartCleaner starts the cleaner of a demo's folder. If keep is true, the cleaner does not delete
+// the folder. Call StartCleaner before you start any process of the demo, so that the cleaner can
+// end every one of them.
 func StartCleaner(f Folder, keep bool) (*Cleaner, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -50,10 +51,12 @@ func StartCleaner(f Folder, keep bool) (*Cleaner, error) {
 	return k, nil
 }
 
-// End lets the cleaner end all processes of the demo and delete its folder, and waits for it.
+// End makes the cleaner end all processes of the demo and delete the demo's folder, and waits until
+// the cleaner has ended.
 func (k *Cleaner) End() error { return errors.Join(k.pipe.Close(), k.cmd.Wait()) }
 
-// CleanerMain is the cleaner's main function. It waits until in ends, and then cleans up.
+// CleanerMain is the cleaner's main function. It reads in to its end, which means that the demo has
+// ended, and then cleans up. It returns the exit code.
 func CleanerMain(args []string, in io.Reader, errw io.Writer) int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // no signal may interrupt the cleanup
 	if err := cleanUp(args, in); err != nil {

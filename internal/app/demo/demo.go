@@ -113,7 +113,8 @@ const trustVar = "GAFFER_TRUST"
 func inheritedVars() []string { return []string{"PATH", "LANG", "LC_ALL", "TZ"} }
 
 // Getenv returns the lookup function of a demo's environment. The demo has its own home folder, and
-// does not see the user's settings, servers and databases.
+// does not see the user's settings, servers and databases. outside looks up variables of the user's
+// environment.
 func (f Folder) Getenv(outside func(string) string) func(string) string {
 	own := map[string]string{
 		"HOME": f.home(), "XDG_STATE_HOME": f.State(), "TMPDIR": f.temp(), "GAFFER_PROJECT": f.Project(), trustVar: "all",

@@ -23,7 +23,8 @@ type Processes struct {
 	ended   sync.WaitGroup
 }
 
-// NewProcesses returns a demo without running processes. It reports problems with notice.
+// NewProcesses returns a Processes for the demo in folder f. It starts no process. Problems are
+// reported through notice.
 func NewProcesses(f Folder, getenv func(string) string, notice func(text string)) (*Processes, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -71,8 +72,8 @@ func workerCommands() [][]string {
 	}
 }
 
-// Start starts the workers and commands of the demo. If ctx ends meanwhile, it starts no more. The
-// processes run until End is called.
+// Start starts the workers and commands of the demo. Then it waits for killAfter and kills the
+// worker laptop. If ctx ends, Start returns at once. The other processes run until End is called.
 func (c *Processes) Start(ctx context.Context, server string) error {
 	var dying *exec.Cmd
 	for _, w := range workerCommands() {
@@ -102,7 +103,8 @@ func (c *Processes) Start(ctx context.Context, server string) error {
 	return nil
 }
 
-// killLater kills a worker after killAfter, as if its machine were switched off.
+// killLater waits for killAfter, and then kills a worker as if its machine were switched off. If
+// ctx ends first, it kills nothing.
 func (c *Processes) killLater(ctx context.Context, cmd *exec.Cmd) {
 	t := time.NewTimer(killAfter)
 	defer t.Stop()
@@ -125,7 +127,8 @@ func (c *Processes) runCommand(ctx context.Context, argv []string) error {
 	return ctx.Err()
 }
 
-// startCommand starts gaffer with these arguments in the background. Its output goes to a log file.
+// startCommand starts gaffer with these arguments in the background. The output goes to the log
+// file NAME.log, where NAME is name.
 func (c *Processes) startCommand(name string, args ...string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(filepath.Join(c.folder.logs(), name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -152,8 +155,8 @@ func (c *Processes) await(name string, cmd *exec.Cmd, log string) {
 	}
 }
 
-// End kills the demo's processes and waits for them. The [Cleaner] ends the processes that those
-// have started.
+// End kills the processes that Start has started, and waits for them. The [Cleaner] ends the
+// processes that those have started.
 func (c *Processes) End() {
 	for _, cmd := range c.started {
 		_ = cmd.Process.Kill() // ignore the error: the process may have ended already

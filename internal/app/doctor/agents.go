@@ -13,7 +13,8 @@ import (
 )
 
 // FindAgents looks for the programs of all agents. It does not execute a program that gaffer.yaml
-// names, because a project may name any program. Of opts it uses Names, Agents and Project.
+// names, because a project may name any program. It uses only the fields Names, Agents and Project
+// of opts.
 func FindAgents(ctx context.Context, opts Options) []Agent {
 	names := agent.Names()
 	for _, name := range opts.Names {
@@ -31,7 +32,8 @@ func FindAgents(ctx context.Context, opts Options) []Agent {
 	return list
 }
 
-// findAgent looks for the program of one agent and asks it for its version.
+// findAgent looks for the program of one agent. It asks the program for its version, unless
+// gaffer.yaml sets the program or its environment.
 func findAgent(ctx context.Context, opts Options, name string) Agent {
 	custom, err := opts.Agents(name)
 	if err != nil {

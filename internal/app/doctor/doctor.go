@@ -60,8 +60,8 @@ type Account struct {
 // Sandbox says whether agents can run in a kind of sandbox on this machine.
 type Sandbox struct {
 	Mode    string `json:"mode"`
-	Program string `json:"program,omitempty"` // path of the program that makes the sandbox
-	Problem string `json:"problem,omitempty"` // why it cannot be used; empty if it can
+	Program string `json:"program,omitempty"` // path of the program that makes the sandbox; empty if there is none
+	Problem string `json:"problem,omitempty"` // why this kind of sandbox cannot be used; empty if it can
 }
 
 // findSandboxes finds out which sandboxes this machine has.
@@ -117,7 +117,8 @@ type Options struct {
 	Names   []string // names of the agents in gaffer.yaml
 	// Accounts are the user's accounts, with the problems that were found.
 	Accounts []Account
-	// Agents returns the agents of gaffer.yaml, and the agent with this name if it is built in.
+	// Agents returns the agents of gaffer.yaml by name. If gaffer itself plays the named agent, the
+	// result also contains that agent.
 	Agents func(name string) (map[string]agent.Custom, error)
 	// ChannelAdvice returns what the user should do about notification channels that do not work.
 	ChannelAdvice func() []string
@@ -138,8 +139,9 @@ type Database struct {
 }
 
 // Examine examines this machine. If repair is true, it also ends orphaned processes and writes
-// unwritten documents. If one check fails, it adds a problem to the result and continues with the
-// next check, because users call it when something is broken. It does not create a database.
+// documents that were not written yet. If a check fails, Examine adds a problem to the result and
+// continues with the next check, because users call it when something is broken. Examine does not
+// create a database.
 func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 	h := Health{
 		Database: opts.Database, Method: supervisor.GroupMethod(), Unproven: []Unproven{}, Problems: []string{}, Limits: []string{},
@@ -210,7 +212,8 @@ func (h *Health) addProblem(what string, err error) {
 	h.Problems = append(h.Problems, text)
 }
 
-// addRun adds the running attempts of a run. If no process works on the run, it adds advice.
+// addRun adds the running attempts of a run to h.Holding. If no process works on the run, it also
+// adds advice.
 func (h *Health) addRun(run fleet.Run, now time.Time) {
 	for _, t := range run.Tasks {
 		if t.Status != fleet.Running || t.Attempt == nil {
@@ -225,8 +228,9 @@ func (h *Health) addRun(run fleet.Run, now time.Time) {
 	}
 }
 
-// findDeadAgents returns the agents of the project's sessions whose process has ended. It skips
-// documents that cannot be read, because 'gaffer validate' reports them.
+// findDeadAgents reads the sessions of the project, and returns the agents whose process has ended
+// although their session's document says that they are running. It skips documents that cannot be
+// read, because 'gaffer validate' reports them.
 func findDeadAgents(sessions *session.Store) ([]DeadAgent, error) {
 	list := []DeadAgent{}
 	ids, err := sessions.IDs()

@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Unproven is an attempt whose supervisor was killed, and that may still have running processes.
-// Its task is not retried before it is proved that they have ended.
+// Unproven is an attempt whose supervisor was killed, and which may still have running processes.
+// Its task is not retried until it is proved that these processes have ended.
 type Unproven struct {
 	Attempt   string            `json:"attempt"`
 	Run       string            `json:"run,omitempty"`
@@ -26,7 +26,7 @@ type Unproven struct {
 }
 
 // attemptFolders returns the folders with the attempts of this machine: one for local runs, and one
-// for each server worker.
+// for each 'gaffer worker'.
 func attemptFolders(state string) []string {
 	homes, _ := filepath.Glob(filepath.Join(state, "workers", "*", "attempts")) // ignore the error: the only error would be an invalid pattern
 	return append(homes, filepath.Join(state, "attempts"))
@@ -69,8 +69,10 @@ func (h *Health) endOrphans() error {
 	return nil
 }
 
-// findLeftBehind looks for processes of attempts whose supervisors were killed, and ends them first
-// if repair is true. db is nil if there is no database; then the tasks of the attempts are unknown.
+// findLeftBehind looks for attempts whose supervisors were killed. It adds processes of these
+// attempts to h.Orphans. If it is unknown whether an attempt has processes, it adds the attempt to
+// h.Unproven. If repair is true, it first ends the processes that certainly belong to an attempt.
+// db is nil if the database cannot be opened. Then the results do not name runs and tasks.
 func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state string, repair bool) {
 	if repair {
 		if err := endLeftBehind(state); err != nil {
@@ -138,8 +140,9 @@ func taskOf(ctx context.Context, db store.Store, attempt string) (run, task stri
 	return run, task
 }
 
-// NotUnprovenError reports that the user has declared an attempt gone although gaffer knows its
-// state: it has ended, or its processes are running.
+// NotUnprovenError reports that the user cannot declare an attempt gone. Either gaffer knows that
+// processes of the attempt are running, or no attempt with this id waits for a proof that it has
+// ended.
 type NotUnprovenError struct {
 	Attempt string
 	Alive   []supervisor.Left // processes of the attempt that are known to be running
@@ -152,7 +155,7 @@ func (e *NotUnprovenError) Error() string {
 	return fmt.Sprintf("no attempt %s waits for a proof that it has ended", e.Attempt)
 }
 
-// Conflict marks the error as a request that the current state does not allow.
+// Conflict marks the error as one about a request that the current state does not allow.
 func (*NotUnprovenError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -164,8 +167,8 @@ func (e *NotUnprovenError) Hint() string {
 }
 
 // DeclareGone stores the user's statement that no process of an attempt is running any more. Then
-// the attempt's task continues. If gaffer knows whether the attempt has ended, DeclareGone returns
-// an error.
+// the attempt's task continues. DeclareGone returns a [*NotUnprovenError] if the statement is false
+// or not needed, and a [*caller.RefusedError] if the attempt itself has started this process.
 func DeclareGone(state, attempt string, now time.Time) error {
 	not := &NotUnprovenError{Attempt: attempt}
 	declared := false

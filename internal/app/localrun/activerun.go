@@ -17,8 +17,9 @@ import (
 )
 
 // flush writes the documents up to the latest event. It returns an error if documents could not be
-// written now; they can be written later. It does not overwrite records of other programs with the
-// same name; the recorder reports those.
+// written now; they can be written later. If another program has written a record with the name of
+// one of gaffer's records, flush does not overwrite it. This is not an error of flush, because the
+// recorder reports it.
 func (s *activeRun) flush(ctx context.Context) error {
 	var errs []error
 	if err := s.recorder.Flush(ctx); err != nil && !errors.As(err, new(*recorder.RefusedError)) {
@@ -72,7 +73,8 @@ func (s *activeRun) workUntilEnd(ctx context.Context) error {
 // reportEvery is how often a process looks for ended tasks that it must report to a source.
 const reportEvery = 5 * time.Second
 
-// reportsItems reports whether sources are told about the ends of the run's tasks.
+// reportsItems reports whether this process must tell the sources of the run's tasks how the tasks
+// have ended.
 func (s *activeRun) reportsItems() bool {
 	return s.opts.Report != nil && bytes.Contains(s.run.Plan, []byte(`"Report":`)) // JSON name of plan.SourceItem.Report
 }
@@ -86,7 +88,7 @@ const watchPatience = time.Minute
 
 // watch tells the worker about new events. It returns when the run has ended.
 func (s *activeRun) watch(ctx context.Context) error {
-	var failing time.Time // since when reading events has failed; zero if the last read succeeded
+	var failing time.Time // time of the first failure to read events; zero if the last read succeeded
 	for last := s.from; ; {
 		events, err := s.nextEvents(ctx, last)
 		switch now := s.opts.Now(); {

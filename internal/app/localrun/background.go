@@ -204,7 +204,7 @@ func (e *InTaskError) Error() string {
 	return "no gaffer can be started in the background inside a task: it would be ended with the task, as all that a task starts is"
 }
 
-// Conflict marks the error as a request that the current state does not allow.
+// Conflict marks the error as one about a request that the current state does not allow.
 func (e *InTaskError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

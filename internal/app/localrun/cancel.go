@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/record/pending"
 )
 
-// endWithin is how long CancelAndWait waits for all processes of an agent to end.
+// endWithin is how long CancelAndWait waits until the task or run has ended.
 const endWithin = 2 * time.Minute
 
 // CancelAndWait cancels a task of a run, or the whole run if task is empty. It returns when all

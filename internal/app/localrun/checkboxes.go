@@ -31,7 +31,8 @@ func (r *Runs) tickCheckboxes(ctx context.Context, run store.Run) {
 	}
 }
 
-// completedTasksByFile returns the checkboxes of complete tasks, by the path of their file.
+// completedTasksByFile returns the ids of the complete tasks that have a checkbox, by the path of
+// the file with the checkbox.
 func (r *Runs) completedTasksByFile(ctx context.Context, run string) (boxes map[string][]string, err error) {
 	err = r.opts.Store.Read(ctx, func(rows store.Reader) error {
 		boxes = map[string][]string{}
@@ -47,8 +48,8 @@ func (r *Runs) completedTasksByFile(ctx context.Context, run string) (boxes map[
 	return boxes, err
 }
 
-// tickTries is how often a change of a file is tried if another program changes the file at the
-// same time.
+// tickTries is how many times tickFile tries to change a file if other programs change the file at
+// the same time.
 const tickTries = 10
 
 func tickFile(file string, tasks []string) (err error) {

@@ -1,5 +1,6 @@
-// Package localrun works on the runs of this machine. For each run it connects a worker, the checks
-// of leases and deadlines, the documents and the notifications, until the run has ended.
+// Package localrun works on the runs of this machine. For each run it connects the parts that do
+// the work until the run has ended: a worker, the checks of leases and deadlines, and the writers
+// of documents and notifications.
 package localrun
 
 import (
@@ -57,10 +58,12 @@ type Options struct {
 	Terminals *terminal.Terminals
 
 	Agents func(name string) (agent.Agent, error)
-	// Accounts returns the user's accounts of agent programs that can be used, in their order.
+	// Accounts returns the user's accounts of agent programs that can be used, in the order of the
+	// user's file.
 	Accounts   func() []account.Account
 	Supervisor supervisor.Options
-	// Sandbox returns the sandbox for a task. unattended says that no user has started the run.
+	// Sandbox returns the sandbox for a task. unattended means that gaffer started the run without
+	// a user, for example by a schedule.
 	Sandbox func(spec plan.Task, unattended bool) (sandbox.Spec, error)
 	Machine *sandbox.Machine // runs programs in sandboxes
 	// Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.
@@ -68,8 +71,8 @@ type Options struct {
 	// Land merges the changes of a run or opens pull requests, as the run's plan requests. It is
 	// called when all tasks of the run are complete. It may queue tasks again.
 	Land func(ctx context.Context, run store.Run) error
-	// Report tells the sources of the run's items what became of them. ended is set if the run has
-	// ended and its changes are merged, as far as the plan requests it.
+	// Report tells the sources of the run's items what became of the items. ended means that the
+	// run has ended, and that its changes were merged if the run's plan requests it.
 	Report func(ctx context.Context, run string, ended bool)
 	// Notify sends notifications about the run's events with numbers above cursor, until stop is
 	// called.
@@ -79,12 +82,12 @@ type Options struct {
 	NewID  func() string
 	Now    func() time.Time
 	Notice func(text string) // prints a message for the user
-	// Quiet suppresses the messages about records of other programs that have the name of one of
-	// gaffer's records.
+	// Quiet suppresses the messages about name conflicts, in which a record of another program has
+	// the name of one of gaffer's records.
 	Quiet bool
 }
 
-// Runs works on the runs of one project that are limited to this machine.
+// Runs works on those runs of one project that only this machine may execute.
 type Runs struct {
 	opts    Options
 	pending pending.List
@@ -139,7 +142,7 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	}
 	var flushed error
 	for ended := false; !ended; {
-		_ = s.flush(ctx) // flush has reported the errors; the documents are written when the run has ended
+		_ = s.flush(ctx) // ignore the error: flush is called again when the run has ended
 		if err := s.worker.Adopt(ctx, running); err != nil {
 			return fleet.Run{}, err
 		}
@@ -149,7 +152,7 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 			}
 		}
 		flushed = s.flush(ctx)
-		if ended, err = r.hasEnded(ctx, id, ""); err == nil && !ended { // a user has retried a task meanwhile, so continue
+		if ended, err = r.hasEnded(ctx, id, ""); err == nil && !ended { // a user has retried a task, so work on the run again
 			s, running, err = r.open(ctx, id)
 		}
 		if err != nil {
@@ -203,8 +206,8 @@ type activeRun struct {
 	recorder  *recorder.Recorder
 }
 
-// open returns the parts that work on a run, and the attempts that the store has as running. It
-// changes nothing.
+// open returns the parts that work on a run, and the attempts that are running according to the
+// store. It changes nothing.
 func (r *Runs) open(ctx context.Context, id string) (*activeRun, []engine.Assignment, error) {
 	s := &activeRun{opts: &r.opts}
 	o := r.opts

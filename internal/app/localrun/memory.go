@@ -9,7 +9,7 @@ const (
 	baseMemory        = 40 << 20
 	serverMemory      = 64 << 20 // bytes added if the process also serves its run over HTTP
 	memoryPerPlanByte = 16       // bytes added for each byte of the plan
-	gcPercent         = 400      // GC percentage: the maximum size of garbage, relative to the live heap
+	gcPercent         = 400      // maximum size of the garbage, in percent of the live heap
 )
 
 // limitMemory sets a soft memory limit for a process that works on one run, until undo is called.

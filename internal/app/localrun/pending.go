@@ -81,9 +81,10 @@ func (p *Pending) List(ctx context.Context, everywhere bool) ([]pending.Document
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	// A process that works on a run deletes the run's entry and then releases the run. If it
-	// does both while we read, the entry is in found, and the process looks dead. The entry
-	// is not there when we read again.
+	// A process that works on a run deletes the run's entry and then releases the run. If the
+	// process does both between our read of the entry and our look at the run's owner, found
+	// contains the run, although its documents are written. A second read no longer contains the
+	// entry.
 	again, err := p.list.Ended(ctx, unowned)
 	return slices.DeleteFunc(again, func(d pending.Documents) bool {
 		return !slices.ContainsFunc(found, func(f pending.Documents) bool { return f.Run == d.Run })
@@ -155,7 +156,7 @@ func (p *Pending) WriteOnOpen(ctx context.Context) {
 const retryEvery = 30 * time.Second
 
 // WriteRepeatedly tries to write the unwritten documents of this machine until ctx ends. It prints
-// each reason for a failure once.
+// why the documents of a run could not be written, but not again while the reason stays the same.
 func (p *Pending) WriteRepeatedly(ctx context.Context) {
 	for reported := map[string]string{}; ctx.Err() == nil; pause.For(ctx, retryEvery) {
 		left, err := p.Write(ctx, true)

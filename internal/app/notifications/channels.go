@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// secretEnv is an environment variable with the webhook's secret. A file can be used instead.
+	// secretEnv is an environment variable with the webhook's secret. The setting
+	// notify.webhook_secret_file can name a file with the secret instead.
 	secretEnv = "GAFFER_NOTIFY_WEBHOOK_SECRET"
 	secretMax = 4 << 10
 )
@@ -30,7 +31,8 @@ type Channel struct {
 	channel notify.Channel
 }
 
-// channelsOf returns all channels, also those that are off, in the order of their settings.
+// channelsOf returns the channels desktop, webhook and command, in this order. The list includes
+// those that are off.
 func channelsOf(s Settings) []Channel {
 	list := []Channel{desktopChannel(s), webhookChannel(s), commandChannel(s.Config)}
 	for i := range list {

@@ -1,5 +1,5 @@
 // Package notifications creates the notification channels that the settings configure, and sends
-// notifications about runs over them.
+// notifications about runs over these channels.
 package notifications
 
 import (
@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/record/notify"
 )
 
-// finishWithin is how long a process waits for its last notifications when its run has ended. The
-// next gaffer process sends those that are still unsent.
+// finishWithin is how long a process waits, after its run has ended, until its last notifications
+// are sent. The next gaffer process sends those that are still unsent.
 const finishWithin = 3 * time.Second
 
 // Settings are the settings and the environment of the notification channels.
@@ -33,7 +33,7 @@ type Options struct {
 	Clock  func() time.Time // current time according to the store
 	NewID  func() string
 	Notice func(text string) // prints a message for the user
-	// Report returns the morning report on a period, see [notify.DailyReport].
+	// Report returns the morning report for a period, see [notify.DailyReport].
 	Report func(ctx context.Context, since, until time.Time) (title, text string, ok bool, err error)
 }
 
@@ -70,8 +70,8 @@ func rulesOf(c *config.Config) notify.Rules {
 }
 
 // Start starts a notifier for a run, or for all runs if run is empty. The notifier begins after the
-// event with the number cursor, or with new events if cursor is zero. Start returns nil if the
-// settings configure no kinds of events or no channels.
+// event with the number cursor, or with new events if cursor is zero. Start returns nil if no
+// channel can be used, or if the settings request neither kinds of events nor a morning report.
 func (n *Notifications) Start(run string, cursor int64) *notify.Notifier {
 	all, kinds := n.channels(), kindsOf(n.opts.Config)
 	for _, c := range all {

@@ -74,7 +74,8 @@ func sendTest(ctx context.Context, c Channel, id string, now time.Time) TestResu
 	return t
 }
 
-// NoChannelError reports that there is no notification channel, or none with this name.
+// NoChannelError reports that no channel has this name. If Name is empty, it reports that no
+// channel can be used.
 type NoChannelError struct{ Name string }
 
 func (e *NoChannelError) Error() string {

@@ -21,8 +21,8 @@ type keeper struct {
 	latest   map[string]string // id of the latest run that can be resumed, by kind and project
 }
 
-// reasonToKeep returns why a run must not be deleted, or "" if it may be. It does not keep earlier
-// runs of a bead: the numbers of the bead's attempts come from its records, not from runs.
+// reasonToKeep returns why a run must not be deleted, or "" if it may be. Earlier runs of a bead
+// may be deleted, because the bead's records show which attempt numbers were used.
 func (k *keeper) reasonToKeep(r store.Reader, run store.Run) (string, error) {
 	if o := k.locks.Owner(run.ID); o.Alive {
 		return fmt.Sprintf("gaffer with pid %d works on it", o.PID), nil
@@ -72,9 +72,9 @@ func (k *keeper) findProcesses(r store.Reader) error {
 	return nil
 }
 
-// resumableAs returns the kind of run, "team" or "build", that users can continue from the
-// project's documents even after it has ended. A project has one of each kind at a time. It returns
-// "" for other runs.
+// resumableAs returns "team" or "build" if the run is of this kind. Users can resume the latest run
+// of each kind from the project's documents, even after the run has ended. For other runs,
+// resumableAs returns "".
 func resumableAs(run store.Run) (kind string, err error) {
 	if run.Conducted {
 		start, err := teamrun.StartOf(run)
@@ -90,7 +90,8 @@ func resumableAs(run store.Run) (kind string, err error) {
 	return "build", nil
 }
 
-// latestOf returns the id of the latest run of this kind in the same project as the given run.
+// latestOf returns the id of the latest run of this kind in the project of like, or "" if there is
+// none.
 func (k *keeper) latestOf(r store.Reader, like store.Run, kind string) (string, error) {
 	key := kind + " " + like.Project
 	if id, known := k.latest[key]; known {

@@ -25,12 +25,12 @@ type Options struct {
 	Store    store.Store
 	Locks    runlock.Locks
 	State    string // path of gaffer's state folder on this machine
-	Database string // path of the database's file; empty if the database is a server
-	Author   string // author of the events about deletions
+	Database string // file or URL of the database; Pruned names it only if it is a file
+	Author   string // name that the events about deletions record as their author
 	// Protocol finds the old rows that clients of the coordinator protocol have created.
 	Protocol prune.ProtocolRows
-	// ForgetChanges deletes the git refs that protect the changes of these runs in a project's
-	// repository. It is called after the runs were deleted.
+	// ForgetChanges deletes the git refs that protect the changes of these runs from garbage
+	// collection in a project's repository. It is called after the runs were deleted.
 	ForgetChanges func(ctx context.Context, project string, runs []string) error
 	Now           func() time.Time
 	Notice        func(text string) // prints a message for the user
@@ -62,13 +62,13 @@ type Pruned struct {
 	Promises  int       `json:"promises"`
 	Workers   int       `json:"workers"`
 	Events    int       `json:"events"`
-	Folders   int       `json:"folders"` // number of folders on this machine
+	Folders   int       `json:"folders"` // number of the runs' folders on this machine
 	IDs       []string  `json:"run_ids"`
 	Kept      int       `json:"kept"` // number of old runs that are kept because they are among the latest of their project
 	Spared    []Spared  `json:"spared"`
 	Taken     bool      `json:"taken"` // the data was deleted, not only counted
-	// If the database is a file, and after the deletion: its path, its size, and how many bytes of
-	// it are free for reuse.
+	// The path of the database's file, its size, and how many bytes of it are free for reuse. They
+	// are set only after a deletion, and only if the database is a file.
 	File      string `json:"file,omitempty"`
 	FileBytes int64  `json:"file_bytes,omitempty"`
 	FreeBytes int64  `json:"free_bytes,omitempty"`
@@ -128,8 +128,8 @@ func toPruned(c prune.Counts) Pruned {
 	}
 }
 
-// Delete deletes the data that Find has found. It keeps data that has been used meanwhile and is no
-// longer old.
+// Delete deletes the data that Find has found. It keeps data that was used after Find had found it,
+// and so is no longer old.
 func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 	by, gone := p.pruner, []string{}
 	folders := 0
@@ -169,7 +169,8 @@ func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 	return done, err
 }
 
-// leftovers returns the paths of a run's existing folders on this machine, without its documents.
+// leftovers returns the paths of those folders in the state folder that belong to a run. The run's
+// documents, which are in the project, are not among them.
 func (p *Pruner) leftovers(run string) (there []string) {
 	if statefile.CheckName("run", run) != nil {
 		return nil
@@ -202,10 +203,10 @@ func (p *Pruner) deleteLeftovers(run string) (folders int) {
 }
 
 const (
-	// firstAfter is how long after the start the first check is made, so that it does not slow down
-	// the start.
+	// firstAfter is how long Run waits before its first check. Without the delay, the check would
+	// slow down the start of the program.
 	firstAfter = time.Minute
-	// checkEvery is how often Run checks for old data.
+	// checkEvery is the time between two checks of Run.
 	checkEvery = time.Hour
 )
 

@@ -1,5 +1,5 @@
 // Package accounts implements the command 'gaffer accounts': it lists the user's accounts of agent
-// programs, and which of them are paused.
+// programs, and says which accounts are paused.
 package accounts
 
 import (
@@ -18,7 +18,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Account is one of the user's accounts, or the own account of an agent program that is paused.
+// Account is one of the user's accounts, or an agent program's own account. The latter is listed
+// only while it is paused.
 type Account struct {
 	Agent   string       `json:"agent"`
 	Name    string       `json:"name,omitempty"` // empty for the program's own account
@@ -27,8 +28,8 @@ type Account struct {
 	Reason  string       `json:"reason,omitempty"`
 	Reserve bool         `json:"reserve,omitempty"` // used only while all other accounts of the agent are paused
 	Running int          `json:"running"`           // number of running attempts
-	Today   fleet.Cost   `json:"today"`             // what attempts have spent that started today
-	Unknown int          `json:"unknown,omitempty"` // attempts of today whose cost is unknown
+	Today   fleet.Cost   `json:"today"`             // cost of the attempts that started today
+	Unknown int          `json:"unknown,omitempty"` // number of these attempts whose cost is unknown
 	Budget  *fleetBudget `json:"budget,omitempty"`
 }
 

@@ -100,7 +100,8 @@ func (w *Writer) keep(p []byte) {
 	w.rest = append(w.rest, p...)
 }
 
-// End prints the buffered last line, if the log does not end with a newline.
+// End prints what is still buffered: the last line, if the log does not end with a newline, and
+// entries that are not complete yet.
 func (w *Writer) End() error {
 	var out bytes.Buffer
 	if len(w.rest) > 0 {

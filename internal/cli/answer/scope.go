@@ -51,7 +51,7 @@ func (o options) checkScope() error {
 	return nil
 }
 
-// lasting returns the answer with the scope and the rule of the flags.
+// lasting adds the scope of --for and the rule of --rule to an answer.
 func (o options) lasting(q fleet.Question, reply fleet.Reply) (fleet.Reply, error) {
 	scope := fleet.GrantScope(o.scope)
 	if scope == fleet.GrantOnce {

@@ -85,7 +85,7 @@ type question struct {
 	Status    string            `json:"status"`
 	StartedAt string            `json:"startedAt"`
 	Total     int               `json:"total"`
-	Run       string            `json:"run,omitempty"` // id of gaffer's run
+	Run       string            `json:"run,omitempty"` // id of the run in gaffer; empty if gaffer does not run the build
 	Done      []workflow.Chunk  `json:"done"`
 	Remaining []remaining       `json:"remaining"`
 	Held      []held            `json:"held"` // chunks that gaffer does not build, because another program set their status

@@ -90,8 +90,8 @@ func Schedules(e *env.Env, removed bool) Completer {
 	})
 }
 
-// SuggestedRules completes a flag with the rules that match the request of the question that the
-// first argument names.
+// SuggestedRules completes a flag with the suggested rules of a question. The first argument names
+// the question.
 func SuggestedRules(e *env.Env) Completer {
 	return complete(func(ctx context.Context, _ *cobra.Command, args []string, _ string) (rules []string) {
 		_ = WithQuestions(ctx, e, func(all Everything) error {
@@ -194,7 +194,8 @@ func tasks(ctx context.Context, f Fleet, typed string, fits func(fleet.Task) boo
 	return words
 }
 
-// suggestion returns a task's id and description, separated in the way that shells expect.
+// suggestion returns a task's id and description, separated by a tab as the completion scripts of
+// shells expect.
 func suggestion(t fleet.Task) string {
 	return display.Printable(t.ID) + "\t" + display.Line(t.Name+", "+string(t.Status), 60)
 }

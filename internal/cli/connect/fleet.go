@@ -97,9 +97,9 @@ type Fleet interface {
 
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
-	// RetryWithBudget is like Retry, with a new budget for the task. RaiseBudget replaces the budget of
-	// a run and queues the tasks again that have failed because of it. Parts of the budget that are
-	// zero keep their old value.
+	// RetryWithBudget is like Retry, with a new budget for the task. RaiseBudget replaces the
+	// budget of a run, and queues the tasks again that have failed because of the old budget. Parts
+	// of the new budget that are zero keep their old value.
 	RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error
 	RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error
 	// EnsureProcess starts a gaffer process for a run of this machine if no process works on the
@@ -183,7 +183,8 @@ func WithFleet(ctx context.Context, e *env.Env, fn func(Fleet) error) error {
 // LocalFleet returns gaffer on this machine as a Fleet.
 func LocalFleet(a *app.App) Fleet { return machine{a.Fleet, a} }
 
-// machine is the fleet of this machine. It can also start work on a run.
+// machine is the fleet of this machine. The embedded Fleet reads and changes runs. The methods of
+// machine do what needs the app, such as starting a process or merging changes.
 type machine struct {
 	*localfleet.Fleet
 	app *app.App

@@ -182,8 +182,8 @@ func (l *logFile) from(parts []attemptPart) (int64, error) {
 	return begin + at, err
 }
 
-// part copies the output of an attempt that was not copied yet. It does nothing if all output of
-// the attempt was copied, or if the attempt is earlier than the current attempt.
+// part copies the output of an attempt, starting at the offset l.at in the file. It does nothing if
+// all output of the attempt was copied, or if the attempt is earlier than the current attempt.
 func (l *logFile) part(p attemptPart) error {
 	if p.attempt < l.begun || p.to <= l.at {
 		return nil

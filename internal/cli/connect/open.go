@@ -26,8 +26,8 @@ func OpenApp(ctx context.Context, e *env.Env, notice func(text string)) (*app.Ap
 	return a, nil
 }
 
-// Options returns the options for opening gaffer in the command's project. notice receives notices
-// for the user.
+// Options returns the options for opening gaffer in the command's project. Notices for the user are
+// passed to notice, or printed to stderr if notice is nil.
 func Options(e *env.Env, notice func(text string)) (app.Options, error) {
 	p, err := e.Project()
 	if err != nil {

@@ -111,7 +111,8 @@ func withPrompts(list []Asked, byHand []fleet.Worker) []Asked {
 	return list
 }
 
-// Everything holds the open questions and the fleets that were searched for them.
+// Everything holds the fleets that were searched for questions, and the open questions that were
+// found.
 type Everything struct {
 	Fleets []Fleet // the configured server, if any, and this machine
 	Asked  []Asked // open questions of the fleets, the oldest first

@@ -143,8 +143,8 @@ func serverToken(e *env.Env, servers []*url.URL) (string, error) {
 	return text, err
 }
 
-// readToken returns the last line of the file that is not empty, because the last line that 'gaffer
-// token create' prints is the token.
+// readToken returns the last non-empty line of a file. The file may contain the whole output of
+// 'gaffer token create', and the last line of that output is the token.
 func readToken(path string) (string, error) {
 	f, err := openRegular(path)
 	if err != nil {

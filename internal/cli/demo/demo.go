@@ -57,7 +57,7 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// run shows the demo until ctx ends or the duration of the flag is over.
+// run shows the demo until ctx ends, or for the time that --for sets.
 func (o options) run(ctx context.Context, e *env.Env) (err error) {
 	l, err := o.hear(ctx)
 	if err != nil {

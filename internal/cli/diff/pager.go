@@ -12,8 +12,9 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// withPager calls show with the pager's stdin, or with stdout if stdout is not a terminal. The
-// pager is the command in PAGER, or less.
+// withPager calls show with the stdin of a pager, and waits until the user closes the pager. The
+// pager is the command in PAGER, or less. If off is true, stdout is not a terminal, or there is no
+// pager, withPager calls show with stdout.
 func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 	terminal, ok := e.Out.(*os.File)
 	program := cmp.Or(e.Getenv("PAGER"), "less")

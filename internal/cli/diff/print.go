@@ -35,8 +35,9 @@ func (p printer) paint(s display.Style, text string) string {
 	return s.Paint(text)
 }
 
-// text returns a line of a file without control characters, if the output is a terminal. A carriage
-// return is shown as ␍, because it may be the only difference between two lines.
+// text prepares a line of a file for printing. If the output is a terminal, it removes control
+// characters. It shows a carriage return as ␍, because this may be the only difference between two
+// lines.
 func (p printer) text(text string) string {
 	if !p.terminal {
 		return text

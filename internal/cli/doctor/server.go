@@ -18,8 +18,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// printServer prints the state of the configured server. 'gaffer doctor' calls it instead of
-// checking this machine.
+// printServer prints the state of the configured server. If a server is configured, 'gaffer doctor'
+// calls printServer instead of checking this machine.
 func printServer(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 	if repair {
 		return exit.WithHint(exit.Usage(errors.New("--repair ends processes of this machine, not of a server")), "'gaffer doctor --local --repair'")

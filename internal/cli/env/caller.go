@@ -13,8 +13,8 @@ type cachedAgent struct{ agent *caller.Agent }
 
 // Agent returns the agent that started this command, or nil if a user did.
 //
-// If the command does not work on the fleet of the agent's user, Agent returns nil, as for a user.
-// So an agent can test a program that uses gaffer.
+// Agent also returns nil if the command does not work on the fleet of the user who runs the agent.
+// So an agent may use gaffer without restrictions in a fleet of its own, for example in a test.
 func (e *Env) Agent() *caller.Agent {
 	if e.caller == nil {
 		e.caller = &cachedAgent{e.findAgent()}

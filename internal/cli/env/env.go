@@ -62,8 +62,8 @@ func (e *Env) findProject() (project.Project, error) {
 	return project.Find(e.Dir, e.Getenv)
 }
 
-// Config reads the settings and caches them. A command that needs no settings does not call it, so
-// that 'gaffer version' works even if gaffer.yaml is broken.
+// Config reads the settings and caches them. A command that needs no settings does not call Config,
+// so that 'gaffer version' works even if gaffer.yaml is broken.
 func (e *Env) Config() (*config.Config, error) {
 	if e.config != nil {
 		return e.config, nil

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// ServerFlags adds the flags for the server's address and for the verification of its certificate.
-// Each flag except --token-file overrides a setting.
+// ServerFlags adds the flags for the server's address, the token file, and the verification of the
+// server's certificate. Each flag except --token-file overrides a setting.
 func (e *Env) ServerFlags(flags *pflag.FlagSet) {
 	set := func(key, flag, text string) error {
 		e.flags.settings = append(e.flags.settings, config.Setting{Name: key, Text: text, Flag: "--" + flag})
@@ -51,8 +51,9 @@ func (e *Env) ServerArg() string {
 	return " " + display.ShellLine([]string{"--server", c.Server()})
 }
 
-// TokenFile returns the path of the token file that a flag or an environment variable names. It
-// returns "" if neither does.
+// TokenFile returns the path of the token file that the flag --token-file or the variable
+// GAFFER_TOKEN_FILE names. It ignores the variable if GAFFER_TOKEN is set. It returns "" if no file
+// is named.
 func (e *Env) TokenFile() string {
 	if e.flags.tokenFile != "" {
 		return e.flags.tokenFile

@@ -23,10 +23,10 @@ const (
 	deny  = "Deny"
 )
 
-// decide answers the question that the agent would ask. If the user's rules decide it, they give the
-// answer. If not, decide asks the user and waits for the answer, at most for the time in the setting
-// hooks.answer_within. If gaffer cannot ask, decide prints nothing, and the agent asks at its own
-// prompt.
+// decide answers the question that the agent would ask at its own prompt. If the user's rules
+// decide the question, they give the answer. Otherwise decide asks the user, and waits for the
+// answer at most for the time in the setting hooks.answer_within. If gaffer cannot ask, decide
+// prints nothing, and the agent asks at its own prompt.
 func (c *call) decide(ctx context.Context) error {
 	if !c.asks() || c.Session.Attempt != "" {
 		return nil
@@ -119,14 +119,16 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	return err
 }
 
-// link replaces the question id oldID by newID in the agent's session. This is needed because Codex
-// kills a hook that waits: the next hook finds the open question in the session and closes it.
+// link replaces the question id oldID by newID in the agent's session. oldID is "" after the
+// question was asked, and newID is "" after it was closed. The session has the id because Codex
+// kills a hook that waits: the next hook finds the open question there and closes it.
 func (c *call) link(ctx context.Context, oldID, newID string) {
 	_, err := c.Folder.Update(ctx, c.Program, c.Session.Session, func(s hookevents.Session) hookevents.Session { return s.Link(oldID, newID) })
 	reportError(c.Env, c.Program, err)
 }
 
-// withdraw closes the question with this id. The hook that asked the question was killed.
+// withdraw closes the question with this id. An earlier hook asked the question, and was killed
+// while it waited for the answer.
 func (c *call) withdraw(ctx context.Context, id string) error {
 	if _, err := locate(c.Env, c.Raw); err != nil {
 		return err

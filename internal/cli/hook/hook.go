@@ -46,10 +46,10 @@ func unknown(cmd *cobra.Command, args []string) error {
 	return exit.WithHint(fmt.Errorf("hook %.60q: this gaffer has no such hook", args[0]), "'gaffer hook --help' lists them")
 }
 
-// Budget is the time limit of a hook, without the time in which the user is asked. Work that is not
-// finished then is dropped. The limit is needed: on a busy machine, twenty concurrent hooks that
-// wrote to one document took more than a second. It is lower than the limit of the agent programs,
-// which kill a slower hook and report it as failed.
+// Budget is the time limit of a hook, without the time in which it waits for the user's answer. A
+// hook that needs longer is stopped, because many concurrent hooks may wait for the same document.
+// Budget is lower than the time limit of the agent programs: they kill a slower hook and report it
+// as failed.
 const Budget = 2 * time.Second
 
 // hookCommand turns a function into a command that always succeeds.

@@ -33,8 +33,8 @@ func listCommand(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// withStatus returns the items with this status, which may be a status that only other programs
-// use.
+// withStatus returns the items with this status, or all items if status is empty. The status may be
+// one that gaffer does not know, because other programs can set it.
 func withStatus(items []workflow.Item, status string) []workflow.Item {
 	var kept []workflow.Item
 	for _, item := range items {

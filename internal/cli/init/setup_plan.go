@@ -29,7 +29,7 @@ type setupPlan struct {
 	programs []agentsettings.Program
 	wish     agentsettings.Integration
 	files    []agentsettings.File
-	notes    []string // notes to print before the result
+	notes    []string // notes for the user; the report lists them first
 }
 
 // newSetupPlan determines which programs to set up, in which project, and which settings files they
@@ -103,7 +103,8 @@ func (s *setupPlan) choose(args []string) ([]agentsettings.Program, error) {
 	return found, nil
 }
 
-// inPath returns the path of a program in the folders of path, as a shell finds it.
+// inPath returns the path of a program, or "" if it is not installed. It searches the folders of
+// path, which is a value of PATH, as a shell does.
 func inPath(path, name string) string {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
@@ -131,8 +132,9 @@ func (s *setupPlan) makeWish(c *config.Config) error {
 	return nil
 }
 
-// program returns the command with which other programs start this gaffer. This is the name of the
-// program if a shell would find this program in PATH, and its absolute path if not.
+// program returns the command with which other programs start this gaffer. This is the name
+// "gaffer" if a shell would find this executable by that name, and the executable's absolute path
+// otherwise.
 func (s *setupPlan) program() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -221,8 +223,8 @@ func (s *setupPlan) yieldStatusLine(claude, codex string) error {
 	return nil
 }
 
-// stillUsed reports whether another program's settings still contain gaffer after this undo. Then
-// the .gitignore is still needed.
+// stillUsed reports whether another program's settings still contain gaffer after this undo. In
+// that case the lines in .gitignore are still needed.
 func (s *setupPlan) stillUsed() (bool, error) {
 	if !s.opts.undo || len(s.programs) == len(agentsettings.Programs()) {
 		return false, nil

@@ -14,12 +14,14 @@ type answers struct {
 	load  func() []fleet.QuestionRecord // returns the questions of the task, the oldest first
 	began time.Time                     // start of the attempt whose log is being printed
 
-	list []fleet.QuestionRecord // the questions that were loaded last, without those that were found
-	used []string               // ids of the questions that were found
+	list []fleet.QuestionRecord // the questions that were loaded last, without those in used
+	used []string               // ids of the questions whose outcome next has returned
 }
 
-// next returns the outcome of the next question that the text begins with, or "" if it has none yet.
-// It loads the questions again if the question is not among those that were loaded last.
+// next returns the outcome of the question at the start of text, or "" if the question has no
+// outcome yet. Of several questions with the same text, it takes the oldest that it has not
+// returned before. It loads the questions again if the question is not among those that were loaded
+// last.
 func (a *answers) next(text string) string {
 	for try := range 2 {
 		if try > 0 {

@@ -75,8 +75,8 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// options opens the project's documents. It reads the project and the settings now, so that later
-// concurrent calls only use the cached values.
+// options returns the options of the MCP server, and opens the project's documents for it. It reads
+// the project and the settings now, so that later concurrent calls only use the cached values.
 func options(e *env.Env, role string) (o mcp.Options, err error) {
 	o = mcp.Options{Version: e.Version}
 	if o.Caller, err = identify(e, role); err != nil {

@@ -133,7 +133,7 @@ func (c command) merge(ctx context.Context) error {
 		for _, m := range results {
 			last = m
 			if m.State == fleet.MergeAlready && listed(all, m.Task) || m.Consent && c.mayAsk() {
-				continue // an earlier pass has merged the change, or the user is asked about it below
+				continue // an earlier pass has printed this merge, or the user is asked about the change first
 			}
 			all = append(all, m)
 			if err := c.print(m); err != nil {

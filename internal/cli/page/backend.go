@@ -26,15 +26,15 @@ type Backend struct {
 	Work      server.Work        // handles requests of gaffer's own workers; nil if there are none
 	Viewer    server.Viewer      // handles requests of a workflow's viewer; nil if there are none
 	Tokens    credential.Storage // stores access tokens
-	State     string             // path of the folder for files of this machine
-	// Retain starts to delete old runs, once every hour: those that ended longer ago than age. It
-	// continues until stop is called.
+	State     string             // path of gaffer's state folder on this machine
+	// Retain starts to delete, once an hour, the runs that ended longer ago than age. It continues
+	// until stop is called.
 	Retain func(age time.Duration) (stop func())
 	Close  func() error // releases all resources; called once, after the last request
 }
 
-// BackendOf returns the backend of a coordinator. Its Close closes the coordinator. Tokens are
-// stored by the coordinator.
+// BackendOf returns the backend of a coordinator. Its Close closes the coordinator. Its access
+// tokens are in the coordinator's store.
 func BackendOf(c *app.Coordinator) Backend {
 	b := Backend{
 		Protocol: c.Protocol, Runs: c.Runs, Changes: c.Changes, Landing: c.Landing, NewRuns: c.NewRuns, Schedules: c.Schedules, Terminals: c.Terminals, Viewer: c.Viewer, Tokens: c.Protocol.Tokens(), State: c.State,
@@ -46,8 +46,8 @@ func BackendOf(c *app.Coordinator) Backend {
 	return b
 }
 
-// Options returns the options of a server for this backend that listens on l. The
-// caller adds the options that differ between commands.
+// Options returns the options of a server that listens on l and serves this backend. The caller
+// adds the options that differ between commands.
 func (b Backend) Options(e *env.Env, l net.Listener, hosts []string, log *slog.Logger) (server.Options, error) {
 	names, err := server.HostsOf(l.Addr(), hosts)
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 
 // Page is a dashboard that this process serves on this machine until Close.
 //
-// It needs no settings and stores nothing in the database: its tokens are in memory. It writes one
-// of these tokens to a file in the state folder, where 'gaffer open' of the same user finds it.
+// A page of Open needs no settings and stores nothing in the database: its access tokens are in
+// memory. Every page writes one of its tokens to a file in the state folder, where 'gaffer open' of
+// the same user finds the page.
 type Page struct {
 	URL string // the address of the server
 

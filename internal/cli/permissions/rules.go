@@ -16,10 +16,10 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// verbs returns the answers of rules in the settings.
+// verbs returns the answers that a rule can give.
 func verbs() []string { return []string{"allow", "deny", "ask"} }
 
-// key returns the setting with the rules of an answer.
+// key returns the name of the setting that lists the rules with this answer.
 func key(verb string) string { return "permissions." + verb }
 
 func keys() (names []string) {
@@ -155,8 +155,8 @@ func parseRules(texts []string) (rules []string, err error) {
 	return rules, nil
 }
 
-// editSettings changes the rules in the user's settings file, and returns the file's path. Agents
-// may not use it.
+// editSettings changes the rules in the user's settings file, and returns the file's path. It
+// returns an error if an agent has started the command.
 func editSettings(e *env.Env, command string, edit func(lists map[string][]string)) (string, error) {
 	if err := e.RefuseAgents(command); err != nil {
 		return "", err
@@ -200,6 +200,6 @@ func quoted(text string) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a string always has a JSON form
+	_ = encoder.Encode(text) // ignore the error: a string can always be encoded
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -102,7 +102,8 @@ func formatWords() []string {
 	return words
 }
 
-// check prints the plan that load returns with its name, or the plan's problems.
+// check loads a plan and prints it, or the plan's problems. load returns the name of the plan and
+// the plan.
 func check(ctx context.Context, e *env.Env, load func(plan.Options) (string, plan.Plan, error), o plan.Options, agent, model string, asJSON bool) error {
 	p, err := e.Project()
 	if err != nil {

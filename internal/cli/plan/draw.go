@@ -47,7 +47,7 @@ func draw(e *env.Env, p plan.Plan) error {
 	return pic.out.Flush()
 }
 
-// measure sets the widths of the columns and of the box, within the terminal's width.
+// measure sets the widths of the columns and of the box, so that the box has at most 80 columns.
 func (p *picture) measure() {
 	w := &p.width
 	needs := 0

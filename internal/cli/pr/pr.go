@@ -78,7 +78,8 @@ task's agent, in the same conversation.`,
 	return cmd
 }
 
-// fetchComments fetches the comments on the pull request and adds them to the task's review.
+// fetchComments fetches the comments on the pull request and adds them to the task's review. With
+// --send, it also sends the review to the task's agent.
 func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fleet.Task) error {
 	done, err := a.Landing.Feedback(ctx, t.Run, t.ID, o.into, o.program)
 	if err != nil {
@@ -92,7 +93,7 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 			return err
 		}
 		said = "there is nothing to send to the agent of %s"
-		if connect.HasDrafts(r) || r.State == fleet.ReviewSentBack { // this includes comments that an earlier, killed command has added or sent
+		if connect.HasDrafts(r) || r.State == fleet.ReviewSentBack { // also true if an earlier command added or sent comments and was then killed
 			r, before, err := connect.SendBack(ctx, f, t.Run, t.ID, "")
 			if err != nil {
 				return err

@@ -154,8 +154,8 @@ func rows(p listing, now time.Time) [][]table.Cell {
 	return rows
 }
 
-// byHandRow returns the table row of an agent started by hand. Its attempts and start time are
-// empty, because they are unknown.
+// byHandRow returns the table row of an agent started by hand. The cells for the attempt, the time
+// and the cost are empty, because these are unknown.
 func byHandRow(w fleet.Worker, now time.Time, remote bool) []table.Cell {
 	where := w.Host
 	if !remote && w.PID > 0 {

@@ -69,8 +69,9 @@ func recordSince(text string, now time.Time) string {
 	return text
 }
 
-// morning returns the start of the morning report, if the flags of 'gaffer report' ask for one: if
-// they name no records, and --since is a word or a time of day.
+// morning returns the time at which the morning report begins. ok is true if the flags of 'gaffer
+// report' ask for the morning report: if --since is a word or a time of day, and no other flag
+// selects records.
 func (o options) morning(e *env.Env) (since time.Time, ok bool) {
 	if !isWord(o.since) || o.html != "" || len(o.agents)+len(o.models)+len(o.templates) > 0 {
 		return since, false

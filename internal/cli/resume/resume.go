@@ -89,9 +89,9 @@ A server continues its runs without this command; they are only shown.`,
 	return cmd
 }
 
-// findUnlanded returns the id of the latest run that ended before all of its changes were merged,
-// although its plan merges them: its gaffer process was killed. It considers only the latest five
-// runs. If none of them is unfinished in this way, it returns "".
+// findUnlanded returns the id of the latest run with changes that its plan requests to merge, but
+// that were not merged. This happens if the gaffer process was killed after the tasks had ended. It
+// considers only the latest five runs. If none of them has such changes, it returns "".
 func findUnlanded(ctx context.Context, t *runview.View) string {
 	all, err := t.Fleet.Runs(ctx, false, true)
 	if err != nil {

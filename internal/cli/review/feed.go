@@ -41,8 +41,8 @@ func newFeed(f connect.Fleet, notices <-chan string) *feed {
 	return &feed{fleet: f, notices: notices, again: make(chan struct{}, 1)}
 }
 
-// perform starts an action of the user. For an action that reads data, it only requests that
-// [feed.run] reads them, except if the action reads a file.
+// perform starts an action of the user. For [screen.Show], it only requests that [feed.run] reads
+// the data. For other actions, it returns a task that performs the action.
 func (f *feed) perform(ctx context.Context, action any) program.Task {
 	switch action := action.(type) {
 	case screen.Show:

@@ -24,10 +24,10 @@ import (
 // user in front of the terminal.
 type Request struct {
 	cmd   *cobra.Command
-	names []string // names of the flags
+	names []string // names of the flags that RequestFlags has added
 }
 
-// RequestFlags adds the flags of 'gaffer run' that say what is run to another command.
+// RequestFlags adds a part of the flags of 'gaffer run' to cmd: those that say what is run.
 func RequestFlags(cmd *cobra.Command) *Request {
 	own := map[string]bool{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { own[f.Name] = true })
@@ -41,8 +41,8 @@ func RequestFlags(cmd *cobra.Command) *Request {
 	return r
 }
 
-// Args returns the arguments with which [Load] reads the same plan in the project's folder, from
-// whatever folder it is called. plans are the plans as the user has typed them.
+// Args returns arguments for [Load]. With them, Load reads the same plan again, even if it is
+// called in another folder. plans are the plans as the user has typed them.
 func (r *Request) Args(e *env.Env, plans []string) ([]string, error) {
 	args := []string{}
 	for _, p := range plans {

@@ -137,7 +137,7 @@ func (o *options) check(e *env.Env, plans []string) error {
 }
 
 func run(ctx context.Context, e *env.Env, args []string, o options) error {
-	var name string // of the plan, for messages
+	var name string // name of the plan, for messages
 	var p plan.Plan
 	var made app.SourcePlan
 	var err error
@@ -203,7 +203,7 @@ func submit(ctx context.Context, e *env.Env, t *runview.View, p plan.Plan, o opt
 		return err
 	}
 	id, warnings, err := connect.Submit(ctx, e, t.Fleet, p, o.on)
-	if held, ok := errors.AsType[*engine.ItemsHeldError](err); ok && o.source.From != "" { // another process has taken them in the meantime
+	if held, ok := errors.AsType[*engine.ItemsHeldError](err); ok && o.source.From != "" { // another process has taken the items in the meantime
 		return nothingToTake(e, app.SourcePlan{From: o.source.From, Plan: p, Found: len(held.Items), Held: held.Items}, *o.json)
 	}
 	if err != nil {
@@ -256,7 +256,7 @@ func (o options) applyTo(p plan.Plan) (plan.Plan, error) {
 	return o.over.Apply(p)
 }
 
-// nothingToTake prints that a source has no items for a run. That is no failure.
+// nothingToTake prints that a source has no items for a run. This is not an error.
 func nothingToTake(e *env.Env, made app.SourcePlan, asJSON bool) error {
 	if asJSON {
 		return runview.NothingLeft(e, plan.Plan{Name: made.From, SourceFile: made.SourceFile}, true)
@@ -294,7 +294,8 @@ func printItems(e *env.Env, p plan.Plan, asJSON bool) error {
 	return table.Texts(e, rows)
 }
 
-// planNames returns the names of the plans, as error messages print them.
+// planNames returns the text that stands for the plans in error messages: the name of the only
+// plan, or the number of plans.
 func planNames(args []string) string {
 	if len(args) > 1 {
 		return phrase.Count(len(args), "plan")

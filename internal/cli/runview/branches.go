@@ -15,9 +15,9 @@ import (
 // branchesWithin is the timeout for the git commands that a summary needs.
 const branchesWithin = 10 * time.Second
 
-// branches returns the branches of the project's repository, if a task of the run has a branch. It
-// returns nil if git does not answer in time; then the summary names only branches whose worktree
-// exists.
+// branches returns the branches of the project's repository, if a task of the run has a branch. A
+// value is true if the branch has commits that are not in the checked-out branch. branches returns
+// nil if git does not answer in time; then the summary names only branches whose worktree exists.
 func (v *View) branches(r fleet.Run) map[string]bool {
 	named := false
 	for _, task := range r.Tasks {
@@ -40,8 +40,8 @@ func (v *View) branches(r fleet.Run) map[string]bool {
 	return list
 }
 
-// Changes returns the numbers of changes of a run's tasks on this machine. If git does not answer
-// in time, it returns zero values.
+// Changes counts the changes of a run's tasks. It returns zero values if the run is on a server, or
+// if git does not answer in time.
 func (v *View) Changes(r fleet.Run) fleet.Changes {
 	if v.App == nil || !slices.ContainsFunc(r.Tasks, func(t fleet.Task) bool { return t.Branch != "" }) {
 		return fleet.Changes{}

@@ -25,9 +25,9 @@ func ShowFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("open", false, "show it in the browser, until its pages are closed")
 }
 
-// CheckFlags returns an error if --open or --detach was given but cannot be used. show and detach
-// are the values of these flags. remote is true if a server's workers run the plan. Call CheckFlags
-// before anything is created.
+// CheckFlags returns an error if --detach cannot be used: together with --open, or inside a task of
+// gaffer. show and detach are the values of --open and --detach. remote is true if a server's
+// workers run the plan; then both flags can be used. Call CheckFlags before anything is created.
 func CheckFlags(e *env.Env, show, detach, remote bool) error {
 	if !detach || remote {
 		return nil
@@ -43,8 +43,8 @@ func CheckFlags(e *env.Env, show, detach, remote bool) error {
 // reconnect.
 const lingerTime = 10 * time.Second
 
-// dashboard is the dashboard of a run, served by this process. It is nil if this process serves no
-// dashboard.
+// dashboard is the dashboard of a run, served by this process. A process that serves no dashboard
+// has a nil *dashboard, on which release and end do nothing.
 type dashboard struct {
 	view     *View
 	page     *page.Page
@@ -115,8 +115,9 @@ func (d *dashboard) release() {
 	}
 }
 
-// end closes the dashboard and prints how to see the run again. If the run has ended and a browser
-// was opened or has shown the run, end first waits until no browser shows it.
+// end closes the dashboard and prints how to see the run again. err is the error with which the
+// command ends. If a browser was opened or has shown the run, end first waits until no browser
+// shows it. It does not wait after an interrupt, or if another process has taken over the run.
 func (d *dashboard) end(err error) {
 	if d == nil {
 		return

@@ -18,8 +18,8 @@ const (
 
 // takeSignals replaces the command line's signal handler while this process works on a run. That
 // handler would exit at the second signal without restoring the terminal and without ending the
-// agents. If a signal has already cancelled ctx, takeSignals sends a request for it. The function
-// release ends this, so that no more requests are sent.
+// agents. If a signal has already cancelled ctx, takeSignals sends a request for it. After the
+// function release was called, no more requests are sent.
 func takeSignals(ctx context.Context) (requests <-chan request, release func()) {
 	received := make(chan os.Signal, 4)
 	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}

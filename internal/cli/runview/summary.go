@@ -15,7 +15,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// maxListed is the maximum number of lines of one kind in a summary, such as branches.
+// maxListed is the maximum number of lines of one kind in a summary, such as the lines about
+// branches.
 const maxListed = 20
 
 func (v *View) printSummary(r fleet.Run) error {
@@ -162,7 +163,7 @@ func failureLines(r fleet.Run) (lines []string) {
 			lines = append(lines, "    "+advice)
 		}
 		next := fmt.Sprintf("    gaffer logs %s, then gaffer retry %s --resume", id, id)
-		if t.Outcome == "budget" { // the advice has the command that continues it
+		if t.Outcome == "budget" { // the advice already names the command that continues the task
 			next = "    gaffer logs " + id
 		}
 		lines = append(lines, next)
@@ -185,7 +186,8 @@ func nextSteps(r fleet.Run) []string {
 }
 
 // teamFailureLines returns lines about the last failed task of a team's incomplete session. It
-// leaves out earlier failures, because the session has handled them.
+// leaves out earlier failures, because the session has handled them. If the run has not ended, the
+// last line names the command that continues it.
 func teamFailureLines(r fleet.Run) (lines []string) {
 	if r.Status == fleet.Complete {
 		return nil

@@ -41,7 +41,7 @@ time, the run starts at that moment. If a time comes twice, the run starts once.
   queue     the run starts when the other has ended; at most one waits
   allow     the run starts at once`
 
-// addOptions are the flags of the command.
+// addOptions holds the values of the command's flags.
 type addOptions struct {
 	name, zone, missed, overlap string
 	jitter                      time.Duration
@@ -115,8 +115,9 @@ func (o addOptions) schedule(e *env.Env, cron string) (n schedule.Schedule, err 
 	return n, err
 }
 
-// addSchedule reads the plan, checks it, and stores the schedule. What this machine lacks for the
-// plan is only a warning, because it may be there in time.
+// addSchedule reads the plan, checks it, and stores the schedule. If this machine lacks something
+// for the plan, addSchedule only prints a warning, because it may be installed before the first
+// run.
 func addSchedule(cmd *cobra.Command, e *env.Env, n schedule.Schedule, asJSON bool) error {
 	ctx := cmd.Context()
 	root, err := e.Project()

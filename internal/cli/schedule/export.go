@@ -25,7 +25,7 @@ const (
 	toCron    = "cron"
 )
 
-// exportOptions are the flags of the command.
+// exportOptions holds the values of the command's flags.
 type exportOptions struct {
 	systemd, cron, serve bool
 	dir                  string
@@ -121,7 +121,7 @@ func localZone(e *env.Env) string {
 	return zone
 }
 
-// printSystemd prints or writes the units of systemd.
+// printSystemd prints the systemd units of a schedule, or writes them to the folder of --dir.
 func (o exportOptions) printSystemd(e *env.Env, s fleet.Schedule, self string) error {
 	service, timer, err := systemdUnits(s, self, e.Getenv)
 	if err != nil {
@@ -144,8 +144,8 @@ func (o exportOptions) printSystemd(e *env.Env, s fleet.Schedule, self string) e
 	return nil
 }
 
-// systemdUnits returns the texts of the service and of the timer. The service ends when the run was
-// started. KillMode=process lets the run continue then.
+// systemdUnits returns the texts of the service and of the timer. The service starts the run and
+// then ends. KillMode=process keeps systemd from killing the run at that time.
 func systemdUnits(s fleet.Schedule, self string, getenv func(string) string) (service, timer string, err error) {
 	times, err := schedule.Parse(s.Cron, s.Zone)
 	if err != nil {
@@ -169,10 +169,11 @@ func systemdUnits(s fleet.Schedule, self string, getenv func(string) string) (se
 	return service, b.String(), nil
 }
 
-// unitPath returns a path for a setting of a unit that takes a whole line.
+// unitPath escapes a path for a setting whose value is the whole text after the equals sign, such
+// as WorkingDirectory.
 func unitPath(path string) string { return strings.ReplaceAll(path, "%", "%%") }
 
-// unitWord returns a word of a command line or an assignment in a unit.
+// unitWord escapes and quotes a text for a setting that is split into words, such as ExecStart.
 func unitWord(text string) string {
 	text = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$", "\n", `\n`).Replace(text)
 	if strings.ContainsAny(text, " \t'\";") {

@@ -47,7 +47,7 @@ func withSchedules(ctx context.Context, e *env.Env, fn func(*schedulerun.Schedul
 // change is a command that changes one schedule.
 type change struct {
 	use, short, example string
-	removed             bool // the name is that of a removed schedule
+	removed             bool // the command takes the name of a removed schedule
 	do                  func(ctx context.Context, all *schedulerun.Schedules, name string) (fleet.Schedule, error)
 	done                func(fleet.Schedule) string // what is printed afterwards
 }

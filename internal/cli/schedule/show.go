@@ -133,7 +133,8 @@ func stateText(s fleet.Schedule) string {
 	return string(s.State)
 }
 
-// lastText returns when the last fire was and what became of it.
+// lastText returns the latest planned time that has passed and what became of it, or "" if there is
+// none.
 func lastText(s fleet.Schedule) string {
 	f := s.LastFire()
 	if f == nil {

@@ -116,8 +116,8 @@ func printNext(e *env.Env, t fleet.Task) {
 // errEnded stops Follow when the task has ended.
 var errEnded = errors.New("the task has ended")
 
-// awaitEnd waits until the task of the message has ended, and returns it. The task cannot end
-// before its agent gets the message.
+// awaitEnd waits until the task of the message has ended, and returns the current message and the
+// task. While the message waits, the task is usually queued again instead of ending.
 func awaitEnd(ctx context.Context, f connect.Fleet, m fleet.Message) (result, error) {
 	err := f.Follow(ctx, m.Run, 500*time.Millisecond, func(r fleet.Run) error {
 		for _, t := range r.Tasks {

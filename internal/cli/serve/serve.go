@@ -158,7 +158,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.Close() }() // ignore the error: if the server has started, l is closed
+	defer func() { _ = l.Close() }() // ignore the error: a server that was started has already closed l
 	b, err := open(ctx, app.ServerOptions{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Notify: true, WorkersOnly: o.workersOnly || !o.localRuns && o.forOthers(l), LoadPlan: runcmd.Loader(e)})
 	if err != nil {
 		return err
@@ -198,8 +198,8 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	return nil
 }
 
-// listen opens the listener. It returns an error if other machines could reach the server without
-// TLS.
+// listen opens the listener. It returns an error if other machines can reach the address and the
+// server would use no TLS, unless --insecure allows that.
 func listen(ctx context.Context, o options) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
 	if err != nil {

@@ -80,8 +80,8 @@ func readDraft(ctx context.Context, e *env.Env, o newOptions) (session.Draft, er
 	return draft, err
 }
 
-// read reads the file that the user named, or stdin if the name is "-". It reads at most the
-// maximum size of a document.
+// read reads the file that the user named, or stdin if the name is "-". It returns an error if the
+// content is larger than a document may be.
 func read(ctx context.Context, e *env.Env, name string) ([]byte, error) {
 	if name != "-" {
 		return statefile.ReadBytes(host.OS(), e.Path(name))

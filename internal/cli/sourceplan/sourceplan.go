@@ -20,7 +20,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Flags holds the values of the flags.
+// Flags holds the values of --from and of the flags that can be used with it.
 type Flags struct {
 	From     string
 	Limit    int
@@ -29,7 +29,7 @@ type Flags struct {
 	Report   string
 }
 
-// Add declares the flags.
+// Add declares all flags except --report.
 func (f *Flags) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.From, "from", "", "make a task from each item of `SOURCE`, such as gh:OWNER/REPO; PLAN\nhas then the defaults, and no tasks")
@@ -99,7 +99,8 @@ func parseReport(text string) (*plan.ItemReport, error) {
 	return &r, nil
 }
 
-// Load reads the source and makes the plan. args has the file with the defaults, or nothing.
+// Load reads the source and makes the plan. args contains the name of the file with the defaults,
+// or nothing.
 func (f Flags) Load(ctx context.Context, e *env.Env, args []string) (made app.SourcePlan, err error) {
 	far, err := connect.UsesServer(e)
 	if err != nil {

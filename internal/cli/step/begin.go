@@ -84,7 +84,7 @@ func carryOut(ctx context.Context, e *env.Env, s *workflow.Store, missing *workf
 	return nil
 }
 
-// abortedError is the error that is returned if the user has chosen to abort.
+// abortedError is the error of carryOut if the user has chosen to abort.
 type abortedError struct{ missing *workflow.PrerequisiteError }
 
 func (a *abortedError) Error() string { return "step " + string(a.missing.Step) + ": aborted" }

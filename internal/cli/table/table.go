@@ -20,7 +20,8 @@ type Cell struct {
 	Short string // used instead of Text if the table is too wide for the terminal; may be empty
 	Style display.Style
 
-	// Only in headings: what happens to the column in a narrow terminal.
+	// Keep, Least and Drop are used only in headings. They say what happens to the column in a
+	// narrow terminal.
 	Keep  bool // do not shorten the column while another column can be shortened
 	Least int  // do not shorten the column below this width while another column can be dropped; 0 means 16
 	Drop  int  // position in the order in which columns may be dropped, the lowest number first; 0 means never

@@ -28,7 +28,7 @@ type document = ledger.ValidatedFile
 // for every document.
 type checker func(ctx context.Context, path string, visit func(document) error) error
 
-// validator holds a checker for every kind of document.
+// validator validates documents of every kind.
 type validator struct {
 	env    *env.Env
 	config *config.Config
@@ -136,8 +136,9 @@ func (v *validator) sessions(_ context.Context, path string, visit func(document
 	return byDocument(paths, found, visit)
 }
 
-// processes returns findings about agents of a session whose process no longer exists. It ignores
-// errors in the document, because other checks report them.
+// processes reads the session document at path. It returns findings about agents that are recorded
+// as running although their process no longer exists. It ignores errors in the document, because
+// other checks report them.
 func processes(path string) []statefile.Finding {
 	doc, err := statefile.New(path, statefile.Options{}).Load()
 	if err != nil {

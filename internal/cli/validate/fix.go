@@ -59,8 +59,8 @@ func (v *validator) repairs(k kind) (repairer, bool) {
 	return nil, false
 }
 
-// repairRecords returns a function that repairs the records of one kind. Their ledger is the parent
-// of the folder with the records.
+// repairRecords returns a function that repairs the records of one kind. The function takes the
+// parent of the folder with the records as their ledger.
 func (v *validator) repairRecords(k ledger.Kind) repairer {
 	return func(ctx context.Context, path string, visit func(ledger.Fix) error) error {
 		folder := path

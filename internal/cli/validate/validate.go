@@ -71,8 +71,8 @@ as it was beside it, as NAME.bak.`,
 	return cmd
 }
 
-// kindFlag is the flag of a kind. When the flag is parsed, it records the number of paths before
-// it.
+// kindFlag is the flag of a kind. When the flag is parsed, kindFlag records how many paths come
+// before the flag.
 type kindFlag struct {
 	kind  kind
 	opts  *options

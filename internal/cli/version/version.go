@@ -16,7 +16,7 @@ import (
 // are empty, and the go command may have recorded the same facts.
 var (
 	commit string
-	date   string // of the commit, in RFC 3339
+	date   string // time of the commit, in RFC 3339
 )
 
 // info describes the gaffer binary for bug reports.
@@ -70,8 +70,8 @@ func (v info) String() string {
 // modifiedSuffix marks the commit of a release that was built from changed files.
 const modifiedSuffix = "-modified"
 
-// describe returns facts about this binary. If a release build has not set the commit, it is the one
-// that the go command records when it builds inside a repository. build may be nil.
+// describe returns facts about this binary. If a release build has not set the commit, describe
+// uses the commit that the go command records when it builds inside a repository. build may be nil.
 func describe(version, commit, date string, build *debug.BuildInfo) info {
 	v := info{Version: version, Date: date, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	v.Commit, v.Modified = strings.CutSuffix(commit, modifiedSuffix)

@@ -68,7 +68,7 @@ func (f *feed) sendTask(ctx context.Context, focus screen.Focus) bool {
 const logLines = 1000
 
 // followLog sends the output of a task's agent to the screen in the background. The function stop
-// ends this and waits until it has ended.
+// ends the sending and waits until it has ended.
 func (f *feed) followLog(ctx context.Context, t fleet.Task) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -93,8 +93,8 @@ func (f *feed) followLog(ctx context.Context, t fleet.Task) (stop func()) {
 	return func() { cancel(); all.Wait() }
 }
 
-// lines sends the complete lines that are written to it to the screen. It does not limit the length
-// of lines, because the writer has already limited it.
+// lines is a writer that sends the written text to the screen, in complete lines. It does not limit
+// the length of lines, because the caller has already limited it.
 type lines struct {
 	send func(any)
 	log  screen.Log

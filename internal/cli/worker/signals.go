@@ -48,7 +48,9 @@ func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) erro
 	}
 }
 
-// handleSignal does what the n-th signal means for the worker.
+// handleSignal reacts to the n-th signal. After the first signal, the worker claims no more tasks.
+// The second signal ends the worker's attempts and returns their tasks to the queue. A further
+// signal ends this process and leaves the tasks running.
 func handleSignal(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	held := s.HeldTasks()
 	switch n {
