@@ -27,9 +27,10 @@ const (
 const (
 	ownerFile    = "owner"
 	staleLockAge = 10 * time.Second
-	// Pauses between two attempts to take the lock folder. The first pauses are short, because
-	// other programs hold the lock only while they write, and retry every 50 ms. Later pauses are
-	// longer, to use little CPU time if the holder is dead.
+	// The shortest and the longest pause between two attempts to take the lock folder. The first
+	// pauses are short, because other programs hold the lock only while they write. Later pauses
+	// are longer, to use little CPU time if the holder is dead. All of them are shorter than the
+	// pauses of other programs that wait for the lock, which are 50 ms.
 	firstPause = time.Millisecond
 	lastPause  = 20 * time.Millisecond
 )
@@ -42,11 +43,11 @@ type heldLock struct {
 	file   *File
 	path   string // path of the document, with all links resolved
 	kernel host.Lock
-	folder string
+	folder string // path of the lock folder; empty if there is no second lock
 }
 
-// lock waits for the document's lock until ctx ends, or until LockTimeout has passed since the time
-// start.
+// lock takes the document's lock. It waits until ctx ends, or until LockTimeout has passed since the
+// time start.
 func (f *File) lock(ctx context.Context, start time.Time) (*heldLock, error) {
 	left := f.opts.LockTimeout - f.host.Now().Sub(start)
 	ctx, cancel := context.WithTimeoutCause(ctx, max(left, time.Millisecond), errLockTimeout)
@@ -241,8 +242,8 @@ func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bo
 	return holder, watched
 }
 
-// StaleLock describes the holder of a lock folder and reports whether the lock is stale. It looks
-// at the folder only once.
+// StaleLock describes the holder of a lock folder and reports whether the lock is stale. It looks at
+// the folder only once. So it does not notice that a lock whose owner is alive never changes.
 func StaleLock(h host.Host, folder string) (holder string, stale bool) {
 	return new(watchedLock).judge(h, folder)
 }

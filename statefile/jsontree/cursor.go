@@ -42,7 +42,7 @@ func (c *cursor) value() Value {
 	return v
 }
 
-// next moves to the next member or item. It returns false at the end.
+// next moves to the next member or item. It returns false if there is none.
 func (c *cursor) next() bool {
 	if c.index != nil {
 		return c.nextIndexed()
