@@ -28,10 +28,11 @@ type FinishedAttempt struct {
 	Result Result
 }
 
-// RecordNew records finished attempts in a batch. Each of them must be the first attempt of its
-// task. It locks and syncs the folders once for the whole batch. recorded[i] reports whether
-// list[i] was written. The caller should pass the attempts that were not written to [Store.Record],
-// which returns the reason. As in Record, each result is durable before its run.
+// RecordNew records finished attempts in a batch. It locks and syncs the folders only once for the
+// whole batch. It writes an attempt only if its task has no run record yet. recorded[i] reports
+// whether list[i] was written. The caller should pass the other attempts to [Store.Record], which
+// writes them or returns the reason why it cannot. As in Record, the result record of an attempt is
+// durable before the run record is written.
 func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded []bool, err error) {
 	recorded = make([]bool, len(list))
 	unlock, err := s.lockAll(ctx)
@@ -87,8 +88,9 @@ func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// encodeNew returns the records of an attempt as Begin and Finish would write them.
-// ok is false if the task already has a record or the attempt is invalid.
+// encodeNew returns the records of an attempt as Begin and Finish would write them. ok is
+// false if the task already has a run record, or if the attempt is invalid or has a
+// template.
 func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	if CheckBead(w.Run.Bead) != nil || w.Result.Bead != w.Run.Bead || w.Run.Status != Running || w.Run.TemplateName != nil {
 		return nil, nil, false
@@ -109,8 +111,8 @@ func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	return run, result, err1 == nil && err2 == nil
 }
 
-// completed returns the run record run with its end set to the outcome r. Use it for a record that
-// is not on disk yet, and complete for a record that is.
+// completed returns the run record run with its end set to the outcome r. It is for a record that is
+// not on disk yet. The function complete does the same for a record on disk.
 func completed(run Run, r Result) Run {
 	run.FinishedAt, run.DurationSeconds, run.Status, run.ExitCode = &r.FinishedAt, r.DurationSeconds, r.Status, r.ExitCode
 	run.OutputSummary, run.Verification = r.OutputSummary, r.Verification
@@ -137,9 +139,9 @@ func only(files []newFile, of map[int]bool) (kept []newFile) {
 	return kept
 }
 
-// publish writes the files to the folder dir. It returns the indexes of the attempts whose file was
-// written. A new file is complete and durable when it appears under its name. An existing file
-// stays unchanged.
+// publish writes the files to the folder dir. shown[i] reports whether the file of attempt i was
+// written. A new file is complete and durable when it appears under its name. An existing file stays
+// unchanged.
 func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err error) {
 	defer func() {
 		for _, f := range files {
@@ -168,8 +170,9 @@ func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err er
 	return there, nil
 }
 
-// fillNew first writes all files under temporary names and then syncs them. That is faster than
-// syncing each file at once, because the first sync writes most of the data of all files.
+// fillNew first writes all files under temporary names and then syncs them all. It would be slower to
+// sync each file before the next one is written: now the first sync writes most of the data of all
+// files.
 func (s *Store) fillNew(files []newFile) (err error) {
 	for i := range files {
 		if err == nil {

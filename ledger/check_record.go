@@ -73,7 +73,7 @@ func (c *check) field(r rule, v jsontree.Value) {
 	}
 }
 
-// kinds lists for each form the JSON kind of its values and its name in messages.
+// kinds lists, for each form, the JSON kind of its values and how messages describe such a value.
 var kinds = [...]struct {
 	kind jsontree.Kind
 	want string
