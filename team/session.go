@@ -155,8 +155,8 @@ func (s *Store) archived(name string) (bool, error) {
 	return s.exists(filepath.Join(s.root, archiveFolder, name))
 }
 
-// freeID returns an id that no session of this project has used. archiving is the id of the session
-// that will be archived next.
+// freeID returns an id that no session of this project has used. archiving is the name of the archive
+// folder that the current session will get, or "" if there is no session.
 func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	present := s.sessionID()
 	return unusedName("v4_"+stampOf(now), func(id string) (bool, error) {

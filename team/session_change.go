@@ -36,7 +36,7 @@ const (
 type change struct {
 	Archive string      `json:"archive,omitempty"` // name of the new folder in archive/
 	Move    []Document  `json:"move"`              // the documents to archive: all that exist when the plan is made
-	New     *newSession `json:"new,omitempty"`
+	New     *newSession `json:"new,omitempty"`     // nil if no session is created
 }
 
 // newSession holds the initial values of a new session's documents.
@@ -59,8 +59,8 @@ func (s *Store) writeAndExecute(c change) error {
 	return s.execute(c)
 }
 
-// finishChange executes the plan that is on disk because a process died before it completed it. It
-// does nothing if there is no plan.
+// finishChange executes the plan that is on disk. If there is a plan, the process that wrote it has
+// died before it had executed all steps. If there is no plan, finishChange does nothing.
 func (s *Store) finishChange() error {
 	data, err := statefile.ReadBytes(s.opts.Host, s.changePath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,7 +172,8 @@ func (s *Store) removeOldName(path, archived string) error {
 	return s.opts.Host.Remove(opDrop, path)
 }
 
-// same reports whether two paths lead to the same file, or to files with the same content.
+// same reports whether two paths lead to the same file, or to files with the same content. It
+// returns false if there is no file at the path one.
 func (s *Store) same(one, other string) (bool, error) {
 	a, errA := s.opts.Host.Lstat(opCompare, one)
 	b, errB := s.opts.Host.Lstat(opCompare, other)
@@ -238,7 +239,7 @@ func (b newSession) document(d Document) ([]byte, error) {
 	return []byte(emptyMessages), nil
 }
 
-// PlanError reports that the file of a plan cannot be executed.
+// PlanError reports that the plan in the file at Path is not valid, so it cannot be executed.
 type PlanError struct {
 	Path string
 	Err  error

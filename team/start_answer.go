@@ -172,8 +172,8 @@ func (e *GroupError) Error() string {
 func (e *GroupError) NotFound() bool { return true }
 
 // Answer records an agent's answer and returns which role is next. If the role may not
-// use the status word, Answer records ERROR instead and also returns an
-// [*UnknownWordError]. After any other error nothing has changed.
+// use the status word, Answer records the word ERROR instead, and returns both the
+// routing and an [*UnknownWordError]. After any other error nothing has changed.
 func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) (Routing, error) {
 	next, unknown := Route(by, said.Status)
 	err := s.exclusive(ctx, func(now time.Time) error {
@@ -234,9 +234,14 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, answer An
 
 // stateChange is a change of a session's state, in up to three documents.
 type stateChange struct {
-	groups       func(Groups) (Groups, error) // returns the changed groups; nil if no group changes
+	// groups gets all groups and returns all groups after the change. The function is nil if the
+	// change concerns no group.
+	groups func(Groups) (Groups, error)
+	// orchestrator edits orchestrator_state.json.
 	orchestrator func(*jsontree.Node)
-	plan         func(*jsontree.Node) // makes further changes of pm_state.json, in addition to the derived values; may be nil
+	// plan edits pm_state.json. The function is nil if only the values in pm_state.json change that
+	// follow from the groups' statuses.
+	plan func(*jsontree.Node)
 }
 
 // documentEdit is the part of a stateChange that edits one document.

@@ -53,7 +53,7 @@ var kinds = map[string]map[string]form{
 	EscalationEmitted:   {"reason": formText},
 }
 
-// everyEvent lists the fields that an event of every known kind may have.
+// everyEvent lists the fields that events of all known kinds may have.
 var everyEvent = map[string]form{"chunk": formText, "timestamp": formTime, "summary": formText}
 
 // Kinds returns the known kinds, sorted.
@@ -85,7 +85,7 @@ const (
 	Fail = "fail"
 )
 
-// The modes of a verification.
+// The modes of a verification. They say which of the checks of a chunk could be made.
 const (
 	Full    = "full"
 	Reduced = "reduced"
@@ -180,7 +180,7 @@ func (d Draft) Event(now time.Time) (jsontree.Value, error) {
 }
 
 // check returns the value of the field f, or an error if the event must not have f. duplicate says
-// that the draft has the field twice.
+// whether an earlier field of the draft has the same name.
 func (d Draft) check(f Field, duplicate bool) (jsontree.Value, error) {
 	refuse := func(problem string) (jsontree.Value, error) {
 		return jsontree.Value{}, &ArgumentError{What: fmt.Sprintf("event %s: field %q", d.Kind, shorten(f.Name)), Problem: problem}

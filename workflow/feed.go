@@ -34,7 +34,7 @@ const opSyncArchive host.Op = "sync archive"
 // Event is an event read from the feed.
 type Event struct {
 	Kind          string         `json:"kind"`
-	Chunk         string         `json:"-"` // name of the chunk, even if the document has a number
+	Chunk         string         `json:"-"` // the chunk as text, even if the document has a number
 	Timestamp     string         `json:"timestamp"`
 	Summary       string         `json:"summary"`
 	Checks        []Check        `json:"checks"`
@@ -100,7 +100,8 @@ func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 	return nil
 }
 
-// startOf reports whether the feed begins with exactly the events of this batch.
+// startOf reports whether the feed still begins with exactly the events of this batch, and no other
+// process has archived them. archived is the number of archived events in the state.
 func (b batch) startOf(archived, feed jsontree.Value) bool {
 	if start, _ := archived.Int(); start != b.start || feed.Len() < len(b.events) {
 		return false

@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Spec holds the current version of the spec.
+// Spec holds the current version of the spec, and of its sections.
 type Spec struct {
 	Version string
 	// Sections maps the alias of a section to the spec version in which the section last changed. A
@@ -61,7 +61,7 @@ type Stale struct {
 	Chunk   Chunk
 	Section string // the changed section; empty if the version of the whole spec was compared
 	Built   string // spec version that the chunk was built against
-	Now     string
+	Now     string // spec version in which the section last changed; version of the whole spec if Section is empty
 }
 
 // Resume describes an interrupted build. It returns false if there is nothing to resume: the build
@@ -138,8 +138,8 @@ func heldChunks(remaining []Waiting, chunks []Chunk) []Held {
 	return list
 }
 
-// nextChunk returns the chunk to continue with. It prefers a chunk in progress, then a
-// planned one, then a failed one.
+// nextChunk returns the chunk to continue with, or nil if none can start. It prefers a
+// chunk in progress, then a planned one, then a failed one.
 func nextChunk(remaining []Waiting, held []Held) *Chunk {
 	for _, statuses := range [][]ChunkStatus{{Active, Retrying, inProgress}, {Planned}, {Failed}} {
 		for _, w := range remaining {
@@ -275,7 +275,7 @@ func chunkList(ids []ID) string {
 	return joinWords(names, "and")
 }
 
-// short returns the chunk's id as text, or the chunk's label if it has no id.
+// short returns the chunk's id as text, such as "Chunk 3", or the chunk's label if it has no id.
 func (c Chunk) short() string {
 	if c.ID == "" {
 		return c.Label()

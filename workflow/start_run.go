@@ -16,7 +16,7 @@ type NewRun struct {
 	PrioritySource   string
 	SpecVersion      string
 	ConvergencePhase string
-	Fresh            bool // replace a run that could be resumed
+	Fresh            bool // replace the existing run even if it could be resumed
 }
 
 // StartRun starts a new build. If the state has a run that could be resumed, StartRun replaces it
