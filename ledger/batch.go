@@ -22,7 +22,8 @@ const (
 	opSyncFolder host.Op = "sync folder of new records"
 )
 
-// FinishedAttempt is an attempt that has ended: its run record and its result record.
+// FinishedAttempt holds the run record and the result record of an attempt that has ended. The status
+// in Run must be Running: RecordNew adds the outcome to the run record.
 type FinishedAttempt struct {
 	Run    Run
 	Result Result
@@ -40,7 +41,7 @@ func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded
 		return recorded, fmt.Errorf("record: %w", err)
 	}
 	defer unlock()
-	var files [2][]newFile // files[0]: the result records; files[1]: the run records
+	var files [2][]newFile // files[0] has the result records, and files[1] has the run records
 	for i, w := range list {
 		run, result, ok := s.encodeNew(w)
 		if ok {
@@ -63,7 +64,8 @@ func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded
 	return recorded, nil
 }
 
-// lockAll creates the folders for runs and results, and locks both against other writers.
+// lockAll creates the folders for run records and result records, and locks both folders against
+// other writers.
 func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
 	var held []func()
 	unlock = func() {

@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// check holds one record while it is checked against the rules, and the findings about it.
+// check checks one record against the rules, and collects the findings about the record.
 type check struct {
 	fields
 	path   string

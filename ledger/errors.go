@@ -59,7 +59,7 @@ func checkTransition(path string, from, to Status) error {
 	return &TransitionError{Path: path, From: from, To: to}
 }
 
-// NoRunError reports that an attempt has no run record.
+// NoRunError reports that an attempt has no run record, so its end cannot be recorded.
 type NoRunError struct {
 	Bead    string
 	Attempt int

@@ -27,7 +27,7 @@ const (
 type Fix struct {
 	Path    string   `json:"path"`
 	Outcome Outcome  `json:"outcome"`
-	Set     []string `json:"set,omitempty"`    // names of the fields that were added
+	Set     []string `json:"set,omitempty"`    // names of the fields that were added or corrected
 	Backup  string   `json:"backup,omitempty"` // path of the copy of the old file; empty if the file was not changed
 	Why     string   `json:"why,omitempty"`    // why the file was refused; empty if it was not refused
 }

@@ -140,7 +140,7 @@ func oneDecimal(f float64) float64 { return math.Round(f*10) / 10 }
 // maxEvidence is the maximum number of beads that a recommendation names as examples.
 const maxEvidence = 5
 
-// latest holds the beads of the most recent attempts, at most maxEvidence.
+// latest holds the beads of the most recent attempts, but not more than maxEvidence beads.
 type latest []evidence
 
 type evidence struct {

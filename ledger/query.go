@@ -24,7 +24,7 @@ type Query struct {
 
 // Filter is the query as a report shows it. A null field selects all attempts.
 type Filter struct {
-	Since    *string  `json:"since"` // a date or a time, as the user gave it
+	Since    *string  `json:"since"` // start of the period: a date or a time
 	Agent    []string `json:"agent"`
 	Model    []string `json:"model"`
 	Template []string `json:"template"`
@@ -91,11 +91,11 @@ func age(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
-// Unmatched is a name in the query that occurs in no record.
+// Unmatched is a name in the query that no attempt of the report's period has.
 type Unmatched struct {
 	Field string   `json:"field"` // the field that the name was searched in: agent, model or template
 	Name  string   `json:"name"`
-	Seen  []string `json:"seen"` // the names that this field has in the records
+	Seen  []string `json:"seen"` // the names that attempts have in this field
 }
 
 // selection picks the attempts that match a query, and remembers the names in all attempts.
@@ -128,8 +128,8 @@ func newSelection(q Query) *selection {
 const noStart = "no-start-time"
 
 // from returns the attempts of a task that match the query. If the query has a Since, an attempt
-// matches if it started or ended at or after that time. Then attempts without a readable time are
-// omitted, and from adds the reason to m.
+// matches if it started or ended at or after that time. An attempt without a readable time then does
+// not match, and from adds it to m.left.
 func (s *selection) from(m *merged) []Attempt {
 	return slices.DeleteFunc(m.attempts, func(a Attempt) bool {
 		if s.since.text != "" {

@@ -83,8 +83,8 @@ func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	return max(0, math.Round(seconds*1000)/1000), true
 }
 
-// clearMember sets the member name of n to null. If n lacks the member, clearMember does not add
-// it.
+// clearMember sets the member of n that is called name to null. If n lacks the member, clearMember
+// does not add it.
 func clearMember(n *jsontree.Node, name string) {
 	if !n.Get(name).Absent() {
 		n.Set(name, nil)

@@ -215,9 +215,9 @@ type watchedLock struct {
 // judge describes the holder of the lock and reports whether the lock is stale.
 //
 // A lock is stale if its owner is dead, or if it has not changed while we watched it for
-// staleLockAge. A folder without an owner file is also stale if its modification time is old. With
-// an owner file that time does not count, because gaffer may create the folder long before it takes
-// the lock.
+// staleLockAge. A folder without an owner file is also stale if it was modified more than
+// staleLockAge ago. The modification time of a folder with an owner file does not count, because
+// gaffer may create the folder long before it takes the lock.
 //
 // A lock that has not changed is stale even if its owner is alive: we hold the advisory lock, so
 // the owner has released the advisory lock but could not delete the folder.
@@ -264,7 +264,7 @@ func (h *heldLock) breakFolder(folder, holder string, made time.Time) bool {
 	m := h.file.host
 	aside := hiddenPath(m, folder, "broken")
 	if err := m.Rename(opBreakLock, folder, aside); err != nil {
-		return errors.Is(err, fs.ErrNotExist) // the owner has released the lock
+		return errors.Is(err, fs.ErrNotExist) // if the folder does not exist, its owner has released the lock
 	}
 	info, err := m.Lstat(opBreakLock, aside)
 	if err == nil && !info.ModTime().Equal(made) {

@@ -9,7 +9,7 @@ import (
 // Groups is the content of group_status.json: the groups in the document's order.
 type Groups []Group
 
-// Group is the status of one group. Its id is its key in the document.
+// Group is the status of one group. The group's id is its key in the document.
 type Group struct {
 	ID               string          `json:"group_id"`
 	Name             string          `json:"group_name"`

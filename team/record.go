@@ -68,8 +68,8 @@ func (s *Store) record(ctx context.Context, d Document, session string, want jso
 }
 
 // findUnusable returns the documents that cannot be edited, with the reason for each. It leaves out
-// documents that are not JSON, because the update replaces them by new ones. If the documents
-// belong to another session, it returns an error.
+// documents that are not JSON, because the update replaces them by new ones. If no document belongs
+// to this session, and one belongs to another session, findUnusable returns an error.
 func (s *Store) findUnusable(session string) (wrong map[Document]string, err error) {
 	wrong = map[Document]string{}
 	var other string

@@ -19,8 +19,9 @@ func (s *Store) Init(ctx context.Context, requirements string) (id string, err e
 	return id, err
 }
 
-// InitNew archives the current session, if there is one, and creates a new session. It returns the
-// new session's id, and the path of the archive, or "" if nothing was archived.
+// InitNew archives the current session, if there is one, and creates a new session. It returns the id
+// of the new session. archive is the path of the folder with the archived documents, or "" if there
+// was no session.
 func (s *Store) InitNew(ctx context.Context, requirements string) (id, archive string, err error) {
 	return s.begin(ctx, requirements, true)
 }

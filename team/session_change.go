@@ -148,9 +148,9 @@ func (s *Store) archiveAll(c change) error {
 	return s.sync(opSyncRoot, s.root, filepath.Join(s.root, messagesFolder))
 }
 
-// linkIntoArchive creates a hard link target to the document at path, unless target already exists.
-// If a hard link is not possible, for example because path is a folder, linkIntoArchive renames
-// path to target.
+// linkIntoArchive creates target as a hard link to the document at path. It does nothing if target
+// exists, or if there is no document. If a hard link is not possible, for example because path is a
+// folder, linkIntoArchive renames path to target.
 func (s *Store) linkIntoArchive(path, target string) error {
 	err := s.opts.Host.Link(opLink, path, target)
 	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
@@ -162,8 +162,8 @@ func (s *Store) linkIntoArchive(path, target string) error {
 	return s.opts.Host.Rename(opMove, path, target)
 }
 
-// removeOldName deletes path after the document was archived. If path and archived differ, path is
-// a newer document, and removeOldName keeps it.
+// removeOldName deletes the document at path, which is also in the archive, at the path archived. If
+// the two files differ, the file at path is a newer document, and removeOldName keeps it.
 func (s *Store) removeOldName(path, archived string) error {
 	same, err := s.same(path, archived)
 	if err != nil || !same {

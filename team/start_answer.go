@@ -47,7 +47,7 @@ func (st state) active(by Role, group string) bool {
 // workingStatus maps a role to the status of a group on which that role works.
 var workingStatus = map[Role]GroupStatus{Developer: DevWorking, QAExpert: QATesting, TechLead: TechReview}
 
-// start returns the groups with the changes that the start of an agent makes.
+// start returns all groups as they are after an agent with the role by was started on the group id.
 func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	if st.orchestrator.Status != SessionRunning {
 		return nil, &StartError{id, fmt.Sprintf("the session is %s", shorten(string(st.orchestrator.Status)))}
@@ -201,7 +201,7 @@ func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) 
 	return next, unknown
 }
 
-// answer returns the groups with the changes that the agent's answer makes.
+// answer returns all groups as they are after the agent on the group id has given its answer said.
 func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, error) {
 	g, err := st.group(id)
 	if err != nil {
@@ -239,8 +239,8 @@ type stateChange struct {
 	groups func(Groups) (Groups, error)
 	// orchestrator edits orchestrator_state.json.
 	orchestrator func(*jsontree.Node)
-	// plan edits pm_state.json. The function is nil if only the values in pm_state.json change that
-	// follow from the groups' statuses.
+	// plan edits pm_state.json. The values there that follow from the groups' statuses are updated
+	// in any case. The function is nil if no other values in pm_state.json change.
 	plan func(*jsontree.Node)
 }
 
@@ -251,10 +251,10 @@ type documentEdit struct {
 }
 
 // write applies the change m to the documents: first the orchestrator's document, then the groups,
-// then the derived values in the project manager's document. If a process dies in between, the
-// agent is listed but its group has not changed; repeating the same change corrects that without
-// counting twice. If the change contains a plan, pm_state.json is written first, because groups
-// without a plan would seem to have no dependencies. If the change is refused, or one of the
+// then the derived values in the project manager's document. If a process dies in between, an agent
+// may be listed as active although its group has not changed. Repeating the same change corrects that
+// without counting twice. If the change contains a plan, pm_state.json is written first, because
+// groups without a plan would seem to have no dependencies. If the change is refused, or one of the
 // documents cannot be edited, write changes nothing.
 func (s *Store) write(ctx context.Context, now time.Time, was state, m stateChange) error {
 	edits, err := m.edits(was)

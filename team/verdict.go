@@ -21,7 +21,7 @@ import (
 type verdict struct {
 	Answer
 	problem string // why the verdict cannot be read; empty if it can be read
-	end     int    // offset in the answer at which the verdict ends; in a status line, at which its word ends
+	end     int    // offset in the answer of the first byte after the verdict or, in a status line, after its word
 }
 
 // maxRepairs is how many values of one answer are parsed again without their trailing commas. The

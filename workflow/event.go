@@ -20,11 +20,11 @@ const (
 	ChunkRetrying       = "chunk-retrying"       // a chunk is built again after a failure
 	SectionStarted      = "section-started"      // work on a section of the spec has started
 	SectionCompleted    = "section-completed"    // work on a section of the spec has ended
-	ScenarioEvaluated   = "scenario-evaluated"   // a scenario was checked, with its result
+	ScenarioEvaluated   = "scenario-evaluated"   // a scenario was checked; the event contains the result
 	ChunkVerified       = "chunk-verified"       // all checks of a chunk have passed
 	VerificationFailed  = "verification-failed"  // a check of a chunk has failed
 	ContextCheckpointed = "context-checkpointed" // the agent's context was saved
-	ContextBoundary     = "context-boundary"     // an agent's context begins, with its isolation mode
+	ContextBoundary     = "context-boundary"     // an agent starts with a new context; the event contains its isolation mode
 	ContextCompacted    = "context-compacted"    // the agent's context was compacted
 	InterviewStarted    = "interview-started"    // an interview with the user has started
 	InterviewCompleted  = "interview-completed"  // an interview with the user has ended
@@ -85,11 +85,11 @@ const (
 	Fail = "fail"
 )
 
-// The modes of a verification. They say which of the checks of a chunk could be made.
+// The modes of a verification.
 const (
-	Full    = "full"
-	Reduced = "reduced"
-	Minimal = "minimal"
+	Full    = "full"    // all checks; a browser checks the pages
+	Reduced = "reduced" // all checks, but pages are checked without a browser
+	Minimal = "minimal" // only the exit codes of commands are checked
 )
 
 // Verified returns the event for a verification of a chunk. Its kind is chunk-verified if there was

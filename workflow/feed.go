@@ -14,8 +14,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// FeedCap is the maximum number of events in the state. When it is reached, the oldest events are
-// moved to a file in ArchiveFolder.
+// FeedCap is the maximum number of events in the state. When it is reached, the next update moves the
+// oldest events to a file in ArchiveFolder. The feed may have a few more events while several
+// processes add events at the same time.
 const FeedCap = 100
 
 // feedBatch is the number of events that are moved to the archive at a time.
@@ -118,8 +119,9 @@ func (b batch) startOf(archived, feed jsontree.Value) bool {
 }
 
 // archive copies the oldest events to a file if the feed is full. The caller then removes these
-// events from the feed. The file name contains the number of earlier events and a hash of the
-// content. So if archive is repeated after a crash, it finds the file and does not write it again.
+// events from the feed. The file name contains the number of events that were archived before and a
+// hash of the content. So if archive is repeated after a crash, it finds the file and does not write
+// it again.
 func (s *Store) archive() (batch, error) {
 	state, err := s.Load()
 	if err != nil { // ignore the error here: the update that follows gets the same error and handles it

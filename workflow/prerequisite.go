@@ -75,7 +75,7 @@ type PrerequisiteError struct {
 	Next    Step // the missing step that can run now
 }
 
-// Choice is one way to continue, which the user can choose.
+// Choice is one of the ways to continue that are offered to the user.
 type Choice struct {
 	Number int    `json:"number"`
 	Text   string `json:"text"`

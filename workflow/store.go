@@ -86,7 +86,7 @@ func (s *Store) file(empty []byte, startOver bool) statefile.Options {
 // Inbox returns the project's inbox.
 func (s *Store) Inbox() *Inbox { return s.inbox }
 
-// Load reads the state. It returns {} if state.json is missing, empty or null.
+// Load reads the state. It returns {} if state.json is missing, or if it contains null or [].
 func (s *Store) Load() (jsontree.Value, error) {
 	doc, err := load(s.state, jsontree.Object, "{}")
 	if err != nil {
