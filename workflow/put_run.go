@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Record applies change and appends the events that it returns to the feed, in one atomic update.
-// change may run more than once and must have no other effects.
+// Record applies change to the state, and appends events to the feed, in one atomic update. change
+// returns these events. It may run more than once and must have no other effects.
 func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]jsontree.Value, error)) error {
 	moved, err := s.archive()
 	if err != nil {

@@ -25,7 +25,7 @@ type Resume struct {
 	Remaining []Waiting
 	Next      *Chunk  // the chunk to continue with; nil if none can start
 	Held      []Held  // chunks that are not completed and that gaffer must not build
-	Stale     []Stale // completed chunks whose part of the spec has changed since they were built
+	Stale     []Stale // completed chunks that were built against an older version of the spec
 }
 
 // Waiting is a chunk that is not completed, and the ids of the chunks that it waits for.
@@ -65,7 +65,7 @@ type Stale struct {
 }
 
 // Resume describes an interrupted build. It returns false if there is nothing to resume: the build
-// has ended, or no chunk is completed yet.
+// has ended, no chunk is completed yet, or all chunks are completed.
 func (r BuildRun) Resume(spec Spec) (Resume, bool) {
 	result := Resume{Run: r}
 	completed := map[ID]bool{}
@@ -180,8 +180,8 @@ func stale(c Chunk, planned string, spec Spec) []Stale {
 	return found
 }
 
-// section returns the spec version of the section with this alias, which may be written with or
-// without #. It returns false if the version is unknown.
+// section returns the spec version in which the section with this alias last changed. The alias may
+// begin with #, or not. section returns false if the version is unknown.
 func (s Spec) section(alias string) (string, bool) {
 	bare := strings.TrimPrefix(alias, "#")
 	for _, name := range []string{alias, bare, "#" + bare} {

@@ -11,7 +11,7 @@ import (
 
 // NewRun holds the approved plan for a new build.
 type NewRun struct {
-	Chunks           []Chunk // a chunk without an id gets its position in the list, counted from 1
+	Chunks           []Chunk // a chunk without an id gets its position in the list, from 1, as its id
 	Priorities       []string
 	PrioritySource   string
 	SpecVersion      string
