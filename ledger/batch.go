@@ -172,9 +172,9 @@ func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err er
 	return there, nil
 }
 
-// fillNew first writes all files under temporary names and then syncs them all. It would be slower to
-// sync each file before the next one is written: now the first sync writes most of the data of all
-// files.
+// fillNew first writes all files under temporary names and then syncs them all. That is faster than to
+// sync each file before the next one is written, because the first sync then writes most of the data
+// of all files.
 func (s *Store) fillNew(files []newFile) (err error) {
 	for i := range files {
 		if err == nil {

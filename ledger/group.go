@@ -88,7 +88,7 @@ func (s *sum) group() Group {
 
 // maxGroups is the maximum number of names that each list of a report distinguishes, such as the
 // list of agents. A limit is needed because names in records are free text, so every record may have
-// another name.
+// a different name.
 const maxGroups = 1000
 
 // otherNames is the name under which all names beyond maxGroups are counted.

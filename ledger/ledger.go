@@ -1,7 +1,7 @@
 // Package ledger stores records about the attempts of agents at tasks. The protocol
-// calls a task a bead. Each attempt has two records, each in a JSON file of its own: a
-// run record, which says what was started, and a result record, which says how the
-// attempt ended. The root folder is usually called state.
+// calls a task a bead. An attempt has a run record, which says what was started. After
+// its end it also has a result record, which says how it ended. Each record is a JSON
+// file. The root folder is usually called state.
 //
 //	runs/<bead>.json                 the latest attempt, written at its start
 //	runs/<bead>.attempt-<n>.json     an earlier attempt, kept when a later one started

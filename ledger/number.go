@@ -9,8 +9,8 @@ import (
 
 // wholeNumber returns the JSON number in raw as plain digits, without fraction and exponent. It
 // returns false if the number is not an integer. As in JSON Schema, 1.0 and 10e-1 are the integer
-// 1. For an exponent, it appends at most 40 zeros. So the result is too small if the exponent is
-// larger, but it has the right sign and is too large for 64 bits.
+// 1. It appends at most 40 zeros for an exponent. If the number has more zeros, the result is too
+// small, but it has the right sign and does not fit into 64 bits.
 func wholeNumber(raw []byte) (string, bool) {
 	s := string(raw)
 	if !strings.ContainsAny(s, ".eE") {
