@@ -22,16 +22,18 @@ const (
 	opSyncFolder host.Op = "sync folder of new records"
 )
 
-// FinishedAttempt is an attempt that has ended: its run record and its result record.
+// FinishedAttempt holds the run record and the result record of an attempt that has ended. The status
+// in Run must be Running: RecordNew adds the outcome to the run record.
 type FinishedAttempt struct {
 	Run    Run
 	Result Result
 }
 
-// RecordNew records finished attempts in a batch. Each of them must be the first attempt of its
-// task. It locks and syncs the folders once for the whole batch. recorded[i] reports whether
-// list[i] was written. The caller should pass the attempts that were not written to [Store.Record],
-// which returns the reason. As in Record, each result is durable before its run.
+// RecordNew records finished attempts in a batch. It locks and syncs the folders only once for the
+// whole batch. It writes an attempt only if its task has no run record yet. recorded[i] reports
+// whether list[i] was written. The caller should pass the other attempts to [Store.Record], which
+// writes them or returns the reason why it cannot. As in Record, the result record of an attempt is
+// durable before the run record is written.
 func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded []bool, err error) {
 	recorded = make([]bool, len(list))
 	unlock, err := s.lockAll(ctx)
@@ -39,7 +41,7 @@ func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded
 		return recorded, fmt.Errorf("record: %w", err)
 	}
 	defer unlock()
-	var files [2][]newFile // files[0]: the result records; files[1]: the run records
+	var files [2][]newFile // files[0] has the result records, and files[1] has the run records
 	for i, w := range list {
 		run, result, ok := s.encodeNew(w)
 		if ok {
@@ -62,7 +64,8 @@ func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded
 	return recorded, nil
 }
 
-// lockAll creates the folders for runs and results, and locks both against other writers.
+// lockAll creates the folders for run records and result records, and locks both folders against
+// other writers.
 func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
 	var held []func()
 	unlock = func() {
@@ -87,8 +90,9 @@ func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// encodeNew returns the records of an attempt as Begin and Finish would write them.
-// ok is false if the task already has a record or the attempt is invalid.
+// encodeNew returns the records of an attempt as Begin and Finish would write them. ok is
+// false if the task already has a run record, or if the attempt is invalid or has a
+// template.
 func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	if CheckBead(w.Run.Bead) != nil || w.Result.Bead != w.Run.Bead || w.Run.Status != Running || w.Run.TemplateName != nil {
 		return nil, nil, false
@@ -109,8 +113,8 @@ func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	return run, result, err1 == nil && err2 == nil
 }
 
-// completed returns the run record run with its end set to the outcome r. Use it for a record that
-// is not on disk yet, and complete for a record that is.
+// completed returns the run record run with its end set to the outcome r. It is for a record that is
+// not on disk yet. The function complete does the same for a record on disk.
 func completed(run Run, r Result) Run {
 	run.FinishedAt, run.DurationSeconds, run.Status, run.ExitCode = &r.FinishedAt, r.DurationSeconds, r.Status, r.ExitCode
 	run.OutputSummary, run.Verification = r.OutputSummary, r.Verification
@@ -137,9 +141,9 @@ func only(files []newFile, of map[int]bool) (kept []newFile) {
 	return kept
 }
 
-// publish writes the files to the folder dir. It returns the indexes of the attempts whose file was
-// written. A new file is complete and durable when it appears under its name. An existing file
-// stays unchanged.
+// publish writes the files to the folder dir. shown[i] reports whether the file of attempt i was
+// written. A new file is complete and durable when it appears under its name. An existing file stays
+// unchanged.
 func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err error) {
 	defer func() {
 		for _, f := range files {
@@ -168,8 +172,9 @@ func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err er
 	return there, nil
 }
 
-// fillNew first writes all files under temporary names and then syncs them. That is faster than
-// syncing each file at once, because the first sync writes most of the data of all files.
+// fillNew first writes all files under temporary names and then syncs them all. That is faster than to
+// sync each file before the next one is written, because the first sync then writes most of the data
+// of all files.
 func (s *Store) fillNew(files []newFile) (err error) {
 	for i := range files {
 		if err == nil {

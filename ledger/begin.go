@@ -12,10 +12,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Begin records the start of an attempt. The new record becomes the latest record of its task. The
-// previous record is kept under its attempt number. If the attempt is already recorded with the
-// same values, Begin changes nothing, even if the attempt has ended since. So a caller may repeat
-// Begin after a crash. If the recorded values differ, it returns an [*ImmutableError].
+// Begin records the start of an attempt. The new record becomes the latest record of its task. Begin
+// keeps the previous record under a name with its attempt number. If the attempt is already recorded
+// with the same values, Begin changes nothing, even if the record also contains the end of the
+// attempt. So a caller may repeat Begin after a crash. If the recorded values differ, Begin returns
+// an [*ImmutableError].
 //
 // Begin accepts a later attempt while an earlier attempt is still "running". The end of the earlier
 // attempt can be recorded later.
@@ -67,9 +68,10 @@ func encodeValid(kind Kind, path string, record any) ([]byte, error) {
 	return data, nil
 }
 
-// put writes data as the record of an attempt. After a crash, the previous record is under its old
-// name, its new name, or both, and calling put again completes the work. The caller must hold the
-// folder's lock.
+// put writes data as the record of an attempt. If the previous attempt has the name of the latest
+// record, put first keeps its record under the name with its attempt number. If the process dies
+// during put, the previous record exists under one of these names or under both, and another call of
+// put completes the work. The caller must hold the folder's lock.
 func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	latest := s.path(kind, bead)
 	now, err := s.load(latest)

@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// check holds one record while it is checked against the rules, and the findings about it.
+// check checks one record against the rules, and collects the findings about the record.
 type check struct {
 	fields
 	path   string
@@ -73,7 +73,7 @@ func (c *check) field(r rule, v jsontree.Value) {
 	}
 }
 
-// kinds lists for each form the JSON kind of its values and its name in messages.
+// kinds lists, for each form, the JSON kind of its values and how messages describe such a value.
 var kinds = [...]struct {
 	kind jsontree.Kind
 	want string

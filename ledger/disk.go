@@ -29,8 +29,8 @@ type document struct {
 
 func (d *document) value() jsontree.Value { return d.doc.Value() }
 
-// attempt returns the attempt number in the record, or an error if the record has no valid one.
-// Both forms of a record require it.
+// attempt returns the attempt number in the record. It returns an error if the record has no valid
+// attempt number. Every record must have one, in the full and in the minimal form.
 func (d *document) attempt() (int, error) {
 	n, ok := intOf(d.value().Get("attempt"))
 	if !ok || n < 1 {
@@ -94,8 +94,8 @@ func (s *Store) replace(old *document, data []byte) error {
 	return err
 }
 
-// noLink returns an error if path is a symbolic link, because replacing path would replace the
-// user's link by a file.
+// noLink returns an error unless the file at path is a regular file. In practice, any other file is a
+// symbolic link that the user has created. To replace it would delete the link.
 func (s *Store) noLink(path string) error {
 	info, err := s.host.Lstat(opLook, path)
 	if err != nil {

@@ -32,11 +32,12 @@ var bucketBounds = [...]float64{10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 720
 const (
 	// maxExact is the largest number of durations from which exact percentiles are computed.
 	maxExact = 4096
-	// stepRatio is the ratio between the bounds of a step of the estimate. So the middle of a step
-	// differs from its bounds by at most 1 %.
+	// To estimate percentiles, durations are counted in steps. stepRatio is the upper bound of a
+	// step divided by its lower bound. So the middle of a step differs from its bounds by at most
+	// 1 %.
 	stepRatio = 1.02
-	// leastSeconds and mostSeconds are the bounds of the estimate. A duration of a century or more
-	// must be a mistake and is ignored.
+	// The lowest step contains all durations below leastSeconds. A duration of mostSeconds (a
+	// century) or more must be a mistake, so the record counts as one without a duration.
 	leastSeconds = 1e-3
 	mostSeconds  = 100 * 365 * 24 * 60 * 60
 )
@@ -46,8 +47,8 @@ const (
 // and the relative error is the same for short and long durations.
 type durations struct {
 	buckets [len(bucketBounds) + 1]int
-	exact   []float64 // the first maxExact durations, in seconds
-	steps   map[int]int
+	exact   []float64   // the first maxExact durations, in seconds
+	steps   map[int]int // number of durations in each step, by the number of the step
 	n       int
 }
 
@@ -84,8 +85,8 @@ func (d *durations) distribution() Durations {
 	return out
 }
 
-// quantile returns the smallest duration d such that the fraction q of the runs took at most d. For
-// q = 0.5 it is the median.
+// quantile returns the smallest duration d such that the fraction q of the runs took at most d, in
+// seconds. For q = 0.5, d is the median. It returns 0 if there are no durations.
 func (d *durations) quantile(q float64) float64 {
 	if d.n == 0 {
 		return 0

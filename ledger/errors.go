@@ -8,7 +8,8 @@ import (
 	"gaffer/statefile"
 )
 
-// ImmutableError reports that a record exists and must not be changed.
+// ImmutableError reports that a record was not written: it exists with other values, or another
+// program has changed it in the meantime.
 type ImmutableError struct {
 	Path    string
 	Attempt int // number of the recorded attempt; 0 if another program has changed the record
@@ -58,7 +59,7 @@ func checkTransition(path string, from, to Status) error {
 	return &TransitionError{Path: path, From: from, To: to}
 }
 
-// NoRunError reports that an attempt has no run record.
+// NoRunError reports that an attempt has no run record, so its end cannot be recorded.
 type NoRunError struct {
 	Bead    string
 	Attempt int

@@ -1,7 +1,8 @@
 package ledger
 
-// Names of findings, in four groups: about the file as a whole; about the form of a record; about
-// values that have the right form but make no sense; about irregular records that other programs
+// The names of findings are in four groups. The first group is about a file as a whole, and the
+// second about fields and the types of their values. The third group is about values that have the
+// right type but make no sense. The fourth group is about irregular content that other programs
 // write. Findings about JSON itself come from [statefile.CheckPortable].
 const (
 	notJSON      = "not-json"

@@ -13,10 +13,10 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Finish records the end of an attempt. It writes the result record first, and then the end in the
-// run record. If the process dies in between, repeat Finish or call Fix: both copy the outcome to
-// the run record. Empty fields of r are filled from the run and the clock. Finish returns the
-// result as recorded.
+// Finish records the end of an attempt. It first writes the result record, and then adds the end to
+// the run record. If the process dies in between, the caller should repeat Finish or call Fix: both
+// copy the outcome to the run record. Finish fills empty fields of r from the run record and the
+// clock, and returns the result as it was recorded.
 func (s *Store) Finish(ctx context.Context, r Result) (Result, error) {
 	if err := CheckBead(r.Bead); err != nil {
 		return Result{}, err
@@ -60,9 +60,9 @@ func (s *Store) finish(r Result) (Result, error) {
 	return r, s.writeEnd(run, r.Bead)
 }
 
-// writeEnd writes a run record that now has its end. An interrupted Begin may have given the record
-// a second name. writeEnd first deletes that name, because the record under it would still say
-// "running".
+// writeEnd writes the run record run to disk. The caller has added the end of the attempt to the
+// document. An interrupted Begin may have given the record a second name. writeEnd first deletes that
+// name, because the record under it would still say "running".
 func (s *Store) writeEnd(run *document, bead string) error {
 	data := run.doc.Bytes()
 	if bytes.Equal(data, run.data) {
@@ -96,8 +96,8 @@ func (s *Store) dropCopy(path string, data []byte) error {
 	return s.syncFolder(opSyncDrop, path)
 }
 
-// find returns the record of an attempt, which may have one of two names. It returns nil if the
-// record does not exist.
+// find returns the record of an attempt. The record has either the name of the latest record or the
+// name with its attempt number. find returns nil if the record does not exist.
 func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	latest, err := s.load(s.path(kind, bead))
 	if err != nil || latest == nil {
@@ -110,8 +110,8 @@ func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	return s.load(s.keptPath(kind, bead, attempt))
 }
 
-// fillResult returns r with its empty fields set from the run record, from the previous result that
-// an earlier Finish wrote, and from the clock. previous may be nil.
+// fillResult returns r with its empty fields set from the run record, from previous, and from the
+// clock. previous is the result record that an earlier Finish of the same attempt wrote, or nil.
 func fillResult(r Result, run Run, previous *document, now time.Time) Result {
 	r.SchemaVersion = Version
 	setIfEmpty(&r.Agent, run.Agent)

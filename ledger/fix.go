@@ -27,7 +27,7 @@ const (
 type Fix struct {
 	Path    string   `json:"path"`
 	Outcome Outcome  `json:"outcome"`
-	Set     []string `json:"set,omitempty"`    // names of the fields that were added
+	Set     []string `json:"set,omitempty"`    // names of the fields that were added or corrected
 	Backup  string   `json:"backup,omitempty"` // path of the copy of the old file; empty if the file was not changed
 	Why     string   `json:"why,omitempty"`    // why the file was refused; empty if it was not refused
 }
@@ -72,8 +72,9 @@ func (s *Store) fixAll(ctx context.Context, records folder, visit func(Fix) erro
 	return nil
 }
 
-// fix repairs one file. The backup is durable before the file is replaced. So after a crash the
-// file is the old or the new record, and the old content still exists.
+// fix repairs one file. It returns the zero Fix if the file is not a record. The backup is durable
+// before the file is replaced. So after a crash the file is the old or the new record, and the old
+// content still exists.
 func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	unlock, err := s.lock(ctx, f.dir)
 	if err != nil {
@@ -107,8 +108,8 @@ func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	return fix, s.replace(old, fixed)
 }
 
-// repaired returns the repaired record, and what was repaired. If the record would still be
-// invalid, the outcome is Refused.
+// repaired repairs the record doc of the file f. It returns what was repaired, and the text of the
+// repaired record. If the record would still be invalid, the outcome is Refused and the text is nil.
 func (f file) repaired(doc *jsontree.Doc, partner jsontree.Value, resultFile string) (Fix, []byte) {
 	fix := Fix{Path: f.path(), Outcome: Unchanged}
 	if doc.Root().Kind() == jsontree.Object {
@@ -134,8 +135,8 @@ func (f file) repaired(doc *jsontree.Doc, partner jsontree.Value, resultFile str
 }
 
 // partnerOf returns the other record of the same attempt, from the folder of the other kind: the
-// result of a run, or the run of a result. If the other record is missing or invalid, it returns
-// the zero Value.
+// result of a run, or the run of a result. v is the record in the file f. partnerOf returns the zero
+// Value if the other record is missing or invalid, or if f is not in a folder of a ledger.
 func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
 	attempt, ok := intOf(v.Get("attempt"))
 	if !ok || filepath.Base(f.dir) != f.kind.folder() {
@@ -158,8 +159,9 @@ func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// backup copies a record to <name>.bak, or to the next name that is free, and returns the copy's
-// path. It never overwrites a backup. If a backup has the same content, backup returns that one.
+// backup keeps the content of a record in <name>.bak or, if that file exists, in <name>.bak-2 and so
+// on. It returns the path of the backup. It never overwrites a backup. If one of these files already
+// has the same content, it returns the path of that file.
 func (s *Store) backup(old *document) (string, error) {
 	for n := 1; ; n++ {
 		name := old.path + ".bak"

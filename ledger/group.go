@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Group holds the counts for several runs, such as all runs of one agent.
+// Group holds the counts for several runs, such as all runs of one agent. In a report, a run is one
+// attempt of a task.
 type Group struct {
 	Count       int      `json:"count"`
 	Success     int      `json:"success"`
@@ -58,7 +59,7 @@ func (s *sum) add(a Attempt) {
 	}
 }
 
-// merge adds the counts in o to s.
+// merge adds the counts in o to s. It does not merge the field failures, which s does not need.
 func (s *sum) merge(o *sum) {
 	s.count += o.count
 	s.success += o.success
@@ -85,8 +86,9 @@ func (s *sum) group() Group {
 	return g
 }
 
-// maxGroups is the maximum number of distinct names in a report. A limit is needed because names in
-// records are free text, so every record may have another name.
+// maxGroups is the maximum number of names that each list of a report distinguishes, such as the
+// list of agents. A limit is needed because names in records are free text, so every record may have
+// a different name.
 const maxGroups = 1000
 
 // otherNames is the name under which all names beyond maxGroups are counted.
@@ -95,7 +97,8 @@ const otherNames = "(others)"
 // sums holds the counts of runs by name, such as the name of the agent.
 type sums map[string]*sum
 
-// of returns the sum for a name. It creates the sum if it is missing.
+// of returns the sum for a name. It creates the sum if it is missing. But if s already has maxGroups
+// names, it returns the sum for otherNames instead of a new one.
 func (s sums) of(name string) *sum {
 	name = Excerpt(name)
 	one := s[name]
@@ -137,7 +140,7 @@ func oneDecimal(f float64) float64 { return math.Round(f*10) / 10 }
 // maxEvidence is the maximum number of beads that a recommendation names as examples.
 const maxEvidence = 5
 
-// latest holds the beads of the most recent attempts, at most maxEvidence.
+// latest holds the beads of the most recent attempts, but not more than maxEvidence beads.
 type latest []evidence
 
 type evidence struct {

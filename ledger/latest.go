@@ -13,7 +13,7 @@ func (s *Store) Latest(bead string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if of, err := s.latest(ResultKind, bead); err == nil { // ignore an invalid result here: an error is returned when it is replaced
+	if of, err := s.latest(ResultKind, bead); err == nil { // ignore an invalid result here: Finish will return an error for it
 		n = max(n, of)
 	}
 	for s.isKept(RunKind, bead, n+1) || s.isKept(ResultKind, bead, n+1) {
@@ -36,8 +36,8 @@ func (s *Store) isKept(kind Kind, bead string, attempt int) bool {
 	return err == nil
 }
 
-// Unfinished calls visit for every attempt with the status "running", ordered by task. It does not
-// hold all records in memory.
+// Unfinished calls visit for every attempt that has a run record and the status "running", ordered
+// by task. It does not hold all records in memory.
 func (s *Store) Unfinished(ctx context.Context, visit func(Attempt) error) error {
 	work := func(t task) merged { return mergeTask(s.host, t) }
 	return inOrder(ctx, tasks(s.folders()...), work, func(m merged) error {

@@ -1,13 +1,15 @@
-// Package ledger stores the run and result records of dispatched agents: one JSON
-// file per attempt of a task ("bead"). The root folder is usually called state.
+// Package ledger stores records about the attempts of agents at tasks. The protocol
+// calls a task a bead. An attempt has a run record, which says what was started. After
+// its end it also has a result record, which says how it ended. Each record is a JSON
+// file. The root folder is usually called state.
 //
-//	runs/<bead>.json               the latest attempt, written at dispatch
-//	runs/<bead>.attempt-<n>.json   an earlier attempt, kept when a later one began
-//	results/<bead>.json            the latest outcome, written at completion
-//	results/<bead>.attempt-<n>.json
+//	runs/<bead>.json                 the latest attempt, written at its start
+//	runs/<bead>.attempt-<n>.json     an earlier attempt, kept when a later one started
+//	results/<bead>.json              the latest outcome, written at the end of the attempt
+//	results/<bead>.attempt-<n>.json  the outcome of an earlier attempt
 //
-// A record never overwrites another one. A run record changes once, from running to
-// its outcome. A result record never changes.
+// A record never overwrites the record of another attempt. A run record changes only
+// once, from running to its outcome. A result record never changes.
 package ledger
 
 import (
@@ -58,12 +60,12 @@ func Open(root string, opts Options) *Store {
 // Dir returns the folder of the records of one kind.
 func (s *Store) Dir(kind Kind) string { return filepath.Join(s.root, kind.folder()) }
 
-// path returns the path of the latest record of a task.
+// path returns the path of the latest record of one kind of a task.
 func (s *Store) path(kind Kind, bead string) string {
 	return filepath.Join(s.Dir(kind), bead+extension)
 }
 
-// keptPath returns the path under which the record of an earlier attempt is kept.
+// keptPath returns the path of the record of an attempt that is not the latest of its task.
 func (s *Store) keptPath(kind Kind, bead string, attempt int) string {
 	return filepath.Join(s.Dir(kind), keptName(bead, attempt))
 }

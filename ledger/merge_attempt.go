@@ -10,8 +10,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Attempt is one attempt of a task. It combines its run record and its result record. One of them
-// may be missing, and both may be irregular.
+// Attempt is one attempt of a task. It combines the run record and the result record of the attempt.
+// One of the two records may be missing, and both may be irregular.
 type Attempt struct {
 	Bead            string   `json:"bead"`
 	Attempt         int      `json:"attempt"`
@@ -74,8 +74,8 @@ func (a Attempt) hasFailed() bool { return a.Status == Failed || a.Status == Tim
 // isTimed reports whether the attempt has ended and has a duration.
 func (a Attempt) isTimed() bool { return a.DurationSeconds != nil && a.Status != Running }
 
-// isStuck reports whether the attempt has the status "running" but cannot be running any more. See
-// the finding stuckRunning.
+// isStuck reports whether the attempt has the status "running" but cannot be running any more.
+// Validation reports such a record with the finding stuckRunning.
 func (a Attempt) isStuck(now time.Time) bool {
 	if a.Status != Running {
 		return false
@@ -83,10 +83,11 @@ func (a Attempt) isStuck(now time.Time) bool {
 	return a.HasResult || a.FinishedAt != "" || !a.started.IsZero() && now.Sub(a.started) > RunLimit
 }
 
-// leftOut is a file that a report does not count, with the reason.
+// leftOut is a file that a report does not count, with the reason. If the reason is noStart, path is
+// not a path but the bead of an attempt that the report does not count.
 type leftOut struct{ reason, path string }
 
-// merged holds the attempts of one task, and the files that are left out.
+// merged holds the attempts of one task, and the files of the task that the report does not count.
 type merged struct {
 	attempts []Attempt
 	left     []leftOut
@@ -182,8 +183,8 @@ func (a *Attempt) addRun(run fields) {
 }
 
 // setStart sets the start time to runStart, the start time in the run record. It keeps the start
-// time of the result only if runStart is not a valid time. It never keeps a result's start time
-// that equals the end time: then the writer did not know the start; see fillResult.
+// time of the result record only if runStart is not a valid time. It never keeps a start time of the
+// result record that equals the end time: fillResult uses the end time if the start is unknown.
 func (a *Attempt) setStart(runStart string) {
 	if known := a.StartedAt != "" && a.StartedAt != a.FinishedAt; !known || !timeOf(runStart).IsZero() {
 		a.StartedAt = runStart
@@ -215,7 +216,7 @@ func (a *Attempt) derive() {
 	setIfEmpty(&a.TaskType, "other")
 }
 
-// noTemplate is the template name in a report for prompts without a template.
+// noTemplate is the template name under which a report counts attempts without a template.
 const noTemplate = "custom"
 
 // taskTypes are the types of tasks. A task has a type if its prompt starts with that word.

@@ -11,8 +11,8 @@ import (
 const (
 	extension    = ".json"
 	attemptInfix = ".attempt-"
-	// verifySuffix ends the names of files that hold the results of checks. They are stored beside
-	// the result records, but are not records.
+	// Files with the results of checks are stored beside the result records, but are not records.
+	// Their names end with verifySuffix and the extension.
 	verifySuffix = "-verify"
 )
 

@@ -9,8 +9,8 @@ import (
 
 // wholeNumber returns the JSON number in raw as plain digits, without fraction and exponent. It
 // returns false if the number is not an integer. As in JSON Schema, 1.0 and 10e-1 are the integer
-// 1. An exponent adds at most 40 zeros: a larger number is returned too small, but with its sign,
-// and still too large for 64 bits.
+// 1. It appends at most 40 zeros for an exponent. If the number has more zeros, the result is too
+// small, but it has the right sign and does not fit into 64 bits.
 func wholeNumber(raw []byte) (string, bool) {
 	s := string(raw)
 	if !strings.ContainsAny(s, ".eE") {
@@ -65,8 +65,8 @@ func withZeros(digits string, shift int) string {
 	return digits + strings.Repeat("0", min(shift, most))
 }
 
-// parseExponent returns the exponent s. An exponent that is too large for an int becomes the
-// largest that withZeros can handle.
+// parseExponent parses the exponent s. It returns limit or -limit for an exponent beyond them, so
+// that the caller can add to the result without an overflow.
 func parseExponent(s string) int {
 	const limit = 1 << 30
 	n, err := strconv.Atoi(s)

@@ -17,14 +17,14 @@ type Query struct {
 	Agents    []string // only attempts of these agents; if empty, attempts of all agents
 	Models    []string
 	Templates []string
-	// Cost returns the cost of an attempt in US dollars; records do not contain it. If Cost is nil,
-	// no cost is known. Cost is never called concurrently.
+	// Cost returns the cost of an attempt in US dollars, because records do not contain costs. If
+	// Cost is nil, no cost is known. Cost is never called concurrently.
 	Cost func(bead string, attempt int) (usd float64, known bool)
 }
 
 // Filter is the query as a report shows it. A null field selects all attempts.
 type Filter struct {
-	Since    *string  `json:"since"` // a date or a time, as the user gave it
+	Since    *string  `json:"since"` // start of the period: a date or a time
 	Agent    []string `json:"agent"`
 	Model    []string `json:"model"`
 	Template []string `json:"template"`
@@ -77,8 +77,8 @@ func ParseSince(text string, now time.Time) (Since, error) {
 	return Since{text, at}, nil
 }
 
-// age parses a duration such as 24h, 7d or 2w. The largest result is the maximum of time.Duration,
-// about 290 years.
+// age parses a duration such as 24h, 7d or 2w. It returns false if text is not a duration. For a
+// number of days or weeks that is too large for a time.Duration, it returns about 290 years.
 func age(text string) (time.Duration, bool) {
 	const day = 24 * time.Hour
 	for unit, long := range map[string]time.Duration{"d": day, "w": 7 * day} {
@@ -91,11 +91,11 @@ func age(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
-// Unmatched is a name in the query that occurs in no record.
+// Unmatched is a name in the query that no attempt of the report's period has.
 type Unmatched struct {
 	Field string   `json:"field"` // the field that the name was searched in: agent, model or template
 	Name  string   `json:"name"`
-	Seen  []string `json:"seen"` // the names that occur in records
+	Seen  []string `json:"seen"` // the names that attempts have in this field
 }
 
 // selection picks the attempts that match a query, and remembers the names in all attempts.
@@ -104,13 +104,12 @@ type selection struct {
 	names []wanted
 }
 
-// wanted holds the names that a query selects for one field, and the names that attempts had in
-// that field.
+// wanted holds the names that a query selects for one field, such as the agent.
 type wanted struct {
 	field string
-	of    func(Attempt) string
-	any   []string
-	seen  map[string]bool
+	of    func(Attempt) string // returns the attempt's name in this field
+	any   []string             // the names that the query selects
+	seen  map[string]bool      // the names that attempts have in this field, at most maxGroups
 }
 
 func newSelection(q Query) *selection {
@@ -129,8 +128,8 @@ func newSelection(q Query) *selection {
 const noStart = "no-start-time"
 
 // from returns the attempts of a task that match the query. If the query has a Since, an attempt
-// matches if it started or ended at or after that time. Then attempts without a readable time are
-// omitted, and from adds the reason to m.
+// matches if it started or ended at or after that time. An attempt without a readable time then does
+// not match, and from adds it to m.left.
 func (s *selection) from(m *merged) []Attempt {
 	return slices.DeleteFunc(m.attempts, func(a Attempt) bool {
 		if s.since.text != "" {

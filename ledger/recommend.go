@@ -2,7 +2,8 @@ package ledger
 
 import "fmt"
 
-// Recommendation says that a statistic has crossed a threshold, such as a success rate.
+// Recommendation says that a statistic, such as the success rate, has crossed a threshold. It advises
+// the user what to do.
 type Recommendation struct {
 	Rule      string   `json:"rule"`
 	Subject   string   `json:"subject"`   // the agent, template or reason that the recommendation is about; empty for all runs
@@ -27,8 +28,8 @@ const (
 	StuckRuns    = "stuck-running"
 )
 
-// Thresholds of recommendations: percentages, and how many runs are needed before a percentage is
-// meaningful.
+// Thresholds of recommendations. Most of them are percentages. The constants that begin with "enough"
+// are numbers of runs or tasks: with fewer, a percentage means little and there is no recommendation.
 const (
 	lowSuccess       = 70.0
 	highRetry        = 30.0
@@ -52,7 +53,8 @@ func (t *tally) recommend(s Statistics) []Recommendation {
 	return list
 }
 
-// sentences returns the recommendations as sentences, which the protocol requires.
+// sentences returns the recommendations as sentences, as the protocol requires. If there are no
+// recommendations, it returns one sentence that says so.
 func sentences(list []Recommendation, s Statistics) []string {
 	if len(list) == 0 {
 		runs := fmt.Sprintf("%d runs", s.TotalRuns)

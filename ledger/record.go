@@ -86,13 +86,13 @@ type Verification struct {
 	Overall     string         `json:"overall,omitempty"` // pass or fail
 }
 
-// Dispatch holds the parameters of an attempt that the user or the engine chooses.
+// Dispatch holds the parameters that the user or the engine chooses for an attempt.
 type Dispatch struct {
 	Bead, Agent, Model string
 	Repo               string // absolute path of the repository
 	Prompt             string // the complete prompt
 	Template           string // name of the prompt's template; "" for none
-	Session            string // name of the session; if "", agent-<bead>
+	Session            string // name of the session; "" means agent-<bead>
 	Attempt            int    // number of the attempt; 0 means 1
 	MaxRetries         int    // 0 means DefaultMaxRetries
 }

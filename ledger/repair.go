@@ -96,8 +96,8 @@ func (r *repair) duration() {
 	r.add("duration_seconds", nil)
 }
 
-// prompt sets the full prompt if the excerpt is so short that it was not cut. It sets the hash if
-// the full prompt is known.
+// prompt sets the full prompt if it is missing and the excerpt is so short that it was not cut. It
+// sets the hash if the full prompt is known and the record has no valid hash.
 func (r *repair) prompt() {
 	excerpt, ok := r.root.Get("prompt").Str()
 	if ok && utf8.RuneCountInString(excerpt) < excerptLength {
@@ -109,8 +109,8 @@ func (r *repair) prompt() {
 	}
 }
 
-// result brings a result record to the full form, with all fields that can be derived. followed
-// says that a later attempt of the task is recorded.
+// result brings a result record to the full form, with all fields that can be derived. followed says
+// whether a later attempt of the task is recorded.
 func (r *repair) result(followed bool) {
 	bead := r.root.Get("bead").Text()
 	r.add("schema_version", Version)

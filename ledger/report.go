@@ -13,9 +13,10 @@ type Report struct {
 	Unmatched       []Unmatched      `json:"unmatched"`
 }
 
-// LeftOut is a reason why files were not counted, and lists these files.
+// LeftOut lists the files that a report does not count for one reason. If the reason is
+// "no-start-time", it lists attempts instead of files, and Files contains their beads.
 type LeftOut struct {
-	Reason string   `json:"reason"` // name of the finding
+	Reason string   `json:"reason"` // name of a finding, such as "not-json", or "no-start-time"
 	Count  int      `json:"count"`
 	Files  []string `json:"files"` // paths of the first files, at most maxNamed
 }
@@ -23,10 +24,10 @@ type LeftOut struct {
 // maxNamed is the maximum number of files that a report names for each reason.
 const maxNamed = 10
 
-// Report reads every record and counts those that match q. It combines runs and results by the bead
-// that the records name, and ignores the file names. It calls visit for every attempt that matches,
-// ordered by task. It does not keep the attempts, so it needs little memory even for a large
-// ledger. Files that cannot be read are listed in LeftOut.
+// Report reads every record and counts the attempts that match q. A run record and a result record
+// belong together if they name the same bead and attempt, whatever the names of their files are.
+// Report calls visit for every attempt that matches, ordered by task. It does not keep the attempts,
+// so it needs little memory even for a large ledger. It lists files that cannot be read in LeftOut.
 func (s *Store) Report(ctx context.Context, q Query, visit func(Attempt) error) (Report, error) {
 	c := NewCount(q, s.opts.Now())
 	work := func(t task) merged { return mergeTask(s.host, t) }

@@ -26,7 +26,7 @@ type retries struct {
 	again       latest
 }
 
-// add counts a task, whose last attempt is given.
+// add counts one task. last is the last attempt of the task.
 func (r *retries) add(last Attempt) {
 	at := min(last.Attempt, maxAttempts) - 1
 	r.tasks[at]++

@@ -1,6 +1,6 @@
 package ledger
 
-// form is the type of value that a field holds.
+// form is the type of value that a field holds. It is not the full or minimal form of a record.
 type form uint8
 
 const (
@@ -14,13 +14,13 @@ const (
 	aVersion // a schema version; only Version is valid
 )
 
-// need says which forms of a record require a field: the full form, the minimal form, or both.
+// need says in which records a field is required.
 type need uint8
 
 const (
-	optional need = iota
-	inFull
-	inBoth // required in the full and the minimal form
+	optional need = iota // required in no record
+	inFull               // required in the full form of a record
+	inBoth               // required in the full and the minimal form of a record
 )
 
 // anyNumber is the value of rule.least for a field without a lower limit.

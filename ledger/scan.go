@@ -114,8 +114,9 @@ func nameOf(name string) fileName {
 	return fileName{file: name, bead: name}
 }
 
-// tasks yields the files of the folders, grouped by bead. The files of a task are in the order of
-// the folders. It stops after an error.
+// tasks yields one task for each bead: the list of all files of this bead in the folders. The tasks
+// are sorted by bead. The files of a task are in the order of the folders. After an error, tasks
+// yields the error and stops.
 func tasks(folders ...folder) iter.Seq2[task, error] {
 	return func(yield func(task, error) bool) {
 		heads := make([]head, len(folders))
@@ -146,18 +147,19 @@ func tasks(folders ...folder) iter.Seq2[task, error] {
 	}
 }
 
-// head holds the next file of a folder that has not been yielded yet.
+// head iterates over the files of one folder. It holds the next file, which tasks has not yielded
+// yet.
 type head struct {
 	file
 	err  error
-	more bool
+	more bool // false if the folder has no more files
 	pull func() (file, error, bool)
 }
 
 func (h *head) next() { h.file, h.err, h.more = h.pull() }
 
-// nextBead returns the first bead, in sorted order, among the next files of all folders. more is
-// false if there are no files left.
+// nextBead returns the bead that comes first in sorted order among the next files of all folders.
+// more is false if there are no files left.
 func nextBead(heads []head) (bead string, more bool, err error) {
 	for _, h := range heads {
 		if h.err != nil {
@@ -218,9 +220,10 @@ func unreadableText(err error) string {
 	return err.Error()
 }
 
-// isForeign reports whether the file holds the results of checks, and so is not a record. The id of
-// a bead may end with the same suffix as the name of such a file, but then the record in the file
-// names that bead.
+// isForeign reports whether the file is not a record, because it holds the results of checks. The
+// name of such a file ends with verifySuffix. The file of a record can have such a name too, if its
+// bead ends with verifySuffix. But then the record contains the same bead, and isForeign returns
+// false. v is the content of the file.
 func (f file) isForeign(v jsontree.Value) bool {
 	return strings.HasSuffix(f.bead, verifySuffix) && v.Get("bead").Text() != f.bead
 }

@@ -9,8 +9,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Statistics holds the counts of a report. Rates are percentages with one decimal: success_rate is
-// a percentage of the runs that have ended, retry_rate is a percentage of the tasks.
+// Statistics holds the counts of a report. A run is one attempt of a task. Rates are percentages with
+// one decimal: success_rate is a percentage of the runs that have ended, and retry_rate is a
+// percentage of the tasks.
 type Statistics struct {
 	TotalRuns          int        `json:"total_runs"`
 	Tasks              int        `json:"tasks"`
@@ -26,7 +27,7 @@ type Statistics struct {
 	RetryRate          float64    `json:"retry_rate"`
 	AvgDurationSeconds float64    `json:"avg_duration_seconds"`
 	FirstRun           *string    `json:"first_run"` // start of the earliest run; null if no time is readable
-	LastRun            *string    `json:"last_run"`
+	LastRun            *string    `json:"last_run"`  // start of the latest run; null if no time is readable
 	ByAgent            []Agent    `json:"by_agent"`
 	ByModel            []Model    `json:"by_model"`
 	ByTemplate         []Template `json:"by_template"`
@@ -78,7 +79,7 @@ type Cost struct {
 	FailedUSD   *float64 `json:"failed_usd"` // cost of the runs that failed or timed out; null if unknown
 }
 
-// noReason is the reason that is counted for failures without a reason.
+// noReason is the reason under which failures without a reason are counted.
 const noReason = "not given"
 
 // lostReason is the failure reason of an attempt whose process disappeared without recording
@@ -109,7 +110,8 @@ func newTally(now time.Time) *tally {
 	}
 }
 
-// add adds the attempts of one task to the counts, and adds the uncounted files to the report.
+// add adds the attempts of one task to the counts. It adds uncounted, the files that the report does
+// not count, to t.leftOut.
 func (t *tally) add(attempts []Attempt, uncounted []leftOut) {
 	for _, l := range uncounted {
 		t.leave(l)

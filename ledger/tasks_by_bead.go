@@ -58,8 +58,8 @@ func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error)
 	}, nil
 }
 
-// misnamed returns the files whose record names another bead than the file name, by the bead in the
-// record. For each bead, runs come before results.
+// misnamed returns the files whose record names another bead than the file name. The files are
+// grouped by the bead in the record. In each group, runs come before results.
 func (s *Store) misnamed(ctx context.Context) (map[string]task, error) {
 	found := map[string]task{}
 	look := func(f file) file {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Maximum length, in characters, of the prompt and of the output in a record.
+// Maximum lengths, in characters: of the excerpt of the prompt, and of the summary of the output.
 const (
 	excerptLength = 200
 	summaryLength = 500

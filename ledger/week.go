@@ -15,8 +15,8 @@ type Week struct {
 // maxWeeks is the number of weeks that a report lists separately.
 const maxWeeks = 26
 
-// weeks counts runs by week. It keeps only the last maxWeeks weeks. When a later week is added, the
-// counts of the oldest week are moved to the sum earlier.
+// weeks counts runs by week. It counts separately only the latest maxWeeks weeks in which runs
+// started. When another week is added, the counts of the oldest week are moved to the sum earlier.
 type weeks struct {
 	now              time.Time
 	by               map[int64]*sum // counts by week number; see weekOf

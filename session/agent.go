@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// stateOf returns the status in v. If v is absent or null, it returns defaultState, which all
-// programs of this protocol assume then. It allocates no string for known statuses.
+// stateOf returns the status in v. If v is missing or null, it returns defaultState: all programs of
+// this protocol treat a missing status like this default. It allocates no string for known statuses.
 func stateOf(v jsontree.Value, defaultState State) State {
 	switch string(v.Raw()) {
 	case `"queued"`:
@@ -66,10 +66,11 @@ func moveAgent(agent *jsontree.Node, to State) error {
 	return nil
 }
 
-// secondsSince returns the seconds from started to now. It truncates now to whole seconds, like the
-// times in the document, so that the duration matches these times. It returns 1 for less than a
-// second, because monitors read 0 as unknown. It returns 0 if now is before started, because the
-// clock was set back.
+// secondsSince returns the seconds from started to now, or false if started is not a time. It
+// truncates now to whole seconds, like the times in the document, so that the duration matches
+// these times. It returns 1 instead of 0, because monitors read 0 as unknown. It also returns 1 if
+// only the truncation made the difference negative. If now is a second or more before started, the
+// clock was set back, and it returns 0.
 func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	var from Time
 	if started.Absent() || from.DecodeJSON(started) != nil {
@@ -82,8 +83,8 @@ func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	return max(0, math.Round(seconds*1000)/1000), true
 }
 
-// clearMember sets the member name of n to null. If n lacks the member, clearMember does not add
-// it.
+// clearMember sets the member of n that is called name to null. If n lacks the member, clearMember
+// does not add it.
 func clearMember(n *jsontree.Node, name string) {
 	if !n.Get(name).Absent() {
 		n.Set(name, nil)

@@ -32,17 +32,17 @@ type Cleaning struct {
 	DryRun    bool // only report which sessions would be deleted
 }
 
-// Cleaned says whether Clean has deleted an old session.
+// Cleaned is one old session that Clean has found. It says whether Clean deleted the session.
 type Cleaned struct {
 	ID   string `json:"session_id"`
-	Kept string `json:"kept,omitempty"` // why the session was not deleted; empty if it was
+	Kept string `json:"kept,omitempty"` // why the session is kept; empty if it was deleted, or would be without DryRun
 }
 
-// Clean deletes sessions that ended long ago, and sessions that started long ago and have no end
-// time. It returns every old session, including the sessions that it kept. Without Force it keeps
-// the active session and running sessions. It always keeps sessions that cannot be read. If Clean
-// crashes, each session is either complete or deleted; the next Clean removes hidden folders that
-// are left.
+// Clean deletes old sessions. A session is old if it ended more than c.OlderThan ago or, if it has
+// no end time, if it started more than c.OlderThan ago. Clean returns every old session, including
+// the sessions that it kept. Without Force it keeps the active session and running sessions. It
+// always keeps sessions that cannot be read. If the process dies during Clean, each session is
+// either unchanged or no longer visible. The next Clean removes the hidden folders that are left.
 func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 	entries, err := s.List()
 	if err != nil {

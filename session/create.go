@@ -27,16 +27,17 @@ const (
 // newPrefix begins the name of a new session's folder until its document is written.
 const newPrefix = ".new-"
 
-// ActiveKept is the kind of a notice: active-session is not a symbolic link, so it was left
-// unchanged, and the new session did not become the active session.
+// ActiveKept is the kind of the notice that the package sends if a new session cannot become the
+// active session, because active-session is not a symbolic link. active-session stays unchanged.
 const ActiveKept statefile.NoticeKind = "active-session-kept"
 
-// errTaken reports that the session id is already in use.
+// errTaken is the error that create returns if the session id is already in use: by a session, or by
+// a process that is creating one.
 var errTaken = errors.New("session id is taken")
 
 const (
 	idTime   = "20060102-150405"
-	idRandom = 4 // number of random bytes
+	idRandom = 4 // number of random bytes in a session id
 )
 
 // NewID returns an id for a new session: the time now in UTC and a random part, such as
@@ -102,7 +103,8 @@ func (s *Store) createFresh(d Draft) (string, error) {
 }
 
 // create writes a session into a hidden folder and then renames the folder, so that
-// other programs only ever see a complete session.
+// other programs only ever see a complete session. It returns errTaken if the id is
+// in use.
 func (s *Store) create(id string, data []byte) error {
 	h, hidden := s.opts.Host, filepath.Join(s.sessions(), newPrefix+id)
 	err := h.Mkdir(opMakeSession, hidden, 0o755)

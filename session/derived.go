@@ -127,7 +127,8 @@ func waveState(current State, ids jsontree.Value, states map[string]State) (Stat
 type waveTally struct{ known, final, ran int }
 
 // tallyOf counts the agents of a wave that are in states. A document does not say whether a
-// cancelled agent was ever started. If the wave is running, tallyOf assumes that it was.
+// cancelled agent was ever started. If the wave is running, tallyOf assumes that the cancelled
+// agent was started.
 func tallyOf(waveStatus State, ids iter.Seq2[int, jsontree.Value], states map[string]State) (all waveTally) {
 	for _, id := range ids {
 		if state, ok := states[idOf(id)]; ok {

@@ -27,7 +27,8 @@ type Status struct {
 	Waves         []Wave  `json:"waves"`
 }
 
-// Agent is one agent of a session. A nil field means null or missing in the document.
+// Agent is one agent of a session. If a member is null or missing in the document, its field is nil
+// or has the zero value. Only Status is then Queued: [Decode] sets it.
 type Agent struct {
 	ID              string   `json:"id"`
 	Name            string   `json:"name"`
@@ -66,7 +67,8 @@ type Wave struct {
 // with Z.
 type Time struct{ time.Time }
 
-// wantTime is how an error about an unreadable [Time] describes the expected value.
+// wantTime is the text for the expected value in the error about an unreadable [Time]. [Check]
+// recognizes these errors by it.
 const wantTime = "a time"
 
 // MarshalJSON returns null for the zero time, and any other time in RFC 3339 and UTC.
@@ -153,7 +155,8 @@ func (s *Summary) add(state State) {
 // final reports whether all counted agents have ended.
 func (s Summary) final() bool { return s.Complete+s.Failed+s.Cancelled == s.Total }
 
-// outcome returns the final status of a session whose agents have these counts.
+// outcome returns the final status of a session whose agents have these counts: Failed if an agent
+// has failed, and Complete if none has.
 func (s Summary) outcome() State {
 	if s.Failed > 0 {
 		return Failed

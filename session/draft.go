@@ -57,7 +57,7 @@ func parseList(name string, data []byte, member string) (jsontree.Value, error) 
 	return list, nil
 }
 
-// AgentsOf converts agents to the form that a draft takes.
+// AgentsOf converts agents to a JSON array for the field Agents of a [Draft].
 func AgentsOf(agents ...Agent) (jsontree.Value, error) {
 	text, err := marshal(agents)
 	if err != nil {
@@ -136,8 +136,9 @@ func checkWaves(waves jsontree.Value, ids map[string]int) error {
 	return nil
 }
 
-// checkMembers validates the agents of the wave w, and stores the number of the wave in member for
-// each of them. The keys of ids are the ids of all agents.
+// checkMembers validates the agents of the wave w. The keys of ids are the ids of all agents of the
+// session. member has the wave number of each agent that an earlier wave contains; checkMembers adds
+// the agents of w to it.
 func checkMembers(at string, w Wave, ids, member map[string]int) error {
 	if len(w.Agents) == 0 {
 		return &DraftError{at + ".agents", "the wave has no agents"}

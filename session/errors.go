@@ -11,7 +11,7 @@ import (
 type TransitionError struct {
 	What     string // the agent or session whose status should change, such as "agent 003"
 	From, To State
-	Allowed  []State // the statuses that may follow From; empty if From is final
+	Allowed  []State // the statuses that may follow From; empty if there are none
 }
 
 func (e *TransitionError) Error() string {
@@ -127,7 +127,8 @@ func orList[S ~string](words []S) string {
 	return strings.Join(list[:last], ", ") + " or " + list[last]
 }
 
-// joinIDs joins up to eight ids. If there are more, it adds their number.
+// joinIDs joins the first eight ids with commas. If there are more, it appends the number of the
+// remaining ids, as in "a, b and 3 more".
 func joinIDs(ids []string) string {
 	const most = 8
 	if len(ids) <= most {

@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// StartAgent moves a queued agent to running. A pid of 0 means unknown. It fails if
-// the session has ended.
+// StartAgent moves a queued agent to running. A pid of 0 means that the pid is
+// unknown. StartAgent fails if the session has ended.
 func (s *Store) StartAgent(ctx context.Context, id, agent string, pid int) error {
 	return s.update(ctx, id, func(root *jsontree.Node, f *finder) error {
 		node, err := f.find(root, agent)
@@ -79,9 +79,10 @@ func cancelSession(root *jsontree.Node, id string, now time.Time) error {
 	return nil
 }
 
-// CompleteSession ends a session whose agents have all ended. The session becomes failed if an
-// agent failed; in all other cases, even without agents, it becomes complete. It is no error if the
-// session is already complete or failed, because a session also ends when its last agent ends.
+// CompleteSession ends a session whose agents have all ended, and returns its final status. The
+// session becomes failed if an agent failed; in all other cases, even without agents, it becomes
+// complete. It is no error if the session is already complete or failed, because a session also
+// ends when its last agent ends. If an agent has not ended, CompleteSession returns a [*BusyError].
 func (s *Store) CompleteSession(ctx context.Context, id string) (State, error) {
 	var final State
 	err := s.update(ctx, id, func(root *jsontree.Node, _ *finder) (err error) {

@@ -89,16 +89,17 @@ func (s *Store) Recording(id string) (*Recording, error) {
 func (r *Recording) Close() { r.file.Close() }
 
 // Contents is the state that a session's document should have. Agents must keep their order between
-// writes; new agents are appended. The summary, the statuses of waves and the log files are
-// computed, so their values in Status are ignored.
+// writes, so the caller adds new agents after the existing ones. Write computes the summary, the
+// statuses of waves and the log files, and ignores their values in Status.
 type Contents struct {
 	Status  *Status
-	Changed []int // indexes of the agents that may differ from the last successful write
+	Changed []int // indexes in Status.Agents of the agents that may differ from the last successful write
 }
 
 // Write updates the document to the state that contents returns. It calls contents while the
 // document is locked, so if two programs record the same session, the later write has the newer
-// state. contents may be called more than once.
+// state. contents may be called more than once. The first successful write of a Recording also makes
+// the session the active session, unless the active session started later.
 func (r *Recording) Write(ctx context.Context, contents func() (Contents, error)) error {
 	made, err := r.makeFolder(contents)
 	if err == nil && !made {
@@ -149,8 +150,9 @@ func (r *Recording) noteIfUnchanged(data []byte) {
 	}
 }
 
-// makeFolder creates the session's folder with its document. It renames a complete hidden folder,
-// so both appear at the same moment.
+// makeFolder creates the session's folder with its document. It renames a complete hidden folder, so
+// the folder and the document appear at the same moment. If the folder exists, makeFolder changes
+// nothing and returns false.
 func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, err error) {
 	s := r.store
 	info, err := s.opts.Host.Lstat(opLook, s.dir(r.id))
@@ -188,8 +190,9 @@ func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, er
 	return err == nil, err
 }
 
-// checkLinkedFolder returns an error if the session's folder is a symbolic link and does not
-// contain this session's document. The comment of isLink says why.
+// checkLinkedFolder checks a session's folder that is a symbolic link. It returns an error unless
+// the folder contains this session's document: agents can replace the folder by a link, and the link
+// could point to any folder of the user.
 func (r *Recording) checkLinkedFolder() error {
 	doc, err := r.store.Document(r.id)
 	if err == nil && doc.Root().Get("session_id").Text() == r.id {
@@ -198,11 +201,12 @@ func (r *Recording) checkLinkedFolder() error {
 	return &statefile.FormError{Path: r.store.dir(r.id), Problem: "is a symbolic link to a folder that is not that of this session"}
 }
 
-// errSame stops an update that would not change the document.
+// errSame is the error that edit returns to stop an update that would not change the document. For
+// the caller of the update it is no error.
 var errSame = errors.New("the document is as it should be")
 
 // update brings the document up to date. It creates the session's folder if it is missing. made
-// reports whether the document was missing.
+// reports whether the document was missing, or was an empty object.
 func (r *Recording) update(ctx context.Context, contents func() (Contents, error)) (made bool, err error) {
 	if err := statefile.MkdirAll(r.store.opts.Host, r.store.dir(r.id)); err != nil {
 		return false, err
@@ -286,8 +290,8 @@ func (e *CancelledError) Error() string {
 	return fmt.Sprintf("session %s: %s set to cancelled by another program", e.Session, strings.Join(e.Agents, ", "))
 }
 
-// cancelRequest returns a CancelledError if the session or agents are cancelled in the document but
-// have not ended in want. It returns nil if there are none.
+// cancelRequest looks for a session or agents that are cancelled in the document, although they have
+// not ended according to want. It returns a CancelledError for them, or nil if there are none.
 func cancelRequest(root *jsontree.Node, want *Status) error {
 	open := func(s State) bool { return s == Queued || s == Running }
 	asked := &CancelledError{Session: root.Get("session_id").Text()}
@@ -337,8 +341,8 @@ func (r *Recording) replace(root *jsontree.Node, want *Status) (writtenDocument,
 	return r.fresh(want), nil
 }
 
-// saveUnusable saves a copy of a document with the wrong structure before it is
-// replaced.
+// saveUnusable saves a copy of a document that does not have the protocol's structure.
+// data is the document's text. The caller replaces the document afterwards.
 func (r *Recording) saveUnusable(data []byte) error {
 	h, to := r.store.opts.Host, r.file.Path()
 	base := to + ".corrupt-" + h.Now().UTC().Format("20060102T150405Z")
@@ -389,7 +393,7 @@ func (s *Store) Render(id string, status *Status) ([]byte, error) {
 	return r.build(status)
 }
 
-// fresh returns the writtenDocument that describes what build has just returned.
+// fresh describes the new document that build returns for want.
 func (r *Recording) fresh(want *Status) writtenDocument {
 	at := make([]int, len(want.Agents))
 	for i := range at {
@@ -413,7 +417,7 @@ func (r *Recording) withLogFile(a Agent) Agent {
 	return a
 }
 
-// activate makes the session the active session, unless a later session is active.
+// activate makes the session the active session, unless the active session started later.
 func (r *Recording) activate() error {
 	active, err := r.store.Active()
 	if none := (*ActiveError)(nil); err != nil && !errors.As(err, &none) {

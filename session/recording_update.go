@@ -160,8 +160,8 @@ func setWaveStates(root *jsontree.Node, waves []Wave, states []State) {
 	}
 }
 
-// waveStates returns the status of each wave. It counts the recording's agents in want, and adds
-// the counts of other programs' agents in others. A cancelled agent of the recording counts as
+// waveStates returns the status of each wave in want. others has the counts of other programs' agents
+// for each wave, or is nil if there are no such agents. A cancelled agent of the recording counts as
 // started if its StartedAt is set.
 func (r *Recording) waveStates(want *Status, others []waveTally) []State {
 	if len(r.members) != len(want.Waves) || r.agents != len(want.Agents) {

@@ -1,6 +1,8 @@
-// Package session stores the status of sessions: the agents of each wave, their
-// results, and their log files. Programs in other languages read and write the same
-// documents. All writers take a lock that is a folder.
+// Package session reads and writes the status documents of sessions. A session is one run
+// of several agents, and its agents run in groups, which are called waves. Each session
+// has a folder with its status document and the log files of its agents. Programs in
+// other languages read and write the same documents. All writers lock a document by
+// creating a folder beside it.
 //
 //	<root>/sessions/<session id>/status.json
 //	<root>/sessions/<session id>/<agent id>.log
@@ -9,8 +11,8 @@
 // [Store] has the operations. Callers never set values that are derived from the
 // agents' statuses: the summary, the statuses of waves, and the end of the session.
 // Every write computes them again. A program that stores the state of its session
-// elsewhere writes the document with a [Recording]. Only a Recording sets the
-// session's status directly.
+// elsewhere writes the document with a [Recording]. Only a Recording can set the
+// session to any status, whatever its status was before.
 package session
 
 import "slices"
@@ -28,14 +30,14 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// nextStates lists the statuses that may follow an agent's status. A status not listed is
-// final.
+// nextStates lists the statuses that may follow each status of an agent. No status may follow a
+// status that is not a key of the map.
 var nextStates = map[State][]State{
 	Queued:  {Running, Cancelled},
 	Running: {Complete, Failed, Cancelled},
 }
 
-// nextSessionStates lists the statuses that may follow a session's status.
+// nextSessionStates lists the statuses that may follow each status of a session.
 var nextSessionStates = map[State][]State{
 	Running: {Complete, Failed, Cancelled},
 }
@@ -51,8 +53,8 @@ var (
 // status is not final.
 func (s State) Final() bool { return s == Complete || s == Failed || s == Cancelled }
 
-// Label returns the text for s in the table of agents. An unknown status is returned
-// unchanged.
+// Label returns a short text for s, with a symbol, for the table of agents that users see. It
+// returns an unknown status unchanged.
 func (s State) Label() string {
 	switch s {
 	case Queued:
@@ -69,8 +71,9 @@ func (s State) Label() string {
 	return string(s)
 }
 
-// checkTransition returns an error unless table allows the change from one status to the other.
-// subject is the agent or session in the text of the error, such as "agent 003".
+// checkTransition returns a [*TransitionError] unless table allows the change. table lists the
+// statuses that may follow each status. subject is the agent or session in the text of the error,
+// such as "agent 003".
 func checkTransition(table map[State][]State, subject string, from, to State) error {
 	if slices.Contains(table[from], to) {
 		return nil

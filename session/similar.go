@@ -14,8 +14,9 @@ func similar(id string, ids []string) []string {
 	return found
 }
 
-// resembles reports whether a equals b except for one typing error, missing leading zeros, or
-// missing characters at the end.
+// resembles reports whether a user who typed a may have meant b. That is so if a is the start of b,
+// if they differ only in leading zeros, or if they differ only in one short part, such as one wrong
+// character. Upper and lower case are equal.
 func resembles(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	if strings.TrimLeft(a, "0") == strings.TrimLeft(b, "0") || strings.HasPrefix(b, a) {

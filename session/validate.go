@@ -122,8 +122,9 @@ func (s *Store) checkActive() []statefile.Finding {
 	return []statefile.Finding{f}
 }
 
-// noTarget returns the finding for an active-session that is not a symbolic link. It returns no
-// finding if active-session does not exist.
+// noTarget returns the finding for an active-session whose target cannot be read. err is the error of
+// activeTarget, and f has the path for the finding. It returns no finding if active-session does not
+// exist.
 func (s *Store) noTarget(f statefile.Finding, err error) []statefile.Finding {
 	if _, statErr := s.opts.Host.Lstat(opReadActive, s.active()); errors.Is(statErr, fs.ErrNotExist) {
 		return nil

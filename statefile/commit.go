@@ -19,9 +19,9 @@ const opSweepTemps host.Op = "sweep temps"
 // limit is reached only if another program writes without pause.
 const maxRedo = 100
 
-// commit applies the changes of all requests and writes the result to path once. All links in path
-// must be resolved. It stores the error of each failed request in the request. The caller must hold
-// the lock.
+// commit applies the changes of all requests and writes the result to path once. It stores the error
+// of each failed request in the request. path is the result of resolve. The caller must hold the
+// lock.
 func (f *File) commit(path string, batch []*request) {
 	var err error
 	for range maxRedo {
@@ -32,7 +32,7 @@ func (f *File) commit(path string, batch []*request) {
 	if err == nil {
 		return
 	}
-	if len(batch) > 1 && !isStepError(err) { // the cause is one of the changes: apply the requests one by one, to find out which
+	if len(batch) > 1 && !isStepError(err) { // one of the changes caused the error: apply the requests one by one, to find out which
 		for i := range batch {
 			f.commit(path, batch[i:i+1])
 		}
@@ -50,8 +50,8 @@ func isStepError(err error) bool {
 	return errors.As(err, &step)
 }
 
-// try applies the changes of all requests once. It returns only errors that do not belong to a
-// single request.
+// try applies the changes of all requests once and writes the document. It stores the error of a
+// single change in its request, and returns errors that concern the whole batch.
 func (f *File) try(path string, batch []*request) error {
 	old, doc, err := f.open(path)
 	if err != nil {
@@ -82,7 +82,9 @@ func (f *File) try(path string, batch []*request) error {
 	return f.write(old, doc.Bytes())
 }
 
-// open reads the document that an update will change.
+// open reads the document that an update will change. If the file is missing, the document has the
+// content of Options.Empty. The same holds for a file that is not JSON, if Options.StartOver is set;
+// open first saves a copy of that file.
 func (f *File) open(path string) (readFile, *jsontree.Doc, error) {
 	f.sweepTemps(path)
 	doc, data, info, err := f.readDocument()
@@ -128,9 +130,10 @@ func (f *File) saw(info fs.FileInfo) {
 	}
 }
 
-// sweepTemps deletes temporary files of processes that died. Only the holder of the lock creates
-// these files, and this process holds the lock, so no process still uses them. sweepTemps runs once
-// per File. If a process dies later, the next process deletes its files.
+// sweepTemps deletes the temporary files and hidden lock folders of processes that died. Only the
+// holder of the lock creates the temporary files, and this process holds the lock, so no process
+// still uses them. sweepTemps has an effect only once per File. If another process dies later, the
+// next process that updates the document deletes its files.
 func (f *File) sweepTemps(path string) {
 	if f.swept {
 		return
@@ -142,15 +145,16 @@ func (f *File) sweepTemps(path string) {
 	if f.opts.Locking != Folder {
 		return
 	}
-	for _, name := range f.leftovers(f.path, forLock) { // delete only files whose owner is dead; the others may be in use
+	for _, name := range f.leftovers(f.path, forLock) { // delete only lock folders whose owner is dead; the others may be in use
 		if owner, signed := readOwner(f.host, name); signed && f.host.Alive(owner) == host.Dead {
 			removeLock(f.host, name)
 		}
 	}
 }
 
-// leftovers lists the hidden files beside path that were created for purpose. It ignores errors: if
-// the folder cannot be read, the update itself fails with a better message.
+// leftovers lists the hidden files and folders beside path that were created for this purpose, such
+// as forUpdate. It ignores errors: if the folder cannot be read, the update itself fails with a
+// better message.
 func (f *File) leftovers(path, purpose string) (names []string) {
 	entries, _ := f.host.ReadDir(opSweepTemps, folderOf(path))
 	for _, e := range entries {
@@ -161,7 +165,7 @@ func (f *File) leftovers(path, purpose string) (names []string) {
 	return names
 }
 
-// saveCorrupt saves a copy of a file that is not JSON before it is replaced.
+// saveCorrupt saves a copy of a file that is not JSON. The update replaces the file afterwards.
 func (f *File) saveCorrupt(path string, data []byte, corrupt *CorruptError) error {
 	base := path + ".corrupt-" + f.host.Now().UTC().Format("20060102T150405Z")
 	name := base
@@ -189,7 +193,8 @@ func (f *File) notice(kind NoticeKind, path, text string) {
 }
 
 // A program that writes in place leaves an incomplete file for a moment. So if a file is not JSON
-// and was changed less than writingAge ago, readDocument reads the file up to readTries times.
+// and was changed less than writingAge ago, readDocument waits for settlePause and reads the file
+// again. It reads the file at most readTries times.
 const (
 	writingAge  = time.Second
 	readTries   = 50

@@ -27,9 +27,10 @@ const (
 const (
 	ownerFile    = "owner"
 	staleLockAge = 10 * time.Second
-	// Pauses between two attempts to take the lock folder. The first pauses are short, because
-	// other programs hold the lock only while they write, and retry every 50 ms. Later pauses are
-	// longer, to use little CPU time if the holder is dead.
+	// The shortest and the longest pause between two attempts to take the lock folder. The first
+	// pauses are short, because other programs hold the lock only while they write. Later pauses
+	// are longer, to use little CPU time if the holder is dead. All of them are shorter than the
+	// pauses of other programs that wait for the lock, which are 50 ms.
 	firstPause = time.Millisecond
 	lastPause  = 20 * time.Millisecond
 )
@@ -42,11 +43,11 @@ type heldLock struct {
 	file   *File
 	path   string // path of the document, with all links resolved
 	kernel host.Lock
-	folder string
+	folder string // path of the lock folder; empty if there is no second lock
 }
 
-// lock waits for the document's lock until ctx ends, or until LockTimeout has passed since the time
-// start.
+// lock takes the document's lock. It waits until ctx ends, or until LockTimeout has passed since the
+// time start.
 func (f *File) lock(ctx context.Context, start time.Time) (*heldLock, error) {
 	left := f.opts.LockTimeout - f.host.Now().Sub(start)
 	ctx, cancel := context.WithTimeoutCause(ctx, max(left, time.Millisecond), errLockTimeout)
@@ -214,9 +215,9 @@ type watchedLock struct {
 // judge describes the holder of the lock and reports whether the lock is stale.
 //
 // A lock is stale if its owner is dead, or if it has not changed while we watched it for
-// staleLockAge. A folder without an owner file is also stale if its modification time is old. With
-// an owner file that time does not count, because gaffer may create the folder long before it takes
-// the lock.
+// staleLockAge. A folder without an owner file is also stale if it was modified more than
+// staleLockAge ago. The modification time of a folder with an owner file does not count, because
+// gaffer may create the folder long before it takes the lock.
 //
 // A lock that has not changed is stale even if its owner is alive: we hold the advisory lock, so
 // the owner has released the advisory lock but could not delete the folder.
@@ -241,8 +242,8 @@ func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bo
 	return holder, watched
 }
 
-// StaleLock describes the holder of a lock folder and reports whether the lock is stale. It looks
-// at the folder only once.
+// StaleLock describes the holder of a lock folder and reports whether the lock is stale. It looks at
+// the folder only once. So it does not notice that a lock whose owner is alive never changes.
 func StaleLock(h host.Host, folder string) (holder string, stale bool) {
 	return new(watchedLock).judge(h, folder)
 }
@@ -263,7 +264,7 @@ func (h *heldLock) breakFolder(folder, holder string, made time.Time) bool {
 	m := h.file.host
 	aside := hiddenPath(m, folder, "broken")
 	if err := m.Rename(opBreakLock, folder, aside); err != nil {
-		return errors.Is(err, fs.ErrNotExist) // the owner has released the lock
+		return errors.Is(err, fs.ErrNotExist) // if the folder does not exist, its owner has released the lock
 	}
 	info, err := m.Lstat(opBreakLock, aside)
 	if err == nil && !info.ModTime().Equal(made) {

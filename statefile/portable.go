@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// mostPortable is the largest number of findings for one document.
+// mostPortable is the largest number of findings that CheckPortable returns for one document.
 const mostPortable = 100
 
 // CheckPortable reports content that JSON libraries treat differently: a byte order mark, bytes

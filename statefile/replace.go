@@ -16,14 +16,15 @@ const (
 	opSyncAgain host.Op = "sync unchanged"
 )
 
-// ErrChanged reports that another program changed a file after we read it and before we replaced
-// it.
+// ErrChanged means that another program changed a file after the caller had read it. [Replace]
+// returns an error that wraps ErrChanged, and leaves the file unchanged. [File.Update] reads the file
+// again and repeats the update. It returns ErrChanged only after many failed attempts.
 var ErrChanged = errors.New("changed by another program meanwhile")
 
-// Replace replaces the file at path by data, atomically and durably. old is the content that the
-// caller has read. If the file no longer contains old, Replace returns [ErrChanged] and leaves the
-// file unchanged. It keeps the permissions and the owner. It takes no lock: use [File.Update] for a
-// shared document.
+// Replace replaces the content of the file at path by data, atomically and durably. It keeps the
+// file's permissions and owner. old is the content that the caller has read. If the file no longer
+// contains old, Replace returns an error that wraps [ErrChanged], and leaves the file unchanged.
+// Replace takes no lock: use [File.Update] for a shared document.
 func Replace(h host.Host, path string, old, data []byte) error {
 	target, err := resolve(h, path)
 	if err != nil {
@@ -47,8 +48,8 @@ type readFile struct {
 	info fs.FileInfo // nil if the file did not exist
 }
 
-// replace replaces a file. It returns the file information of the new file, which it reads before
-// the file gets its final name.
+// replace replaces the file old by a new file with the content data. It returns the file information
+// of the new file. It reads this information before the new file gets its final name.
 func replace(h host.Host, old readFile, data []byte) (fs.FileInfo, error) {
 	perm := fs.FileMode(0o666)
 	if old.info != nil {
@@ -66,8 +67,9 @@ func replace(h host.Host, old readFile, data []byte) (fs.FileInfo, error) {
 	return info, syncFolder(h, old.path)
 }
 
-// replaceBy renames temp to the path of the file, unless the file has changed since it was read. If
-// an operation fails, replaceBy also returns the name of that operation.
+// replaceBy renames temp to the path of the file, and returns the file information of temp. If the
+// file has changed since it was read, replaceBy returns ErrChanged instead. If an operation fails,
+// replaceBy also returns the name of that operation.
 func (old readFile) replaceBy(h host.Host, temp string) (fs.FileInfo, host.Op, error) {
 	info, err := h.Lstat(opLookTemp, temp)
 	if err != nil {

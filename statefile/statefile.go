@@ -1,9 +1,10 @@
-// Package statefile stores one JSON document on disk that several programs share.
+// Package statefile reads, updates and watches a JSON document: one file that several
+// programs share.
 //
 // A reader sees the old or the new document, never a partial one. An update that has
 // returned survives a crash and a power cut. Every write keeps members that the
-// writer does not know. A corrupt file is never overwritten silently: its bytes are
-// kept.
+// writer does not know. If a file is not JSON, an update either fails, or saves a copy
+// of the file before it replaces the file.
 package statefile
 
 import (
@@ -30,12 +31,14 @@ const (
 	// changes the document, an update notices it just before it replaces the document, and runs
 	// again on the changed document.
 	Advisory Locking = iota
-	// Folder is the advisory lock and the lock of the session protocol, the folder <name>.lock.
-	// Programs in other languages take it with mkdir and release it with rmdir.
+	// Folder means two locks: the advisory lock, and the lock of the session protocol. The second
+	// lock is the folder <name>.lock, where <name> is the document's file name. Programs in other
+	// languages take this lock with mkdir and release it with rmdir.
 	Folder
 )
 
-// Options configure a document. The zero value means an advisory lock and any content.
+// Options configure a document. With the zero value, an update takes an advisory lock, and fails if
+// the document is missing or is not JSON.
 type Options struct {
 	Host    host.Host // the real machine if nil
 	Locking Locking
@@ -50,10 +53,10 @@ type Options struct {
 	// Finish sets derived values, such as totals, in the document. It runs once per write, after
 	// all changes.
 	Finish func(*jsontree.Doc) error
-	// Saw is called after an update, while the lock is held, with the file information of the
-	// document: of the file that was written or, if nothing was written, of the file that was read.
-	// The information is nil if there is no file. If the file's information differs later, another
-	// program has changed the document.
+	// Saw receives the file information of the document after each update, while the lock is held.
+	// It describes the file that the update wrote or, if the update wrote nothing, the file that it
+	// read. The information is nil if there is no file. If the file has other information later,
+	// another program has changed the document.
 	Saw func(fs.FileInfo)
 	// Notice receives messages for the user about updates that succeeded.
 	Notice func(Notice)
@@ -72,7 +75,8 @@ type Notice struct {
 // NoticeKind says what a notice is about.
 type NoticeKind string
 
-// The kinds of notices.
+// The kinds of notices that this package sends: a stale lock was broken, or the content of a file
+// that is not JSON was kept in a copy.
 const (
 	LockBroken  NoticeKind = "lock-broken"
 	CorruptKept NoticeKind = "corrupt-kept"
@@ -88,7 +92,7 @@ type File struct {
 	updates group.Group[*request]
 
 	// The fields below are used only by the goroutine that works on a batch of updates.
-	swept  bool   // whether the files that earlier processes left were deleted
+	swept  bool   // the temporary files that earlier processes left were deleted
 	locked int    // how many times the lock folder was released
 	kept   string // path of a hidden lock folder, with its owner file, that the next update reuses
 }

@@ -132,9 +132,9 @@ func hiddenPath(h host.Host, path, purpose string) string {
 	return hiddenPrefix(path, purpose) + fmt.Sprintf("%d-%08x", h.Self().PID, rand.Uint32())
 }
 
-// The purposes of hidden files. After a crash, the next writer deletes the files of the first two
-// purposes. It must not delete files of the other purposes: processes create them without holding
-// the lock, so they may be in use.
+// The purposes of hidden files and folders. After a crash, the next update of the document deletes
+// the files for forUpdate, and the lock folders for forLock whose owner is dead. It must not delete
+// files for forNew: processes create them without holding the lock, so they may be in use.
 const (
 	forUpdate = "tmp"
 	forLock   = "lock"
@@ -292,9 +292,10 @@ func Ignore(h host.Host, folder string, names ...string) error {
 	return err
 }
 
-// writeIgnore creates a .gitignore that appears with its content. An agent's "git add" at the same
-// moment would commit an empty one, or a temporary file beside it. Where the machine cannot create
-// such a file, it writes a temporary one.
+// writeIgnore creates a .gitignore that appears at once with its content, without a temporary file.
+// An agent may run "git add" at the same moment, and could otherwise add an empty .gitignore or the
+// temporary file. If the machine cannot create a file in this way, writeIgnore uses [WriteNew], which
+// needs a temporary file.
 func writeIgnore(h host.Host, path, text string) error {
 	err := h.CreateComplete(opMakeFolder, path, []byte(text), 0o666)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -316,7 +317,7 @@ func syncParent(h host.Host, parent string) error {
 	return err
 }
 
-// ReplaceLink lets the symbolic link at path point to target, atomically and durably. It creates
+// ReplaceLink makes the symbolic link at path point to target, atomically and durably. It creates
 // the link if it is missing.
 func ReplaceLink(h host.Host, target, path string) error {
 	temp := hiddenPath(h, path, forNew)
@@ -330,9 +331,9 @@ func ReplaceLink(h host.Host, target, path string) error {
 	return syncFolder(h, path)
 }
 
-// resolve follows all links at path and returns the path of the document. The document need not
-// exist. Links in parent folders are not followed. If the file cannot be a document, resolve
-// returns a [*FormError] with the given path.
+// resolve returns the path of the document that path leads to. If the file at path is a symbolic
+// link, resolve follows it, and so on. It does not resolve links in parent folders. The document need
+// not exist. If the file cannot be a document, resolve returns a [*FormError] with the given path.
 func resolve(h host.Host, path string) (string, error) {
 	given := path
 	for range 40 {

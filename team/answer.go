@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Answer is what an agent answered: a status word and a summary.
+// Answer is an agent's answer after it was parsed: a status word and a summary.
 type Answer struct {
 	Status  Word
 	Summary []string
@@ -24,7 +24,7 @@ func (a Answer) Text() string { return strings.Join(a.Summary, "\n") }
 // The last verdict counts. If it cannot be read, ParseAnswer returns an [*UnclearError]. If the
 // last verdict lets work advance (PASS, APPROVED, COMPLETE and so on) but the answer contradicts
 // it, ParseAnswer also returns an UnclearError. A contradiction is an earlier verdict with another
-// word of the same role, or later text that names another of these words or retracts the verdict. A
+// word that the same role may use, or later text that names such a word or retracts the verdict. A
 // verdict that does not let work advance is never rejected because of other text. If there is no
 // verdict, ParseAnswer returns a [*NoStatusError].
 func ParseAnswer(text string) (Answer, error) {

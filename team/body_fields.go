@@ -85,7 +85,7 @@ func BodyFields(from, to Role) ([]string, error) {
 	return names, nil
 }
 
-// leaf is a field of a body that is not an object: it holds text, a number or a list.
+// leaf is a field of a message's body whose value is not an object, but text, a number or a list.
 type leaf struct {
 	name string
 	rule *rule
@@ -135,8 +135,8 @@ func (c channel) set(n *jsontree.Node, f Field) error {
 	return nil
 }
 
-// leaf returns the field whose path is name. If there is none, leaf returns the field whose path
-// ends with name, if there is exactly one.
+// leaf returns the field whose path is name. If there is none, leaf returns the only field whose path
+// ends with name. If there is no such field, or more than one, leaf returns a [*BodyError].
 func (c channel) leaf(name string) (leaf, error) {
 	var near []leaf
 	var names []string

@@ -54,7 +54,7 @@ func (c *checker) checkAfter(reference, t jsontree.Value, at, name string) {
 	}
 }
 
-// checkTimes adds a finding for each event that is before the start of the session.
+// checkTimes adds a finding for each time in the documents that is before the start of the session.
 func (f *folder) checkTimes() {
 	start := f.values[OrchestratorDoc].Get("start_time")
 	const name = "the session's start_time"

@@ -17,7 +17,8 @@ func allGroups(pm PMState, groups Groups) Groups {
 	return all
 }
 
-// stages maps each status of a group to the phase of the session that it belongs to.
+// stages maps each status of a group to the phase in which the session is while a group has this
+// status.
 var stages = map[GroupStatus]Phase{
 	Pending: DeveloperWorking, DevWorking: DeveloperWorking, DevBlocked: DeveloperWorking,
 	QAFailed: DeveloperWorking, ChangesRequested: DeveloperWorking,
@@ -29,9 +30,10 @@ var stages = map[GroupStatus]Phase{
 // phaseOrder lists the phases in the order in which groups pass through them.
 var phaseOrder = []Phase{DeveloperWorking, PhaseQATesting, PhaseTechReview, PMFinalCheck}
 
-// CurrentPhase returns the phase of the session. Of the groups whose execution phase has started,
-// the one with the least progress determines it. A group with an unknown status has the least
-// progress. If there are no groups yet, or the session is completed, CurrentPhase returns previous.
+// CurrentPhase returns the phase of the session. It is the phase of the group with the least progress
+// among the groups whose execution phase has started. A group with an unknown status counts as one
+// with the least progress. If there are no groups yet, or the session is completed, CurrentPhase
+// returns previous, the phase in the document.
 func CurrentPhase(pm PMState, groups Groups, previous Phase) Phase {
 	open := openGroups(pm, allGroups(pm, groups))
 	if previous == Completed || len(open) == 0 {

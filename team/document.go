@@ -35,7 +35,7 @@ func (d Document) Path() string {
 	return name
 }
 
-// channel is a pair of sender and receiver between which messages are sent.
+// channel is a pair of a sender and a receiver, with the document that holds their messages.
 type channel struct {
 	doc      Document
 	from, to Role

@@ -53,8 +53,8 @@ func editGroups(n *jsontree.Node, previous, want Groups) {
 	}
 }
 
-// addGroup adds g to the document. If the document has a note under the group's id, which is an
-// object without a status, addGroup keeps the note's other members.
+// addGroup adds g to the document. Some programs write a note under the group's id before the group
+// has a status. Then addGroup adds the fields of g to the note, and keeps its other members.
 func addGroup(n *jsontree.Node, g Group) {
 	note := n.Child(g.ID)
 	if note == nil || note.Kind() != jsontree.Object {

@@ -6,10 +6,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Groups is the content of group_status.json, in the document's order.
+// Groups is the content of group_status.json: the groups in the document's order.
 type Groups []Group
 
-// Group is the status of one group. Its id is its key in the document.
+// Group is the status of one group. The group's id is its key in the document.
 type Group struct {
 	ID               string          `json:"group_id"`
 	Name             string          `json:"group_name"`
@@ -122,7 +122,7 @@ func (gs Groups) Find(id string) (Group, bool) {
 	return Group{}, false
 }
 
-// byID returns the groups by id.
+// byID returns the groups by id. If two groups share an id, it returns the first one.
 func (gs Groups) byID() map[string]*Group {
 	all := make(map[string]*Group, len(gs))
 	for i := range gs {

@@ -35,7 +35,7 @@ type Handoff struct {
 	Context HandoffContext `json:"context"`
 }
 
-// HandoffContext describes the developer's work for QA.
+// HandoffContext tells QA what the developer has done.
 type HandoffContext struct {
 	BranchName      string       `json:"branch_name,omitempty"`
 	FilesModified   List[string] `json:"files_modified"`
@@ -59,7 +59,7 @@ type TestSummary struct {
 	TotalTime        string `json:"total_time,omitempty"`
 }
 
-// DeveloperContext describes the developer's work for the tech lead.
+// DeveloperContext tells the tech lead what the developer has done.
 type DeveloperContext struct {
 	FilesModified         List[string] `json:"files_modified"`
 	ImplementationSummary string       `json:"implementation_summary,omitempty"`

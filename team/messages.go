@@ -128,9 +128,9 @@ func freeMessageID(now time.Time, taken map[string]bool) string {
 
 // Filter selects messages. The zero value selects all messages.
 type Filter struct {
-	To     Role
-	Group  string
-	Unread bool
+	To     Role   // only messages to this role; "" for all roles
+	Group  string // only messages about the group with this id; "" for all groups
+	Unread bool   // only messages that were not read yet
 }
 
 func (f Filter) matches(m Message) bool {
@@ -188,8 +188,8 @@ func (s *Store) Acknowledge(ctx context.Context, id string, receiver Role) error
 	})
 }
 
-// documentsWith returns the documents that contain a message with this id. If receiver is not
-// empty, it considers only messages to that role.
+// documentsWith returns the documents that contain a message with this id. If receiver is not empty,
+// documentsWith considers only messages to that role.
 func (s *Store) documentsWith(ctx context.Context, id string, receiver Role) ([]Document, error) {
 	var docs []Document
 	for _, c := range channels {

@@ -9,7 +9,7 @@ type OrchestratorState struct {
 	CurrentPhase Phase             `json:"current_phase"`
 	ActiveAgents List[ActiveAgent] `json:"active_agents"`
 	Iteration    int               `json:"iteration"`    // number of starts of agents
-	TotalSpawns  int               `json:"total_spawns"` // number of starts of agents
+	TotalSpawns  int               `json:"total_spawns"` // the same number as Iteration; the protocol has both
 	DecisionsLog List[LogEntry]    `json:"decisions_log"`
 	Status       SessionStatus     `json:"status"`
 	StartTime    Time              `json:"start_time"`

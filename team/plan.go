@@ -19,7 +19,8 @@ type Plan struct {
 }
 
 // Plan records the project manager's plan, opens the first execution phase, and sets every group to
-// pending. Once a group has started, the plan cannot be replaced.
+// pending. Once a group has started, the plan cannot be replaced, and Plan returns a
+// [*TransitionError].
 func (s *Store) Plan(ctx context.Context, p Plan) error {
 	if err := p.Check(); err != nil {
 		return err

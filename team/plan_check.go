@@ -64,9 +64,9 @@ func (p Plan) cycle() []string {
 
 // cycleSearch is a depth-first search through the dependencies. It visits each group once.
 type cycleSearch struct {
-	needs         map[string][]string
-	path          []string
-	entered, left map[string]bool
+	needs         map[string][]string // ids of the groups that each group depends on, by the id of the group
+	path          []string            // ids of the groups from the start of the search to the current group
+	entered, left map[string]bool     // groups whose visit has started, and groups whose visit is finished
 }
 
 func (w *cycleSearch) circleFrom(id string) []string {

@@ -148,8 +148,9 @@ func wholeNumber(v jsontree.Value) int {
 	return n
 }
 
-// decodeCounts reads the integer members of v that counts names. It stores each of them in the int
-// to which counts maps its name.
+// decodeCounts reads integer members of v. The keys of counts are the names of the members.
+// decodeCounts stores the value of each member in the int that counts has for its name. It stores 0
+// if the member is not an integer.
 func decodeCounts(v jsontree.Value, counts map[string]*int) error {
 	if v.Kind() != jsontree.Object {
 		return errors.New("an object")

@@ -14,7 +14,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations with which unusable files are renamed.
+// Names of the file operations that rename an unusable file.
 const (
 	opAside     host.Op = "put aside"
 	opSyncAside host.Op = "sync put aside"
@@ -25,9 +25,9 @@ const (
 // document, writes a new one and sends a notice. It does not write documents that already match. It
 // returns an [*OtherSessionError] if the folder holds another session.
 //
-// Counters and times are taken from p. If only some of the documents belong to another session,
-// they were written by mistake; Record renames them, like unreadable ones. Record does not follow
-// symbolic links, because a link may lead to any file of the user.
+// Record takes counters and times from p. If only some of the documents belong to another session, a
+// program has written them by mistake. Record renames such a document and writes a new one. Record
+// does not follow symbolic links, because a link may lead to any file of the user.
 func (s *Store) Record(ctx context.Context, p Contents) error {
 	wanted, err := p.documents()
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *Store) record(ctx context.Context, d Document, session string, want jso
 }
 
 // findUnusable returns the documents that cannot be edited, with the reason for each. It leaves out
-// documents that are not JSON, because the update replaces them by new ones. If the documents
-// belong to another session, it returns an error.
+// documents that are not JSON, because the update replaces them by new ones. If no document belongs
+// to this session, and one belongs to another session, findUnusable returns an error.
 func (s *Store) findUnusable(session string) (wrong map[Document]string, err error) {
 	wrong = map[Document]string{}
 	var other string
@@ -95,14 +95,14 @@ func (s *Store) findUnusable(session string) (wrong map[Document]string, err err
 }
 
 // readForEdit reads a document. If the document cannot be edited, problem says why; if it can,
-// problem is empty.
+// problem is empty. If the document is missing or not JSON, v is the zero Value and problem is empty.
 func (s *Store) readForEdit(d Document) (v jsontree.Value, problem string, err error) {
 	if elsewhere, err := s.folderIsLink(d); elsewhere || err != nil {
 		return v, "", err
 	}
 	info, err := s.opts.Host.Lstat(opLook, s.path(d))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
-		return v, "", nil // there is no document, because its folder is missing
+		return v, "", nil // the document or its folder is missing, or a file is in the place of the folder
 	}
 	if err != nil {
 		return v, "", err

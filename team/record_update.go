@@ -96,8 +96,9 @@ func updateMembers(n *jsontree.Node, want jsontree.Value, of func(name string) *
 	}
 }
 
-// updateList edits a list. It only appends missing items if the existing items are in the right
-// order, or if other programs may add to the list. In all other cases it replaces the whole list.
+// updateList edits the list n to match want. If the existing items are the first items of want, or if
+// other programs may add items to the list, updateList edits the existing items in place and appends
+// the missing ones. In all other cases it replaces the whole list.
 func updateList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	var items []*jsontree.Node
 	for _, item := range n.Items() {
@@ -123,9 +124,10 @@ func updateList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// updateMap replaces a map by a list: some programs write a map where the protocol requires a list.
-// Each member of the map becomes an item, whose id is in the member or, if it is not, is the
-// member's key.
+// updateMap replaces a map by a list that matches want: some programs write a map where the protocol
+// requires a list. It finds the member of the map for each item of want by the item's id. The id of a
+// member is in the member itself or, if it is not, is the member's name. updateMap keeps what other
+// programs have added to these members.
 func updateMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	there := map[string]*jsontree.Node{}
 	for name, member := range n.Members() {
@@ -167,8 +169,8 @@ func (r *rule) pair(items []*jsontree.Node, want jsontree.Value) []pairing {
 	return pairs
 }
 
-// key returns the text that identifies an item within its list: the values of r.keys, or the index
-// i if there are none.
+// key returns the text that identifies the item v within its list. The text consists of the values of
+// the members that r.keys lists. If r.keys is empty, it is the index i.
 func (r *rule) key(v jsontree.Value, i int) string {
 	if len(r.keys) == 0 {
 		return strconv.Itoa(i)

@@ -2,7 +2,7 @@ package team
 
 import "gaffer/statefile/jsontree"
 
-// form is the type of value that a rule requires, as a word of JSON Schema.
+// form is the type of value that a rule requires. Most forms are types of JSON Schema.
 type form string
 
 const (
@@ -12,8 +12,8 @@ const (
 	boolean    form = "boolean"
 	list       form = "array"
 	object     form = "object"
-	moment     form = "date-time" // a string with a time
-	dictionary form = "dictionary"
+	moment     form = "date-time"  // a string with a time
+	dictionary form = "dictionary" // an object whose members have any names, and values of the same form
 )
 
 // rule defines which values a field or an item may have. The validation and the JSON Schemas are
@@ -28,9 +28,9 @@ type rule struct {
 	keys    []string // names of the members that together identify an item of a list; if empty, items are identified by their index
 	open    bool     // other programs may add items to this list; gaffer keeps them
 	sticky  bool     // if the value is true, gaffer never sets it to false
-	sent    bool     // a list of texts in a message; it does not change after the message was sent
+	sent    bool     // gaffer never changes this list after it has sent the message that contains it
 
-	wild    map[jsontree.Kind]string // kinds of values that some programs write, with the name of the finding for each
+	wild    map[jsontree.Kind]string // kinds of values that some programs write instead, with the name of the finding for each
 	aliases map[string]string        // other names that some programs use for a field, mapped to the protocol's name
 	alias   string                   // name of the finding for a field with another name
 }
@@ -39,8 +39,8 @@ type rule struct {
 type field struct {
 	name  string
 	rule  *rule
-	must  bool
-	about string
+	must  bool   // the object must have the member
+	about string // description of the member in the JSON Schema; may be empty
 }
 
 func opt(name string, r *rule) field      { return field{name: name, rule: r} }

@@ -1,6 +1,6 @@
 package team
 
-// Schemas returns the JSON Schema of each document by name, such as pm_state.
+// Schemas returns the JSON Schema of each document. The key is the document's name, such as pm_state.
 func Schemas() map[string][]byte {
 	schemas := map[string][]byte{}
 	for _, d := range Documents() {

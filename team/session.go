@@ -19,8 +19,9 @@ func (s *Store) Init(ctx context.Context, requirements string) (id string, err e
 	return id, err
 }
 
-// InitNew archives the current session, if there is one, and creates a new session. It returns the
-// new session's id, and the path of the archive, or "" if nothing was archived.
+// InitNew archives the current session, if there is one, and creates a new session. It returns the id
+// of the new session. archive is the path of the folder with the archived documents, or "" if there
+// was no session.
 func (s *Store) InitNew(ctx context.Context, requirements string) (id, archive string, err error) {
 	return s.begin(ctx, requirements, true)
 }
@@ -155,8 +156,8 @@ func (s *Store) archived(name string) (bool, error) {
 	return s.exists(filepath.Join(s.root, archiveFolder, name))
 }
 
-// freeID returns an id that no session of this project has used. archiving is the id of the session
-// that will be archived next.
+// freeID returns an id that no session of this project has used. archiving is the name of the archive
+// folder that the current session will get, or "" if there is no session.
 func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	present := s.sessionID()
 	return unusedName("v4_"+stampOf(now), func(id string) (bool, error) {

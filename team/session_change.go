@@ -36,7 +36,7 @@ const (
 type change struct {
 	Archive string      `json:"archive,omitempty"` // name of the new folder in archive/
 	Move    []Document  `json:"move"`              // the documents to archive: all that exist when the plan is made
-	New     *newSession `json:"new,omitempty"`
+	New     *newSession `json:"new,omitempty"`     // nil if no session is created
 }
 
 // newSession holds the initial values of a new session's documents.
@@ -59,8 +59,8 @@ func (s *Store) writeAndExecute(c change) error {
 	return s.execute(c)
 }
 
-// finishChange executes the plan that is on disk because a process died before it completed it. It
-// does nothing if there is no plan.
+// finishChange executes the plan that is on disk. If there is a plan, the process that wrote it has
+// died before it had executed all steps. If there is no plan, finishChange does nothing.
 func (s *Store) finishChange() error {
 	data, err := statefile.ReadBytes(s.opts.Host, s.changePath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,9 +148,9 @@ func (s *Store) archiveAll(c change) error {
 	return s.sync(opSyncRoot, s.root, filepath.Join(s.root, messagesFolder))
 }
 
-// linkIntoArchive creates a hard link target to the document at path, unless target already exists.
-// If a hard link is not possible, for example because path is a folder, linkIntoArchive renames
-// path to target.
+// linkIntoArchive creates target as a hard link to the document at path. It does nothing if target
+// exists, or if there is no document. If a hard link is not possible, for example because path is a
+// folder, linkIntoArchive renames path to target.
 func (s *Store) linkIntoArchive(path, target string) error {
 	err := s.opts.Host.Link(opLink, path, target)
 	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
@@ -162,8 +162,8 @@ func (s *Store) linkIntoArchive(path, target string) error {
 	return s.opts.Host.Rename(opMove, path, target)
 }
 
-// removeOldName deletes path after the document was archived. If path and archived differ, path is
-// a newer document, and removeOldName keeps it.
+// removeOldName deletes the document at path, which is also in the archive, at the path archived. If
+// the two files differ, the file at path is a newer document, and removeOldName keeps it.
 func (s *Store) removeOldName(path, archived string) error {
 	same, err := s.same(path, archived)
 	if err != nil || !same {
@@ -172,7 +172,8 @@ func (s *Store) removeOldName(path, archived string) error {
 	return s.opts.Host.Remove(opDrop, path)
 }
 
-// same reports whether two paths lead to the same file, or to files with the same content.
+// same reports whether two paths lead to the same file, or to files with the same content. It
+// returns false if there is no file at the path one.
 func (s *Store) same(one, other string) (bool, error) {
 	a, errA := s.opts.Host.Lstat(opCompare, one)
 	b, errB := s.opts.Host.Lstat(opCompare, other)
@@ -238,7 +239,7 @@ func (b newSession) document(d Document) ([]byte, error) {
 	return []byte(emptyMessages), nil
 }
 
-// PlanError reports that the file of a plan cannot be executed.
+// PlanError reports that the plan in the file at Path is not valid, so it cannot be executed.
 type PlanError struct {
 	Path string
 	Err  error

@@ -92,8 +92,8 @@ func (s *Store) writable() (state, error) {
 	return st, cmp.Or(err, st.unfit)
 }
 
-// checkPresent returns an error if the document d is missing. It must not be created empty: that
-// would say that nothing was done yet.
+// checkPresent returns an error if the document d is missing. An update must not create the document
+// empty, because an empty document would say that nothing was done yet.
 func (s *Store) checkPresent(d Document, kind jsontree.Kind) error {
 	if kind != jsontree.Missing {
 		return nil

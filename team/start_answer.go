@@ -47,7 +47,7 @@ func (st state) active(by Role, group string) bool {
 // workingStatus maps a role to the status of a group on which that role works.
 var workingStatus = map[Role]GroupStatus{Developer: DevWorking, QAExpert: QATesting, TechLead: TechReview}
 
-// start returns the groups with the changes that the start of an agent makes.
+// start returns all groups as they are after an agent with the role by was started on the group id.
 func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	if st.orchestrator.Status != SessionRunning {
 		return nil, &StartError{id, fmt.Sprintf("the session is %s", shorten(string(st.orchestrator.Status)))}
@@ -172,8 +172,8 @@ func (e *GroupError) Error() string {
 func (e *GroupError) NotFound() bool { return true }
 
 // Answer records an agent's answer and returns which role is next. If the role may not
-// use the status word, Answer records ERROR instead and also returns an
-// [*UnknownWordError]. After any other error nothing has changed.
+// use the status word, Answer records the word ERROR instead, and returns both the
+// routing and an [*UnknownWordError]. After any other error nothing has changed.
 func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) (Routing, error) {
 	next, unknown := Route(by, said.Status)
 	err := s.exclusive(ctx, func(now time.Time) error {
@@ -201,7 +201,7 @@ func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) 
 	return next, unknown
 }
 
-// answer returns the groups with the changes that the agent's answer makes.
+// answer returns all groups as they are after the agent on the group id has given its answer said.
 func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, error) {
 	g, err := st.group(id)
 	if err != nil {
@@ -234,9 +234,14 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, answer An
 
 // stateChange is a change of a session's state, in up to three documents.
 type stateChange struct {
-	groups       func(Groups) (Groups, error) // returns the changed groups; nil if no group changes
+	// groups gets all groups and returns all groups after the change. The function is nil if the
+	// change concerns no group.
+	groups func(Groups) (Groups, error)
+	// orchestrator edits orchestrator_state.json.
 	orchestrator func(*jsontree.Node)
-	plan         func(*jsontree.Node) // makes further changes of pm_state.json, in addition to the derived values; may be nil
+	// plan edits pm_state.json. The values there that follow from the groups' statuses are updated
+	// in any case. The function is nil if no other values in pm_state.json change.
+	plan func(*jsontree.Node)
 }
 
 // documentEdit is the part of a stateChange that edits one document.
@@ -246,10 +251,10 @@ type documentEdit struct {
 }
 
 // write applies the change m to the documents: first the orchestrator's document, then the groups,
-// then the derived values in the project manager's document. If a process dies in between, the
-// agent is listed but its group has not changed; repeating the same change corrects that without
-// counting twice. If the change contains a plan, pm_state.json is written first, because groups
-// without a plan would seem to have no dependencies. If the change is refused, or one of the
+// then the derived values in the project manager's document. If a process dies in between, an agent
+// may be listed as active although its group has not changed. Repeating the same change corrects that
+// without counting twice. If the change contains a plan, pm_state.json is written first, because
+// groups without a plan would seem to have no dependencies. If the change is refused, or one of the
 // documents cannot be edited, write changes nothing.
 func (s *Store) write(ctx context.Context, now time.Time, was state, m stateChange) error {
 	edits, err := m.edits(was)

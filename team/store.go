@@ -13,7 +13,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations on a session that do not write its documents.
+// Names of the file operations that lock the team, and that look for files without changing them.
 const (
 	opLock host.Op = "lock team"
 	opLook host.Op = "look for session"
@@ -75,8 +75,8 @@ func (s *Store) fileOptions(d Document) statefile.Options {
 }
 
 // exclusive calls fn while it holds the team's lock. If a process died during a change, exclusive
-// first completes that change. Take the team's lock before the lock of a document, because
-// archiving moves all documents.
+// first completes that change. A caller must take the team's lock before the lock of a document,
+// because archiving moves all documents.
 func (s *Store) exclusive(ctx context.Context, fn func(now time.Time) error) error {
 	lock, err := s.lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {

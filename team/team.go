@@ -6,8 +6,8 @@
 // Decisions are pure functions: [Advance] changes the status of a group, [Route]
 // returns which role is next, [ParseAnswer] parses an agent's answer. A [Store] writes
 // the results to the folder. It edits each document in place and keeps what other
-// programs have added. Its methods write one change at a time, or the complete content
-// of all documents with [Store.Record].
+// programs have added. Most of its methods write one change; [Store.Record] writes the
+// complete content of all documents.
 package team
 
 // Role is a role in the team, such as developer. The documents call it agent_type and

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Word triggers a transition of a group: the status word of an agent's answer, [WordStarted] or
-// [WordMergeFailed].
+// Word is the status word of an agent's answer, [WordStarted] or [WordMergeFailed]. It triggers a
+// transition of a group.
 type Word string
 
 // The words that trigger transitions. Agents use all of them except two: WordStarted stands for the
@@ -80,8 +80,8 @@ var transitions = []transition{
 
 // extraTransitions are transitions that the protocol's routing requires but its table omits:
 // additional words of its roles, blocked QA or flaky tests, a tech lead who helps without a review,
-// a failed merge, and an unreadable answer (ERROR). They return the group to a waiting status. So
-// the next start of an agent is counted, and an endless loop reaches a limit.
+// a failed merge, and an unreadable answer (ERROR). Most of them lead to a status in which the group
+// waits for an agent. The next start of an agent is then counted, so an endless loop reaches a limit.
 var extraTransitions = []transition{
 	{DevWorking, Developer, WordPartial, DevBlocked, "", None, block},
 	{DevWorking, Developer, WordNeedsClarification, DevBlocked, "", None, block},

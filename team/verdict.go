@@ -21,7 +21,7 @@ import (
 type verdict struct {
 	Answer
 	problem string // why the verdict cannot be read; empty if it can be read
-	end     int    // offset in the answer at which the verdict ends; in a status line, at which its word ends
+	end     int    // offset in the answer of the first byte after the verdict or, in a status line, after its word
 }
 
 // maxRepairs is how many values of one answer are parsed again without their trailing commas. The
@@ -117,9 +117,10 @@ func (f fence) isOtherLanguage() bool {
 // example matches a line that announces an example, such as "For example:".
 var example = lazyregexp.New("(?i)\\b(?:examples?|e\\.g\\.|for instance)\\b.*:[\\s*_`]*$")
 
-// valueAt returns the object or list at the start of text, and the offset next after it. Trailing
-// commas are accepted. If the text is not valid JSON, valid is false, value ends with the line of
-// the first syntax error, and next is the start of that line.
+// valueAt returns the object or list at the start of text, and the offset next after it. It accepts
+// trailing commas; repairs counts the values from which it had to remove such commas. If the text is
+// not valid JSON, valid is false, value ends with the line of the first syntax error, and next is the
+// start of that line.
 func valueAt(text string, repairs *int) (value string, next int, valid bool) {
 	end, wrong := valueEnd(text)
 	if wrong >= 0 && *repairs < maxRepairs && (text[wrong] == '}' || text[wrong] == ']') {
@@ -191,7 +192,8 @@ func withoutTrailingCommas(text string) string {
 // statusKey matches the name of a status member, such as "status":, in text that is not valid JSON.
 var statusKey = lazyregexp.New(`(?i)["']?\bstatus["']?\s*:`)
 
-// objectVerdict returns the verdict in an object. found is false if the object has no status.
+// objectVerdict returns the verdict in the object or list value. valid says whether value is valid
+// JSON. found is false if value is a list, or an object without a status.
 func objectVerdict(value string, valid bool) (v verdict, found bool) {
 	unread := verdict{problem: "its object with a status is not valid JSON"}
 	switch {
@@ -292,9 +294,11 @@ var (
 	ending    = lazyregexp.New("^[*_`\"')\\]\\s]*(?:$|[,.;:!(…–—|]|-[-\\s])")
 	proviso   = lazyregexp.New(`(?i)\b(?:but|except|unless|once|until|if|pending|provided|conditional(?:ly)?|however|not|never|after|mostly|almost|part(?:ly|ially))\b|n't\b|\?`)
 
-	// knownWords matches a status word of the protocol in any case, with spaces or
-	// hyphens instead of underscores. It prefers the longest word.
+	// knownWords matches a status word of the protocol at the start of a text. It prefers the
+	// longest word. The word may be in upper or lower case, and have spaces or hyphens instead of
+	// underscores.
 	knownWords = sync.OnceValue(func() *regexp.Regexp { return anyWord(`^`) })
+	// namedWords is like knownWords, but matches a word at any place in a text.
 	namedWords = sync.OnceValue(func() *regexp.Regexp { return anyWord(`(?:^|[^a-z0-9])`) })
 )
 
@@ -404,7 +408,8 @@ func (w Word) opposes(other Word) bool {
 
 func (w Word) approves() bool { return w == WordApproved || w == WordApprovedWithNotes }
 
-// Patterns of text that takes back an earlier verdict.
+// retraction matches text that takes back an earlier verdict. noFailures matches text such as
+// "0 FAIL", which names the word FAIL but reports no failure.
 var (
 	noFailures = lazyregexp.New(`\b0\s+FAIL\b|\bFAIL\s*[:=]?\s*0\b`)
 	retraction = lazyregexp.New(`(?im)^\W*(?:no,?\s+)?wait\b[\s,.!:…–—-]|\bon second thoughts?\b|\bscratch that\b|\btake (?:that|this|it) back\b|` +

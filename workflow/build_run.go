@@ -31,7 +31,7 @@ type RunStatus string
 const (
 	Running      RunStatus = "running"
 	RunCompleted RunStatus = "completed"
-	Partial      RunStatus = "partial" // the build ended with failed chunks
+	Partial      RunStatus = "partial" // the build has ended, and some of its chunks failed
 )
 
 // Known reports whether the protocol defines the status.
@@ -121,8 +121,9 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// normalize moves values that other programs store under names of their own to the protocol's
-// fields.
+// normalize moves values that other programs store under other names to the protocol's fields. It
+// also gives ids to chunks without an id, and replaces dependencies that are written as text by the
+// ids of chunks.
 func (r *BuildRun) normalize() {
 	if r.RunID == "" {
 		r.RunID, r.ID = r.ID, ""
@@ -150,8 +151,9 @@ func (r *BuildRun) normalize() {
 	}
 }
 
-// fillIDs gives each chunk without an id its position in the list, counted from 1,
-// unless another chunk has that id.
+// fillIDs replaces each empty id in ids by its position in the list, counted from 1.
+// If another chunk has that number as its id, the id stays empty. fillIDs changes ids
+// and returns it.
 func fillIDs(ids []ID) []ID {
 	taken := map[ID]bool{}
 	for _, id := range ids {
@@ -165,8 +167,8 @@ func fillIDs(ids []ID) []ID {
 	return ids
 }
 
-// Total returns the number of chunks of the build. The plan may announce more chunks
-// than are listed.
+// Total returns the number of chunks of the build. That is the number in the plan if the
+// plan announces more chunks than the build lists.
 func (r BuildRun) Total() int { return max(r.Plan.TotalChunks, len(r.Chunks)) }
 
 // Count returns the number of chunks whose status is one of statuses.
@@ -192,9 +194,9 @@ func (r BuildRun) Progress() Progress {
 	return Progress{Current: current, Total: r.Total()}
 }
 
-// Outcome computes the status of the build from its chunks. The build is completed if all chunks
-// are completed. It is partial if some chunks failed and no other chunk can still run. In all other
-// cases it is running.
+// Outcome computes the status of the build from the statuses of its chunks. The build is completed if
+// all chunks are completed. It is partial if some chunks failed and no other chunk can still run. In
+// all other cases it is running.
 func (r BuildRun) Outcome() RunStatus {
 	if len(r.Chunks) > 0 && r.Count(Completed) == len(r.Chunks) && r.Total() == len(r.Chunks) {
 		return RunCompleted

@@ -6,7 +6,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Change is a field of the state whose value differs between two versions.
+// Change is a field whose value differs between two versions of the state.
 type Change struct {
 	Field string
 	Value jsontree.Value // the new value; absent if the field was cleared

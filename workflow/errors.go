@@ -93,7 +93,7 @@ func (e *ArgumentError) Usage() bool { return true }
 func (e *ArgumentError) Hint() string { return e.Next }
 
 // object returns the member called name for editing. If the member is absent, object creates it as
-// an empty object.
+// an empty object. If it has another type, object returns a ShapeError, which contains the path at.
 func object(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	if v := n.Get(name); !v.Absent() && v.Kind() != jsontree.Object {
 		return nil, &ShapeError{At: at, Want: jsontree.Object.String(), Found: v.Kind().String()}
@@ -102,7 +102,7 @@ func object(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 }
 
 // array returns the member called name for editing. If the member is absent, array creates it as an
-// empty array.
+// empty array. If it has another type, array returns a ShapeError, which contains the path at.
 func array(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	if v := n.Get(name); !v.Absent() && v.Kind() != jsontree.Array {
 		return nil, &ShapeError{At: at, Want: jsontree.Array.String(), Found: v.Kind().String()}

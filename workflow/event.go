@@ -20,11 +20,11 @@ const (
 	ChunkRetrying       = "chunk-retrying"       // a chunk is built again after a failure
 	SectionStarted      = "section-started"      // work on a section of the spec has started
 	SectionCompleted    = "section-completed"    // work on a section of the spec has ended
-	ScenarioEvaluated   = "scenario-evaluated"   // a scenario was checked, with its result
+	ScenarioEvaluated   = "scenario-evaluated"   // a scenario was checked; the event contains the result
 	ChunkVerified       = "chunk-verified"       // all checks of a chunk have passed
 	VerificationFailed  = "verification-failed"  // a check of a chunk has failed
 	ContextCheckpointed = "context-checkpointed" // the agent's context was saved
-	ContextBoundary     = "context-boundary"     // an agent's context begins, with its isolation mode
+	ContextBoundary     = "context-boundary"     // an agent starts with a new context; the event contains its isolation mode
 	ContextCompacted    = "context-compacted"    // the agent's context was compacted
 	InterviewStarted    = "interview-started"    // an interview with the user has started
 	InterviewCompleted  = "interview-completed"  // an interview with the user has ended
@@ -53,7 +53,7 @@ var kinds = map[string]map[string]form{
 	EscalationEmitted:   {"reason": formText},
 }
 
-// everyEvent lists the fields that an event of every known kind may have.
+// everyEvent lists the fields that events of all known kinds may have.
 var everyEvent = map[string]form{"chunk": formText, "timestamp": formTime, "summary": formText}
 
 // Kinds returns the known kinds, sorted.
@@ -87,9 +87,9 @@ const (
 
 // The modes of a verification.
 const (
-	Full    = "full"
-	Reduced = "reduced"
-	Minimal = "minimal"
+	Full    = "full"    // all checks; a browser checks the pages
+	Reduced = "reduced" // all checks, but pages are checked without a browser
+	Minimal = "minimal" // only the exit codes of commands are checked
 )
 
 // Verified returns the event for a verification of a chunk. Its kind is chunk-verified if there was
@@ -180,7 +180,7 @@ func (d Draft) Event(now time.Time) (jsontree.Value, error) {
 }
 
 // check returns the value of the field f, or an error if the event must not have f. duplicate says
-// that the draft has the field twice.
+// whether an earlier field of the draft has the same name.
 func (d Draft) check(f Field, duplicate bool) (jsontree.Value, error) {
 	refuse := func(problem string) (jsontree.Value, error) {
 		return jsontree.Value{}, &ArgumentError{What: fmt.Sprintf("event %s: field %q", d.Kind, shorten(f.Name)), Problem: problem}

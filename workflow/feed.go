@@ -14,8 +14,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// FeedCap is the maximum number of events in the state. When it is reached, the oldest events are
-// moved to a file in ArchiveFolder.
+// FeedCap is the maximum number of events in the state. When it is reached, the next update moves the
+// oldest events to a file in ArchiveFolder. The feed may have a few more events while several
+// processes add events at the same time.
 const FeedCap = 100
 
 // feedBatch is the number of events that are moved to the archive at a time.
@@ -34,7 +35,7 @@ const opSyncArchive host.Op = "sync archive"
 // Event is an event read from the feed.
 type Event struct {
 	Kind          string         `json:"kind"`
-	Chunk         string         `json:"-"` // name of the chunk, even if the document has a number
+	Chunk         string         `json:"-"` // the chunk as text, even if the document has a number
 	Timestamp     string         `json:"timestamp"`
 	Summary       string         `json:"summary"`
 	Checks        []Check        `json:"checks"`
@@ -100,7 +101,8 @@ func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 	return nil
 }
 
-// startOf reports whether the feed begins with exactly the events of this batch.
+// startOf reports whether the feed still begins with exactly the events of this batch, and no other
+// process has archived them. archived is the number of archived events in the state.
 func (b batch) startOf(archived, feed jsontree.Value) bool {
 	if start, _ := archived.Int(); start != b.start || feed.Len() < len(b.events) {
 		return false
@@ -117,8 +119,9 @@ func (b batch) startOf(archived, feed jsontree.Value) bool {
 }
 
 // archive copies the oldest events to a file if the feed is full. The caller then removes these
-// events from the feed. The file name contains the number of earlier events and a hash of the
-// content. So if archive is repeated after a crash, it finds the file and does not write it again.
+// events from the feed. The file name contains the number of events that were archived before and a
+// hash of the content. So if archive is repeated after a crash, it finds the file and does not write
+// it again.
 func (s *Store) archive() (batch, error) {
 	state, err := s.Load()
 	if err != nil { // ignore the error here: the update that follows gets the same error and handles it

@@ -236,8 +236,8 @@ func badPath(path, problem string) error {
 	}
 }
 
-// checkText returns an error if text is not UTF-8, because JSON could not store it unchanged. The
-// error calls the text by its name.
+// checkText returns an error if text is not UTF-8, because JSON could not store it unchanged. name is
+// how the error calls the text.
 func checkText(name, text string) error {
 	if !utf8.ValidString(text) {
 		return &ArgumentError{What: shorten(name), Problem: "is not UTF-8, so it cannot be kept as it is"}

@@ -24,8 +24,8 @@ type Inbox struct {
 }
 
 // As returns the inbox for the process self. The returned inbox refuses to end an item that another
-// live process works on. That prevents mistakes, and late reports of a process that was considered
-// dead.
+// live process works on. Without that, an item could be ended by mistake, or by the late report of a
+// process that was considered dead.
 func (b *Inbox) As(self host.Process) *Inbox { return &Inbox{b.store, b.doc, &self} }
 
 // Path returns the path of the inbox's document.

@@ -72,8 +72,9 @@ func (c Conclusion) write(n *jsontree.Node) error {
 	return nil
 }
 
-// findClaimed returns the item in items that the claim in taken still holds. It compares the owner
-// and the time of the claim, because items may have no id or share one.
+// findClaimed returns the node of the item that taken describes. It returns an error if the process
+// that took the item no longer holds it. It compares not only the ids but also the owners and the
+// times at which the items were taken, because items may have no id or share one.
 func findClaimed(items *jsontree.Node, taken Item) (*jsontree.Node, error) {
 	for _, n := range items.Items() {
 		if now := readItem(n.Value()); n.Kind() == jsontree.Object && now.sameClaim(taken) {

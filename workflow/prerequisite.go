@@ -12,9 +12,9 @@ import (
 type Need []Step
 
 // prerequisites is the protocol's table. The first row that matches the step and the command
-// applies; a row without commands matches every command. The protocol does not say what the spec
-// writer needs if the command is execute or if there is no command. In these cases gaffer requires
-// the scan, with which all other commands begin.
+// applies; a row without commands matches every command. The protocol does not say what SpecWriter
+// needs if the command is execute or if there is no command. In these cases gaffer requires
+// StateOwnerScan, with which all other commands begin.
 var prerequisites = []struct {
 	step     Step
 	commands []Command
@@ -57,8 +57,8 @@ func Missing(command Command, step Step, completed []Step) []Need {
 	return missing
 }
 
-// runnable returns a step whose prerequisites are all met: step itself, or a step that must run
-// before it.
+// runnable returns a step whose prerequisites are all met: step itself or, if a prerequisite of step
+// is missing, a step that must run before it.
 func runnable(command Command, step Step, completed []Step) Step {
 	if missing := Missing(command, step, completed); len(missing) > 0 {
 		return runnable(command, missing[0][0], completed)
@@ -75,7 +75,7 @@ type PrerequisiteError struct {
 	Next    Step // the missing step that can run now
 }
 
-// Choice is one way to continue, which the user can choose.
+// Choice is one of the ways to continue that are offered to the user.
 type Choice struct {
 	Number int    `json:"number"`
 	Text   string `json:"text"`
@@ -88,7 +88,7 @@ const (
 	Abort      = 3
 )
 
-// Choices lists the ways to continue.
+// Choices lists the ways in which the user can continue.
 func (e *PrerequisiteError) Choices() []Choice {
 	return []Choice{
 		{RunMissing, fmt.Sprintf("Run %s now (recommended)", e.Next.work())},

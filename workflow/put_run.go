@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Record applies change and appends the events that it returns to the feed, in one atomic update.
-// change may run more than once and must have no other effects.
+// Record applies change to the state, and appends events to the feed, in one atomic update. change
+// returns these events. It may run more than once and must have no other effects.
 func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]jsontree.Value, error)) error {
 	moved, err := s.archive()
 	if err != nil {
@@ -72,8 +72,8 @@ func putChunks(list *jsontree.Node, chunks []Chunk) {
 	}
 }
 
-// addMissing adds to the run in the document the chunks that it lacks, and the start time and the
-// plan if they are missing.
+// addMissing adds the chunks of run to node, a run in the document that has no chunks. It also adds
+// the start time and the plan if they are missing.
 func addMissing(node *jsontree.Node, run BuildRun) {
 	for _, f := range []Field{{"startedAt", run.StartedAt}, {"plan", run.Plan}} {
 		if node.Get(f.Name).Absent() {
@@ -91,8 +91,8 @@ func runID(run jsontree.Value) string {
 	return run.Get("id").Text()
 }
 
-// putChunk sets the status and the times of a chunk. It deletes the times that are empty in c,
-// because which times a chunk may have depends on its status.
+// putChunk sets the status, the attempt, the spec version and the times of a chunk. It deletes the
+// members that are empty in c: the status decides which of them a chunk may have.
 func putChunk(chunk *jsontree.Node, c Chunk) {
 	put := func(name string, value any, absent bool) {
 		switch {

@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Spec holds the current version of the spec.
+// Spec holds the current version of the spec, and of its sections.
 type Spec struct {
 	Version string
 	// Sections maps the alias of a section to the spec version in which the section last changed. A
@@ -25,7 +25,7 @@ type Resume struct {
 	Remaining []Waiting
 	Next      *Chunk  // the chunk to continue with; nil if none can start
 	Held      []Held  // chunks that are not completed and that gaffer must not build
-	Stale     []Stale // completed chunks whose part of the spec has changed since they were built
+	Stale     []Stale // completed chunks that were built against an older version of the spec
 }
 
 // Waiting is a chunk that is not completed, and the ids of the chunks that it waits for.
@@ -61,11 +61,11 @@ type Stale struct {
 	Chunk   Chunk
 	Section string // the changed section; empty if the version of the whole spec was compared
 	Built   string // spec version that the chunk was built against
-	Now     string
+	Now     string // spec version in which the section last changed; version of the whole spec if Section is empty
 }
 
 // Resume describes an interrupted build. It returns false if there is nothing to resume: the build
-// has ended, or no chunk is completed yet.
+// has ended, no chunk is completed yet, or all chunks are completed.
 func (r BuildRun) Resume(spec Spec) (Resume, bool) {
 	result := Resume{Run: r}
 	completed := map[ID]bool{}
@@ -138,8 +138,8 @@ func heldChunks(remaining []Waiting, chunks []Chunk) []Held {
 	return list
 }
 
-// nextChunk returns the chunk to continue with. It prefers a chunk in progress, then a
-// planned one, then a failed one.
+// nextChunk returns the chunk to continue with, or nil if none can start. It prefers a
+// chunk in progress, then a planned one, then a failed one.
 func nextChunk(remaining []Waiting, held []Held) *Chunk {
 	for _, statuses := range [][]ChunkStatus{{Active, Retrying, inProgress}, {Planned}, {Failed}} {
 		for _, w := range remaining {
@@ -180,8 +180,8 @@ func stale(c Chunk, planned string, spec Spec) []Stale {
 	return found
 }
 
-// section returns the spec version of the section with this alias, which may be written with or
-// without #. It returns false if the version is unknown.
+// section returns the spec version in which the section with this alias last changed. The alias may
+// begin with #, or not. section returns false if the version is unknown.
 func (s Spec) section(alias string) (string, bool) {
 	bare := strings.TrimPrefix(alias, "#")
 	for _, name := range []string{alias, bare, "#" + bare} {
@@ -275,7 +275,7 @@ func chunkList(ids []ID) string {
 	return joinWords(names, "and")
 }
 
-// short returns the chunk's id as text, or the chunk's label if it has no id.
+// short returns the chunk's id as text, such as "Chunk 3", or the chunk's label if it has no id.
 func (c Chunk) short() string {
 	if c.ID == "" {
 		return c.Label()

@@ -11,12 +11,12 @@ import (
 
 // NewRun holds the approved plan for a new build.
 type NewRun struct {
-	Chunks           []Chunk // a chunk without an id gets its position in the list, counted from 1
+	Chunks           []Chunk // a chunk without an id gets its position in the list, from 1, as its id
 	Priorities       []string
 	PrioritySource   string
 	SpecVersion      string
 	ConvergencePhase string
-	Fresh            bool // replace a run that could be resumed
+	Fresh            bool // replace the existing run even if it could be resumed
 }
 
 // StartRun starts a new build. If the state has a run that could be resumed, StartRun replaces it

@@ -27,7 +27,7 @@ type State struct {
 	BuildEvents         []jsontree.Value            `json:"buildEvents"`      // the feed of events; see Events
 }
 
-// Score counts the scenarios of the spec that are satisfied.
+// Score says how many scenarios of the spec are satisfied.
 type Score struct {
 	Satisfied int `json:"satisfied"`
 	Total     int `json:"total"`
@@ -65,8 +65,8 @@ var sessionFields = []string{
 	"activeSection", "activeSectionNumber", "currentCommand", "workflowStep", "completedSteps", "agentOutputs",
 }
 
-// StartSession clears the fields of the previous session. It keeps buildRun, from which a build is
-// resumed after its session has died.
+// StartSession clears the fields of the previous session. It keeps buildRun, so that a build can be
+// resumed after the session that started the build has died.
 func StartSession(root *jsontree.Node) {
 	for _, name := range sessionFields {
 		clearField(root, name)

@@ -139,8 +139,8 @@ func BeginStep(root *jsontree.Node, step Step, skip bool) error {
 	return nil
 }
 
-// DoneStep marks a step as completed. If summary is not empty, it is stored for later agents. If
-// the current step is another one, which runs in parallel, it stays the current step.
+// DoneStep marks a step as completed. It stores summary, unless it is empty, for later agents. If
+// another step is the current step, because two steps run in parallel, that step stays current.
 func DoneStep(root *jsontree.Node, step Step, summary string) error {
 	if err := checkStep(step); err != nil {
 		return err

@@ -1,9 +1,10 @@
 // Package workflow stores the workflow state of a project: the current command and step, the build
-// run with its chunks, the inbox, and the feed of events. It is stored in the folder .fctry.
-// Agents, scripts and a viewer read and write it independently of each other.
+// run with its chunks, the inbox, and the feed of events. The state is in the folder .fctry. Agents,
+// scripts and a viewer read and write it independently of each other.
 //
-// The rules are pure functions on the document, such as BeginStep, SetChunk and Set. Store.Update
-// calls one of these functions under the document's lock and makes the result durable.
+// The rules are pure functions on the document, such as [BeginStep], [SetChunk] and [Set]. A caller
+// passes [Store.Update] a function that calls them. Update calls this function under the document's
+// lock and makes the result durable.
 package workflow
 
 import (
@@ -28,7 +29,8 @@ const (
 	InboxFile = "inbox.json"
 )
 
-// Names of the file operations of an update that package statefile does not define.
+// An update of a document consists of file operations that have names. Package statefile defines most
+// of these names. The names below are only used here.
 const (
 	opLook       host.Op = "look for document"
 	opSyncFolder host.Op = "sync workflow folder"
@@ -84,7 +86,7 @@ func (s *Store) file(empty []byte, startOver bool) statefile.Options {
 // Inbox returns the project's inbox.
 func (s *Store) Inbox() *Inbox { return s.inbox }
 
-// Load reads the state. It returns {} if state.json is missing, empty or null.
+// Load reads the state. It returns {} if state.json is missing, or if it contains null or [].
 func (s *Store) Load() (jsontree.Value, error) {
 	doc, err := load(s.state, jsontree.Object, "{}")
 	if err != nil {
@@ -122,12 +124,12 @@ func (s *Store) Update(ctx context.Context, change func(root *jsontree.Node) err
 	})
 }
 
-// BuildsFolder is the name of the folder, in the workflow folder, for build runs that were
-// replaced.
+// BuildsFolder is the name of the folder for copies of build runs; see [Store.KeepRun]. It is in the
+// workflow folder.
 const BuildsFolder = "builds"
 
-// KeepRun copies the build run that is in the state to a new file and returns the file's path. It
-// returns "" if there is no build run.
+// KeepRun copies the build run that is in the state to a new file in BuildsFolder, and returns the
+// file's path. It returns "" if there is no build run.
 func (s *Store) KeepRun() (path string, err error) {
 	state, err := s.Load()
 	run := state.Get("buildRun")

@@ -49,7 +49,8 @@ func isLater(a, b string) bool {
 	return err != nil || x.After(y)
 }
 
-// ClearUntracked removes the changes of the given sections, each an alias or a number.
+// ClearUntracked removes the changes of the given sections. Each section is given by its alias or
+// its number.
 func ClearUntracked(root *jsontree.Node, sections ...string) error {
 	if root.Get("untrackedChanges").Absent() {
 		return nil

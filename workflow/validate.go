@@ -13,7 +13,8 @@ import (
 )
 
 // Validate lists all violations of the protocol in state.json and inbox.json. A missing document
-// has no violations. It returns an error only if a file cannot be read.
+// has no violations, and a file that is not JSON is a violation. Validate returns an error only if a
+// file cannot be read.
 func (s *Store) Validate() ([]statefile.Finding, error) {
 	var all []statefile.Finding
 	for _, d := range []struct {

@@ -12,10 +12,10 @@ import (
 )
 
 // Group is a queue of requests. The first caller becomes the leader. It does the work for itself
-// and for all requests that were queued while it prepared. A new goroutine works on the requests
-// that arrive during the work, until the queue is empty. One of the waiting callers could do that
-// too, but it would start only after the scheduler has run all callers that were just woken. The
-// zero value is ready to use.
+// and for all requests that were queued during its [Leader.Prepare]. A new goroutine works on the
+// requests that arrive during the work, until the queue is empty. One of the waiting callers could
+// do that too, but it would start only after the scheduler has run all callers that were just
+// woken. The zero value is ready to use.
 type Group[R any] struct {
 	mu      sync.Mutex
 	waiting []*entry[R]
@@ -27,20 +27,22 @@ type entry[R any] struct {
 	request R
 	by      Leader[R]
 
-	// done is closed after err is set, so err may be read once done is closed.
+	// done is closed after err and panicked are set. They may be read once done is closed.
 	err      error
 	panicked *panicked
 	done     chan struct{}
 }
 
-// ErrPanic is the error for all callers of a batch except its leader, if the work on the batch
-// panics or ends its goroutine.
+// ErrPanic is the error that [Group.Do] returns for each request of a batch if the work on the batch
+// panics or ends its goroutine. If it panics, Do does not return ErrPanic for the request that leads
+// the batch, but panics too.
 var ErrPanic = errors.New("the shared work panicked")
 
 // Leader does the work of a batch.
 type Leader[R any] interface {
-	// Prepare acquires what the work needs, such as a lock, for the leading request. If
-	// it fails, only that request fails, and the next request becomes the leader.
+	// Prepare acquires what the work needs, such as a lock, for the leading request. The
+	// Group calls release after the work. If Prepare fails, only the leading request
+	// fails, and the next request becomes the leader.
 	Prepare(ctx context.Context, first R) (release func(), err error)
 	// Work executes all requests and returns one error for each.
 	Work(all []R) []error
@@ -73,8 +75,7 @@ func (g *Group[R]) Do(ctx context.Context, request R, leader Leader[R]) error {
 	return e.err
 }
 
-// work processes batches until the queue is empty. It wakes the callers of the last batch only at
-// the end.
+// work processes batches until the queue is empty. leader leads the first of these batches.
 func (g *Group[R]) work(leader *entry[R]) {
 	for leader != nil {
 		leader = g.lead(leader)
@@ -82,13 +83,13 @@ func (g *Group[R]) work(leader *entry[R]) {
 }
 
 // lead works on all queued requests, with e as the leader. Then it wakes their callers and returns
-// the leader of the next batch. It wakes the callers even if the work panics or ends the goroutine,
-// as a failing test does.
+// the leader of the next batch, or nil if the queue is empty. It wakes the callers even if the work
+// panics or ends the goroutine, as t.FailNow does in a test.
 func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
 	var batch []*entry[R]
 	exits := true
 	defer func() {
-		if r := recover(); r != nil { // the leader's caller panics again with r, after the queue was cleaned up
+		if r := recover(); r != nil { // Do panics again with r in the goroutine of the leader's caller
 			e.panicked, exits = &panicked{r, debug.Stack()}, false
 		}
 		if batch == nil { // Prepare failed, so no work was started

@@ -10,11 +10,12 @@ import (
 	"unsafe"
 )
 
-// tmpFile is the flag O_TMPFILE of open, which the standard library does not define: open creates a
-// file without a name.
+// tmpFile is the flag O_TMPFILE of the system call open. With this flag, open creates a file without
+// a name. The standard library does not define it.
 const tmpFile = 0x400000 | syscall.O_DIRECTORY
 
-// createComplete writes content to a file without a name, and then gives it its name.
+// createComplete writes content to a file without a name, and then gives the file its name. It
+// returns ENOTSUP if the file system has no files without a name.
 func createComplete(name string, content []byte, perm fs.FileMode) error {
 	fd, err := open(filepath.Dir(name), os.O_WRONLY|tmpFile, perm)
 	if errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EOPNOTSUPP) { // the file system has no files without a name

@@ -90,8 +90,8 @@ type Process struct {
 // Liveness says whether a process is running.
 type Liveness int
 
-// The values of Liveness. For a process in another pid namespace or on another machine it is
-// Unknown.
+// The values of Liveness. A process in another pid namespace or on another machine is usually
+// Unknown, because this process cannot see it.
 const (
 	Unknown Liveness = iota
 	Alive

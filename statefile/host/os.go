@@ -38,7 +38,7 @@ func (osHost) Create(_ Op, name string, perm fs.FileMode) (File, error) {
 func (osHost) CreateComplete(_ Op, name string, content []byte, perm fs.FileMode) error {
 	err := createComplete(name, content, perm)
 	var number syscall.Errno
-	if errors.As(err, &number) { // the error of the system call, without the path that the call used
+	if errors.As(err, &number) { // name the file in the error: the system call may have used another path for it
 		return &fs.PathError{Op: "create", Path: name, Err: number}
 	}
 	return err

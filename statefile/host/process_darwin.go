@@ -5,9 +5,7 @@ import (
 	"syscall"
 )
 
-// bootID returns the kernel's id of the current boot, or "" if it is unknown. The standard library
-// cannot read start times of processes on macOS. So startTime only checks that a process with the
-// pid exists, and gaffer does not notice if a pid is reused.
+// bootID returns the kernel's id of the current boot, or "" if it is unknown.
 func bootID() string {
 	boot, err := syscall.Sysctl("kern.bootsessionuuid")
 	if err != nil {
@@ -18,6 +16,9 @@ func bootID() string {
 
 func pidSpace() string { return "" }
 
+// startTime returns 0 for every process, because the standard library cannot read start times of
+// processes on macOS. It only checks that a process with the pid exists. So gaffer does not notice
+// that a pid was reused.
 func startTime(pid int) (uint64, error) {
 	if err := syscall.Kill(pid, 0); err == syscall.ESRCH {
 		return 0, os.ErrNotExist

@@ -1,7 +1,7 @@
 package jsontree
 
-// cursor iterates over the members of an object or the items of an array. Both are called parts.
-// Its fields are positions in the bytes of the object or array.
+// cursor iterates over the parts of an object or array. A part is a member of an object, or an item
+// of an array. The fields from lead to after are positions in raw, the bytes of the object or array.
 type cursor struct {
 	raw    []byte
 	object bool
@@ -42,7 +42,7 @@ func (c *cursor) value() Value {
 	return v
 }
 
-// next moves to the next member or item. It returns false at the end.
+// next moves to the next member or item. It returns false if there is none.
 func (c *cursor) next() bool {
 	if c.index != nil {
 		return c.nextIndexed()

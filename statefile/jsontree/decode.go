@@ -21,10 +21,10 @@ func (m Mismatch) String() string {
 // form. The error's text names the expected form, such as "a number or a string".
 type Decoder interface{ DecodeJSON(v Value) error }
 
-// Decode fills the struct that target points to, by its json tags, with the members of v. Unlike
-// encoding/json it does not stop at an error: if a member has the wrong type, Decode reports it,
-// leaves the field zero and continues. Null and missing members leave a field zero. A field of type
-// Value accepts any value.
+// Decode fills the struct that target points to with the members of v. The json tags of the fields
+// name the members. Unlike encoding/json, Decode does not stop at an error: if a member has the wrong
+// type, Decode adds it to the result, leaves the field zero and continues. Null and missing members
+// leave a field zero. A field of type Value accepts any value.
 func Decode(v Value, target any) []Mismatch {
 	var d decoder
 	d.value(v, reflect.ValueOf(target).Elem(), "")

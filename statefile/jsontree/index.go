@@ -21,7 +21,8 @@ func (x *index) value(number int32) Value {
 	return Value{raw: x.src[m.val:m.end], index: x, at: number}
 }
 
-// get returns the last member called name of the object whose entry has the number object.
+// get returns the last member called name of the object whose entry has the number object. It
+// returns the zero Value if there is none.
 func (x *index) get(object int32, name string) Value {
 	found := int32(-1)
 	for i, end := object+1, x.entries[object].next; i < end; i = x.entries[i].next {

@@ -31,7 +31,7 @@ type part struct {
 // Kind returns the kind of n.
 func (n *Node) Kind() Kind { return n.found.Kind() }
 
-// Value returns the current value of n for reading. Later edits do not change it.
+// Value returns the current value of n for reading. Later edits do not change the returned Value.
 func (n *Node) Value() Value {
 	if !n.dirty {
 		return n.found
@@ -59,11 +59,13 @@ func (n *Node) Child(name string) *Node {
 }
 
 // Object returns the member called name, which must be an object. If it is missing or null, Object
-// first sets it to {}. If it has another kind, [Doc.Err] returns an error.
+// first sets it to {}. If it has another kind, Object sets the error of [Doc.Err] and returns an
+// empty object that is not part of the document.
 func (n *Node) Object(name string) *Node { return n.container(name, Object, "{}") }
 
 // Array returns the member called name, which must be an array. If it is missing or null, Array
-// first sets it to []. If it has another kind, [Doc.Err] returns an error.
+// first sets it to []. If it has another kind, Array sets the error of [Doc.Err] and returns an
+// empty array that is not part of the document.
 func (n *Node) Array(name string) *Node { return n.container(name, Array, "[]") }
 
 func (n *Node) container(name string, kind Kind, empty string) *Node {

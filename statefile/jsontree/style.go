@@ -14,7 +14,8 @@ type style struct {
 	space     bool   // a space follows each ':' and, between members on one line, each ','
 }
 
-// styleOf derives the style from the root's first member. An empty root gets defaultStyle.
+// styleOf derives the style from the first member or item of root. It returns defaultStyle if root
+// has none.
 func styleOf(root Value) style {
 	if c := root.cursor(); c.next() {
 		lead, colon := root.Raw()[c.lead:c.key], root.Raw()[c.colon:c.val]
@@ -51,8 +52,9 @@ func (s style) gap() []byte {
 
 func (s style) colon() []byte { return append([]byte(":"), s.gap()...) }
 
-// newPart returns an empty part with the white space for a member or item that is appended to n,
-// and the white space before the closing bracket of n.
+// newPart returns the part for a member or item that the caller will append to n. The part has its
+// colon and white space, but no name and no value yet. tail is the white space that must then be
+// before the closing bracket of n.
 func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 	p.colon = s.colon()
 	count := len(n.parts)
@@ -72,7 +74,8 @@ func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 	return p, n.tail
 }
 
-// layout formats compact JSON text for insertion at a nesting depth.
+// layout formats compact JSON text for insertion at this nesting depth. multiline says whether the
+// members or items of the text go on separate lines.
 func (s style) layout(text []byte, depth int, multiline bool) []byte {
 	if v := unchecked(text); v.Len() > 0 {
 		s.multiline = multiline
@@ -110,8 +113,8 @@ func (s style) appendValue(b []byte, v Value, depth int) []byte {
 	return b
 }
 
-// appendBreak appends a line break and indentation. If the style is single-line, it appends the
-// text inline instead.
+// appendBreak appends a line break and indentation to b. If the style puts members on one line, it
+// appends the parameter inline instead.
 func (s style) appendBreak(b []byte, depth int, inline []byte) []byte {
 	if s.multiline {
 		return append(b, s.newline(depth)...)

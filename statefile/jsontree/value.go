@@ -201,7 +201,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 func keyIs(quoted []byte, name string) bool {
 	inner := quoted[1 : len(quoted)-1]
 	if string(inner) == name {
-		return bytes.IndexByte(inner, '\\') < 0 // the bytes are equal, but a backslash in them starts an escape, and then the names differ
+		return bytes.IndexByte(inner, '\\') < 0 // with a backslash, the quoted name contains an escape, so it stands for another name
 	}
 	return len(inner) > len(name) && bytes.IndexByte(inner, '\\') >= 0 && unquote(quoted) == name
 }

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// New returns a function that compiles the expression text at its first call, and returns it. The
-// call panics if the expression is invalid.
+// New returns a function that returns the compiled form of the regular expression text. The function
+// compiles the expression at its first call. It panics if the expression is invalid.
 func New(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -13,9 +13,9 @@ import (
 // Format formats t in UTC, to the second.
 func Format(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// layouts are the formats that known programs write. All of them accept fractions of a second.
-// Formats without a zone mean local time, such as the format of Python's
-// datetime.now().isoformat().
+// layouts are the formats that known programs write. The formats with seconds also accept fractions
+// of a second. A naive format has no zone and means local time. For example, Python's
+// datetime.now().isoformat() writes a naive format.
 var layouts = []struct {
 	layout string
 	naive  bool

@@ -19,7 +19,7 @@ type Crashes struct {
 	Check func(t *testing.T, h host.Host, done bool)
 }
 
-// powerCuts is the number of runs with a random power cut at each step.
+// powerCuts is the number of runs, for each step, in which the power fails at this step.
 const powerCuts = 4
 
 // Run executes all runs and returns the number of crashes.

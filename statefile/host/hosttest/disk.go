@@ -33,9 +33,10 @@ type node struct {
 // change is one change of directory entries: it removes a name, adds a name, or both. A rename from
 // one folder to another is a single change, which belongs to both folders.
 type change struct {
-	from, to     *node // folders of the change: from loses the name gone, and to gets the name come; nil if there is none
-	gone, come   string
-	node         *node
+	from, to   *node // folders of the change: from loses the name gone, and to gets the name come; nil if there is none
+	gone, come string
+	node       *node
+	// chosen is true if a power cut has decided whether the change survives; kept is this decision.
 	kept, chosen bool
 }
 
@@ -50,8 +51,8 @@ func (n *node) syncEntries() {
 	n.pending = nil
 }
 
-// lookup finds the node at name. It follows a link at the end of name only if follow
-// is true.
+// lookup finds the node at name. If the last element of name is a link, lookup
+// follows it only if follow is true. It follows all other links.
 func (d *disk) lookup(name string, follow bool) (*node, error) {
 	return d.walk(path.Clean(name), follow, 0)
 }

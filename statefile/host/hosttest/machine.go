@@ -51,8 +51,8 @@ func New(seed uint64, fault Fault) *Machine {
 	return &Machine{rng: rng, fault: fault, disk: newDisk(), changed: make(chan struct{}, 1), locks: map[string]*kernelLock{}}
 }
 
-// Process starts a process. It executes only the functions that are passed to [Machine.Go]. While
-// none of them is running, the test may also call the process's operations directly.
+// Process starts a process. The process executes the functions that are passed to [Machine.Go]. While
+// none of these functions is running, the test may also call the process's operations directly.
 func (m *Machine) Process() *Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
