@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// lineWriter edits files that consist of lines, such as .gitignore. In them # starts a comment.
+// lineWriter edits files that consist of lines and in which # starts a comment, such as .gitignore.
 // gaffer's lines are in one block below a heading.
 type lineWriter struct{}
 
@@ -18,7 +18,7 @@ func (lineWriter) inspect(old []byte, entries []Entry) (inspection, error) {
 	return inspection{complete: len(missing(old, entries)) == 0}, nil
 }
 
-// missing returns the lines of entries that a file does not have.
+// missing returns the lines that are in entries but not in the file.
 func missing(old []byte, entries []Entry) (lines []string) {
 	has := map[string]bool{}
 	for line := range strings.Lines(strings.TrimPrefix(string(old), byteOrderMark)) {

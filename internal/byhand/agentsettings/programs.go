@@ -58,18 +58,19 @@ const (
 const Server = "gaffer"
 
 // Timeouts of hooks, in seconds. Each is longer than gaffer's own time limit for the hook.
-// hookTimeout is for hooks that make no decision. askTimeout is added to the time that a request
-// for permission may wait: it is for asking and withdrawing the question. codexLastTimeout is for
-// two events for which Codex shortens longer timeouts, with a warning.
+// hookTimeout is for hooks that make no decision. A request for permission has the time that it may
+// wait for an answer plus askTimeout, in which gaffer asks and withdraws the question.
+// codexLastTimeout is for the events Interrupt and SessionEnd: Codex shortens a longer timeout and
+// prints a warning.
 const (
 	hookTimeout      = 5
 	askTimeout       = 10
 	codexLastTimeout = 3
 )
 
-// codexToolTimeout is how long Codex waits for an MCP tool, in seconds. With Codex's default the
-// user would have one minute to answer a question. gaffer's tool that asks the user has the same
-// default of half an hour.
+// codexToolTimeout is how long Codex waits for an MCP tool, in seconds. Codex's default would give
+// the user one minute to answer a question. gaffer's tool that asks the user waits half an hour by
+// default, so this is half an hour, too.
 const codexToolTimeout = int64(1800)
 
 // ClaudeEvents returns the events of Claude Code that call gaffer's hook, in the
@@ -111,8 +112,8 @@ type server struct {
 // toolEvents lists the events about tools. For these, settings may contain a matcher of tool names.
 var toolEvents = []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"}
 
-// hooks returns the entries for a program's events. It adds entries without a value, which find
-// gaffer's hooks at other places in the file, so that these are removed.
+// hooks returns the entries for a program's events. Two of them have no value: they match gaffer's
+// hooks at other places in the file, so that those hooks are removed.
 func (w Integration) hooks(p Program, events []string) []Entry {
 	var entries []Entry
 	for _, event := range events {
@@ -179,7 +180,8 @@ func cutProgram(line string, words ...string) (program, rest string, ok bool) {
 	return program, rest, ok
 }
 
-// unquoted returns a shell word without its quotes.
+// unquoted returns a shell word without its quotes. It returns false if the text is not one shell
+// word.
 func unquoted(word string) (string, bool) {
 	for _, quote := range []string{"'", `"`} {
 		if inner, ok := strings.CutPrefix(word, quote); ok {
@@ -245,8 +247,8 @@ const (
 	permOwner fs.FileMode = 0o600
 )
 
-// ClaudeFiles returns Claude Code's settings file in folder, which is .claude in a project or in
-// the home folder, and its file of MCP servers at the path servers.
+// ClaudeFiles returns two files of Claude Code: the settings file in folder, and the file of MCP
+// servers, whose path is servers. folder is .claude in a project or in the home folder.
 func (w Integration) ClaudeFiles(folder, servers string, perm fs.FileMode) []File {
 	return []File{
 		{

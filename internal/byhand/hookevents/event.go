@@ -130,7 +130,8 @@ func questions(v jsontree.Value) (list []Question) {
 	return list
 }
 
-// OneLine returns text of another program as one line without control characters.
+// OneLine returns text of another program as one line without control characters. It shortens the
+// line to maxLine bytes.
 func OneLine(text string) string {
 	if len(text) > 4*maxLine {
 		text = text[:4*maxLine]

@@ -181,7 +181,8 @@ func progress(req *sdk.CallToolRequest, q fleet.Ask) func(time.Duration) {
 	}
 }
 
-// unansweredError reports a question that was not answered in time.
+// unansweredError reports a question that was not answered in time, or that was closed without an
+// answer.
 type unansweredError struct{ within time.Duration }
 
 func (e *unansweredError) Error() string {

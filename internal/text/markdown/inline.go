@@ -68,8 +68,9 @@ func (f *formatter) inline(text string) string {
 	return b.String()
 }
 
-// beginsEmphasis reports whether the * at the start of text begins italic text: it is at the start of
-// a word, and another * ends a word. Any other * is a star, as in "go test:*".
+// beginsEmphasis reports whether the * at the start of text begins italic text. It does if it is at
+// the start of a word and another * is at the end of a word. Any other * is a literal star, as in
+// "go test:*". before is the text that comes before the star.
 func beginsEmphasis(text, before string) bool {
 	if before != "" && !strings.ContainsAny(before[len(before)-1:], " \n([") || len(text) < 2 || strings.ContainsAny(text[1:2], " \n*") {
 		return false

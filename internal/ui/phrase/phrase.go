@@ -121,7 +121,7 @@ func SpentOf(c, budget fleet.Cost) string {
 	return Join(", ", tokens, money)
 }
 
-// nearBudget is the share of a budget from which on views warn about it.
+// nearBudget is the spent share of a budget at which views begin to warn about it.
 const nearBudget = 0.8
 
 // BudgetWarning says that most of a run's budget is spent, such as "92 % of the budget is spent". It
@@ -230,9 +230,9 @@ func PausedUntil(l fleet.Lane, now time.Time) string {
 	return Join(", ", "paused until "+Clock(l.Until, now), Line(reason))
 }
 
-// Using describes the account of an attempt at a task and the fallback that works on it, such as
-// "claude/work" or "codex for claude". It is empty if the task's own agent uses the program's own
-// account.
+// Using names the account that an attempt uses, such as "claude/work". If a fallback works in place
+// of the task's own agent, it names both, such as "codex for claude". It returns "" if the task's
+// own agent uses the program's own account.
 func Using(t fleet.Task, a *fleet.Attempt) string {
 	if a == nil || a.Account == "" && a.Fallback == "" {
 		return ""
