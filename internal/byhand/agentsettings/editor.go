@@ -33,8 +33,8 @@ type Edit struct {
 	Old         []byte
 	New         []byte
 	Remove      bool     // the edit deletes the file
-	Kept        []string // // what gaffer does not set, because another program has set it (names from Entry.What)
-	NonStandard string   // // line and kind of the first syntax that the program may reject, such as a comment; empty if there is none
+	Kept        []string // what gaffer does not set, because another program has set it (names from Entry.What)
+	NonStandard string   // line and kind of the first syntax that the program may reject, such as a comment; empty if there is none
 
 	rec  record
 	undo bool

@@ -22,7 +22,7 @@ import (
 type record struct {
 	After    string            `json:"after"` // SHA-256 of the file's content after the change
 	Created  bool              `json:"created,omitempty"`
-	Folders  []string          `json:"folders,omitempty"` // // folders that gaffer has created for the file, innermost first
+	Folders  []string          `json:"folders,omitempty"` // folders that gaffer has created for the file, innermost first
 	Splices  []Splice          `json:"splices,omitempty"`
 	Replaced map[string][]byte `json:"replaced,omitempty"` // values of other programs that gaffer's entries replaced, by their path in the file
 }

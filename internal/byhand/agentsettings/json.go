@@ -31,7 +31,7 @@ func (jsonWriter) inspect(old []byte, entries []Entry) (inspection, error) {
 type comparison struct {
 	missing []Entry // entries that the file lacks, or has with another value
 	present int
-	kept    []string // // what is not set, because another program has set it (names from Entry.What)
+	kept    []string // what is not set, because another program has set it (names from Entry.What)
 }
 
 func compare(entries []Entry, stateOf func(Entry) (entryState, error)) (c comparison, err error) {
@@ -59,8 +59,8 @@ func compare(entries []Entry, stateOf func(Entry) (entryState, error)) (c compar
 type entryState int
 
 const (
-	absent  entryState = iota // // the entry is missing, or has another value that gaffer may replace
-	present                   // // the entry has the right value, or the user has extended gaffer's command in it
+	absent  entryState = iota // the entry is missing, or has another value that gaffer may replace
+	present                   // the entry has the right value, or the user has extended gaffer's command in it
 	foreign                   // another program has an entry at this path, which stays
 )
 

@@ -79,10 +79,10 @@ type Change struct {
 	Base    []byte   // content of the file without gaffer's entries
 	New     []byte   // content of the file with all entries
 	Splices []Splice // the edits that turn Base into New
-	Kept    []string // // what is not set, because another program has set it (names from Entry.What)
+	Kept    []string // what is not set, because another program has set it (names from Entry.What)
 	// Replaced has the values of other programs that gaffer's entries replace, by their path.
 	Replaced    map[string][]byte
-	NonStandard string // // line and kind of the first syntax that strict readers reject; empty if there is none
+	NonStandard string // line and kind of the first syntax that strict readers reject; empty if there is none
 }
 
 // Plan returns the change that adds the entries to a file of this format with the content old. base

@@ -17,13 +17,13 @@ type Evidence struct {
 	Stopped bool          // a signal has stopped the process, for example after Ctrl-Z
 	Age     time.Duration // age of the process; 0 if unknown
 	Dir     string        // working directory of the process
-	Pane    string        // // id of the tmux pane, such as %3; empty if it is unknown
+	Pane    string        // id of the tmux pane, such as %3; empty if it is unknown
 
-	File    *SessionFile        // // the session file that Claude writes for the process; nil if there is none
-	Hook    *hookevents.Session // // the session as the hooks have reported it; nil if they have reported none
-	Title   *Title              // // title of the agent's pane; nil if it was not read
-	Rollout *Rollout            // // state in Codex's log of the thread; nil if no log was found
-	Screen  string              // // text of the agent's pane; it is read only if no better source exists
+	File    *SessionFile        // the session file that Claude writes for the process; nil if there is none
+	Hook    *hookevents.Session // the session as the hooks have reported it; nil if they have reported none
+	Title   *Title              // title of the agent's pane; nil if it was not read
+	Rollout *Rollout            // state in Codex's log of the thread; nil if no log was found
+	Screen  string              // text of the agent's pane; it is read only if no better source exists
 }
 
 // SessionFile is the session file that Claude Code writes for each of its interactive
@@ -70,7 +70,7 @@ type Agent struct {
 	Error   string            `json:"error,omitempty"`
 	Doing   string            `json:"doing,omitempty"`   // the agent's last tool call or message
 	Loop    string            `json:"loop,omitempty"`    // the repeated action; empty if the agent is not in a loop
-	Context float64           `json:"context,omitempty"` // // used part of the context, in percent
+	Context float64           `json:"context,omitempty"` // used part of the context, in percent
 	CostUSD float64           `json:"cost_usd,omitempty"`
 }
 

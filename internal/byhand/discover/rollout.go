@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	firstTail = 64 << 10 // // size of the last part of the file that is read first, in bytes; the last turn usually starts or ends in it
+	firstTail = 64 << 10 // size of the last part of the file that is read first, in bytes; the last turn usually starts or ends in it
 	maxTail   = 1 << 20
 	maxRow    = 256 << 10 // maximum length of a line, in bytes; longer lines are skipped
 )

@@ -15,7 +15,7 @@ import (
 // program that prints its status line.
 type Usage struct {
 	Session string  `json:"session"`
-	Context float64 `json:"context"` // // used part of the context, in percent
+	Context float64 `json:"context"` // used part of the context, in percent
 	CostUSD float64 `json:"cost_usd"`
 }
 

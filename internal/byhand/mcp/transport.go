@@ -20,7 +20,7 @@ const finishTimeout = 2 * time.Minute
 type streamTransport struct {
 	in         io.Reader
 	out        io.Writer
-	stop       context.Context //nolint:containedctx // // its end has the same effect as the end of the stream in
+	stop       context.Context //nolint:containedctx // when it ends, that has the same effect as the end of the stream in
 	inputEnded func()          // called when no more requests can come
 }
 

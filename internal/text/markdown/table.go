@@ -17,7 +17,7 @@ func (f *formatter) table(lines []string) {
 	for i, line := range lines {
 		switch i {
 		case 0:
-			rows = append(rows, new(formatter).row(line)) // // no styles inside the cells: each cell of the head is painted as a whole
+			rows = append(rows, new(formatter).row(line)) // no styles inside the cells: each cell of the head is painted as a whole
 		case 1: // the line between the head and the rows
 		default:
 			rows = append(rows, f.row(line))
