@@ -61,8 +61,8 @@ func (l list) jump(start, distance int) int {
 	return l.next(to, -1)
 }
 
-// section returns the first row of the next section or, if step is -1, of the previous section. The
-// first section follows after the last.
+// section returns the index of the first row of the next section or, if step is -1, of the previous
+// section. After the last section, the first one is next.
 func (l list) section(from, step int) int {
 	var firsts []int
 	here := 0
@@ -81,7 +81,7 @@ func (l list) section(from, step int) int {
 	return firsts[(here+step+len(firsts))%len(firsts)]
 }
 
-// content provides the rows of a [listScreen]. It is the fleet, or the tasks of a run.
+// content provides the rows of a [listScreen]. The contents are [fleetList] and [runList].
 type content interface {
 	focus() (Focus, bool)
 	path(s snapshot, names []string) []string
