@@ -187,8 +187,8 @@ func (p *Page) may(script string) bool {
 	return yes && err == nil
 }
 
-// Wait waits until a script in the page returns true. condition describes in errors what it has
-// waited for.
+// Wait waits until a script in the page returns true. condition names what it waits for, in the
+// message of a failed test.
 func (p *Page) Wait(condition, script string) {
 	p.t.Helper()
 	testenv.Wait(p.t, condition, func() error {
