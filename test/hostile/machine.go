@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// The functions below attack documents, git, the machine and the terminal.
+// The functions in this file perform the attacks on documents, git, the machine and the terminal.
+// Each belongs to a row of the table in attacks.go.
 
 // records waits until the run records of both attempts exist. It returns the path of the session's
 // document, followed by the paths of the records.

@@ -231,7 +231,7 @@ func cutPart(pattern *regexp.Regexp, path *string) string {
 	return text
 }
 
-// asJSON returns the body if it is JSON, and as a JSON string if not.
+// asJSON returns the body as it is if it is JSON, or else as a JSON string.
 func asJSON(body []byte) json.RawMessage {
 	switch {
 	case len(body) == 0:
