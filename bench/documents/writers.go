@@ -20,7 +20,7 @@ const pythonWriter = "session/testdata/seed_writer.py"
 
 const sessionID = "20260201-143022-abc12345"
 
-// document returns a session document with n agents, which look like those in the protocol's
+// document returns a session document with n agents. The agents look like those in the protocol's
 // example.
 func document(n int) []byte {
 	agents := []map[string]any{}

@@ -28,7 +28,7 @@ type Figure struct {
 	Kind    Kind    `json:"kind"`
 	Size    int     `json:"size,omitempty"` // for example the number of tasks; 0 if the measure has no sizes
 	Value   float64 `json:"value"`
-	Note    string  `json:"note,omitempty"` // why there is no value; then Value has no meaning
+	Note    string  `json:"note,omitempty"` // why there is no value; empty if Value is the measured value
 }
 
 // Append adds figures to a file. It does nothing if the path is empty.

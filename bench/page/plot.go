@@ -105,7 +105,8 @@ func (t table) drawAxes(b *strings.Builder, x, y axis) {
 	fmt.Fprintf(b, "<text x=\"%d\" y=\"%d\">%s</text>\n", 8, top-12, escape(t.unit))
 }
 
-// draw draws the line of a program, its points and its line of the legend.
+// draw draws the line of a program, its points, and its entry in the legend. i is the index of the
+// program's row in the table.
 func (s series) draw(b *strings.Builder, x, y axis, i int) {
 	colour := colours[i%len(colours)]
 	var sizes []int

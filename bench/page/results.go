@@ -91,13 +91,14 @@ func valueOf(path, name string) string {
 	return ""
 }
 
-// commit returns the id of the commit that is checked out. "+" means that files were changed since.
+// commit returns the id of the commit that is checked out. A "+" at its end means that files have
+// changed since that commit.
 func commit() string {
 	id, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
 		return "unknown"
 	}
-	// What this command writes is no change of the program.
+	// Leave out the folder docs: this command writes there, and that does not change the program.
 	changed, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs").Output()
 	text := strings.TrimSpace(string(id))
 	if err != nil || len(changed) > 0 {
@@ -152,7 +153,8 @@ func (r results) save(path string) error {
 	return os.WriteFile(path, out.Bytes(), 0o644)
 }
 
-// put replaces the results of a section. Sections have the order of the page.
+// put stores the results of a section in place of its earlier results. Sections have the order of
+// the page.
 func (r *results) put(m measured, order []string) {
 	for i, f := range m.Figures {
 		m.Figures[i].Value = significant(f.Value, 4)

@@ -147,7 +147,7 @@ func minimalResult(r *ledger.Result) any {
 }
 
 // irregularRun returns the run record r with an irregularity that was found in real ledgers. gaffer
-// reads all but the first as they were meant.
+// can read what was meant, except in the form 95.
 func irregularRun(r ledger.Run, form int) ledger.Run {
 	switch form {
 	case 95:

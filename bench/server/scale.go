@@ -30,14 +30,14 @@ const (
 
 const (
 	dashboards    = 10                     // readers of the stream
-	sharedConns   = 64                     // most connections for all requests of workers other than long polls
+	sharedConns   = 64                     // maximum number of connections for all requests of workers, except long polls
 	probeInterval = 200 * time.Millisecond // interval of the probe's heartbeats, finished tasks and events
-	patience      = 5 * time.Second        // a request that is answered later is not answered in time
-	settling      = 3 * time.Second        // load before the measurement begins
+	patience      = 5 * time.Second        // a request whose answer takes longer was not answered in time
+	settling      = 3 * time.Second        // how long the fleet works before the measurement begins
 )
 
-// measureScale measures fleets of several sizes. Each has its own server and database. A size that
-// cannot be measured becomes a note.
+// measureScale measures fleets of several sizes. Each has its own server and database. If a size
+// cannot be measured, measureScale writes a note with the reason to the figures.
 func measureScale(ctx context.Context, s settings, dir string) error {
 	if err := describe(s, dir); err != nil {
 		return err
@@ -109,7 +109,7 @@ type simulation struct {
 	waits                    map[string][]float64 // how long the probe waited, in ms, by kind of request
 	due, late                int                  // requests since the measurement began, and those not answered in time
 	sent                     map[int]time.Time    // when each event of the probe was due, by its number
-	seen                     []float64            // how long each event took to a reader, in ms
+	seen                     []float64            // how long each event of the probe took to reach a reader, in ms
 	measuring                bool
 }
 
@@ -140,7 +140,7 @@ type pool struct {
 // source makes jobs at a steady rate, for one worker after the other.
 type source struct {
 	kind  string
-	every time.Duration // between two jobs
+	every time.Duration // time between two jobs
 	next  time.Time
 	count int
 	probe bool
@@ -173,7 +173,8 @@ func (f *simulation) prepare() error {
 	return f.forEachWorker(claim, func(i int, a answer) error { return f.workers[i].took(a.body) })
 }
 
-// forEachWorker sends one request for each worker, on the connections of the bench.
+// forEachWorker sends one request for each worker, on the connections of the bench. It calls then
+// with each answer.
 func (f *simulation) forEachWorker(request func(i int) []byte, then func(i int, a answer) error) error {
 	next := 0
 	var failed error
@@ -199,7 +200,7 @@ func (f *simulation) labels(i int) string {
 	return fmt.Sprintf(`"worker":%q,"labels":["channel:%s"]`, workerID(i), f.channel)
 }
 
-// took stores the attempt that an answer gives to the worker.
+// took stores the attempt that the server has assigned to the worker in an answer.
 func (w *simWorker) took(body []byte) error {
 	attempt, token := member(body, "id"), string(numberMember(body, "token"))
 	if attempt == "" || token == "" {
@@ -493,7 +494,7 @@ func (f *simulation) measure() error {
 	return f.report(before, after, answered)
 }
 
-// look is what is read before and after a measurement.
+// look holds the values that are read before and after a measurement.
 type look struct {
 	at                             time.Time
 	server, database               time.Duration // processor time

@@ -62,7 +62,8 @@ func drawAnimation(w io.Writer, frames []frame, title string, columns int) {
 	fmt.Fprintln(w, "</svg>")
 }
 
-// drawSpan draws a row that the frames from up to to, without to, show.
+// drawSpan draws a row that the frames with the indexes from to to-1 have in common. all is the
+// number of all frames.
 func drawSpan(w io.Writer, row []piece, top float64, from, to, all int) {
 	if !slices.ContainsFunc(row, func(p piece) bool { return strings.TrimSpace(p.text) != "" || p.look.reverse }) {
 		return
@@ -88,8 +89,8 @@ func rowOf(f frame, i int) []piece {
 
 func spanClass(from, to int) string { return fmt.Sprintf("s%d-%d", from, to) }
 
-// animationStyle returns the keyframes of all spans of frames. step-end holds a value until the next
-// keyframe.
+// animationStyle returns the CSS that shows each span of frames at its time. step-end holds a value
+// until the next keyframe.
 func animationStyle(frames []frame) string {
 	starts := make([]time.Duration, len(frames)+1)
 	for i, f := range frames {
