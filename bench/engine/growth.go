@@ -12,8 +12,8 @@ import (
 
 const (
 	growthClients = 32
-	// spare is how many tasks are queued beyond the wanted number, so that a slice of a
-	// measurement does not empty the queue.
+	// spare is how many more tasks are queued than the depth that is measured, so that the queue
+	// does not become empty during a short measurement.
 	spare = 2_000
 	// leastForRiver is the length of the shortest queue with which River is measured. River is
 	// measured while it empties a queue. With a shorter queue, most of the time would be the start

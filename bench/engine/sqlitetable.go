@@ -13,7 +13,7 @@ import (
 )
 
 // sqliteTable is a table in SQLite with one transaction for each claim and one for each finish. The
-// transactions are as durable as gaffer's. So it shows what a claim costs without gaffer.
+// transactions are as durable as gaffer's. So the table shows how fast claims are without gaffer.
 type sqliteTable struct {
 	mu            sync.Mutex // SQLite allows one writer at a time
 	db            *sql.DB

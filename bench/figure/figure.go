@@ -1,5 +1,5 @@
-// Package figure is the form in which measuring commands write their results: one JSON object per
-// line. The command bench/page makes the pages of the documentation from these lines.
+// Package figure defines the form in which measuring commands write their results: one JSON object
+// per line. The command bench/page makes the pages of the documentation from these lines.
 package figure
 
 import (
@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// Kind says what a program is in a comparison.
+// Kind is the role of a program in a comparison.
 type Kind string
 
 // The kinds of programs. A limit is the least work that any program must do.

@@ -39,7 +39,7 @@ func main() {
 	flag.StringVar(&s.figures, "figures", "", "a file to which the figures are added")
 	flag.Parse()
 	var err error
-	if s.gaffer, err = filepath.Abs(s.gaffer); err != nil { // it runs in another folder
+	if s.gaffer, err = filepath.Abs(s.gaffer); err != nil { // the program is started in another folder
 		log.Fatal(err)
 	}
 	fmt.Printf("%-34s %8s %10s %12s %12s\n", "program", "agents", "PSS MB", "% of a core", "processes")

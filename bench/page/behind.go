@@ -8,7 +8,7 @@ import (
 	"gaffer/bench/figure"
 )
 
-// lag is one program that is better than gaffer in a measure.
+// lag says by how much another program is better than gaffer in a measure.
 type lag struct {
 	gaffer, other string
 	factors       map[int]float64 // by size: how many times better the other program is; only factors above 1

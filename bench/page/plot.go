@@ -34,7 +34,7 @@ text { fill: #e6edf3 }
 </style>
 `
 
-// colours are given to programs in order; gaffer's rows come first.
+// colours holds the colours of the table's rows, in order. gaffer's rows come first.
 var colours = []string{"#1f77d0", "#e8590c", "#2f9e44", "#9c5fd4", "#c2820a", "#0c8599", "#e64980", "#868e96"}
 
 // plot draws the table with logarithmic axes. It returns "" if there are fewer than two sizes, or

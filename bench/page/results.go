@@ -19,7 +19,7 @@ import (
 	"gaffer/bench/figure"
 )
 
-// results is the file beside a page. It has all figures of the page.
+// results is the content of the JSON file beside a page: all figures of the page.
 type results struct {
 	Sections []measured `json:"sections"`
 }
@@ -32,7 +32,7 @@ type measured struct {
 	Commit  string          `json:"commit"`
 	Seconds int             `json:"seconds"`
 	Machine machine         `json:"machine"`
-	Error   string          `json:"error,omitempty"` // why the measurement did not come to its end
+	Error   string          `json:"error,omitempty"` // why the measurement failed before it was complete; empty if it did not fail
 	Figures []figure.Figure `json:"figures"`
 }
 

@@ -20,9 +20,9 @@ import (
 	"gaffer/bench/memory"
 )
 
-// What each simulated worker does. It has one agent.
+// What each simulated worker does. A worker has one agent. logSize is in bytes.
 const (
-	beatEvery = 15 * time.Second // the interval of gaffer's workers
+	beatEvery = 15 * time.Second // the interval at which gaffer's real workers send heartbeats
 	logEvery  = 15 * time.Second
 	logSize   = 4 << 10
 	taskEvery = 5 * time.Minute // how long an agent works on a task
@@ -94,7 +94,8 @@ func measureFleet(ctx context.Context, s settings, dir string, n int) (err error
 	return f.measure()
 }
 
-// simulation is a fleet of workers. The last worker is the probe.
+// simulation is a fleet of simulated workers. The last worker is the probe: only for its requests,
+// the time until the answer is measured.
 type simulation struct {
 	*bench
 	loop    *loop
@@ -251,7 +252,7 @@ func (f *simulation) connect() error {
 		if err := c.write(f.poll(i)); err != nil {
 			return err
 		}
-		if i%50 == 49 { // let the server accept them
+		if i%50 == 49 { // let the server accept the connections that were opened so far
 			if err := f.loop.turn(0); err != nil {
 				return err
 			}
@@ -398,7 +399,7 @@ func (f *simulation) done(j job, a answer, counted bool) error {
 	return nil
 }
 
-// run lets the fleet work until a time.
+// run lets the fleet work until the given time.
 func (f *simulation) run(until time.Time) error {
 	for now := time.Now(); now.Before(until); now = time.Now() {
 		next := until

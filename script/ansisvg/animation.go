@@ -38,9 +38,9 @@ func readFrames(arguments []string) (frames []frame, err error) {
 	return frames, nil
 }
 
-// drawAnimation draws the frames one after the other, without end. A row that several frames in
-// succession have in common is drawn once. Where animations are switched off, the last frame is
-// shown.
+// drawAnimation draws an animation that shows the frames one after the other and then begins again.
+// A row that several frames in succession have in common is drawn once. Where animations are
+// switched off, the last frame is shown.
 func drawAnimation(w io.Writer, frames []frame, title string, columns int) {
 	height := 0
 	for _, f := range frames {
@@ -109,7 +109,8 @@ func animationStyle(frames []frame) string {
 	return b.String()
 }
 
-// usedSpans returns the spans of frames that share a row, except the span of all frames.
+// usedSpans returns the spans of frames in which some row stays the same, without the span of all
+// frames.
 func usedSpans(frames []frame) (spans [][2]int) {
 	height := 0
 	for _, f := range frames {

@@ -106,7 +106,7 @@ var runtimes = []string{"node", "MainThread", "bun", "node-MainThread"}
 
 func mayBeAgent(name string) bool { return IsProgram(name) || slices.Contains(runtimes, name) }
 
-// ownedByUser reports whether this user owns the process.
+// ownedByUser reports whether the process belongs to the current user.
 func ownedByUser(pid int) bool {
 	info, err := os.Stat("/proc/" + strconv.Itoa(pid))
 	if err != nil {

@@ -312,8 +312,8 @@ func (e *Editor) writeUndo(ctx context.Context, edit Edit) error {
 	return j.write(ctx, edit.File.Path, nil)
 }
 
-// remove deletes a file that gaffer has created and that has not changed since. It also deletes the
-// folders that were created for the file, if they are empty.
+// remove deletes a file that gaffer has created, unless the file has changed since the edit was
+// planned. It also deletes the folders that were created for the file, if they are empty.
 func (e *Editor) remove(edit Edit) error {
 	now, err := statefile.ReadBytes(e.Host, edit.File.Path)
 	if err != nil {

@@ -61,7 +61,7 @@ type entryState int
 const (
 	absent  entryState = iota // the entry is missing, or has another value that gaffer may replace
 	present                   // the entry has the right value, or the user has extended gaffer's command in it
-	foreign                   // another program has an entry at this path, which stays
+	foreign                   // another program has set another value at this path, which stays
 )
 
 func (t *jsonText) state(e Entry) (entryState, error) {

@@ -42,7 +42,7 @@ func (lineWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 }
 
 // paragraph returns the text that appends lines to old, with a blank line before them. The text
-// ends with a newline only if old does.
+// ends with a newline only if old is empty or ends with a newline.
 func paragraph(old []byte, lines []string) string {
 	eol := (&jsonText{src: old}).eol()
 	body := strings.Join(lines, eol)

@@ -11,13 +11,13 @@ import (
 // Program is an agent program whose settings gaffer edits.
 type Program string
 
-// The programs that gaffer edits settings of.
+// The programs whose settings gaffer edits.
 const (
 	Claude Program = "claude"
 	Codex  Program = "codex"
 )
 
-// Programs returns the programs that gaffer edits settings of.
+// Programs returns the programs whose settings gaffer edits.
 func Programs() []Program { return []Program{Claude, Codex} }
 
 // Title returns the program's official name.
@@ -225,7 +225,8 @@ func (w Integration) statusLine() Entry {
 func (w Integration) serverArgs() []string { return append(slices.Clone(w.Argv[1:]), "mcp") }
 
 // fixServerCommand returns gaffer's current path as the command of an MCP server. The arguments of
-// the server stay. Any server whose first argument is "mcp" is treated as gaffer's.
+// the server stay, because the user may have extended them. It is called only for a server of
+// gaffer: its command is gaffer and its first argument is "mcp".
 func (w Integration) fixServerCommand(string) string { return w.Argv[0] }
 
 func (w Integration) jsonServer() Entry {

@@ -43,12 +43,14 @@ type Entry struct {
 	// FixCommand, if set, returns the right command for an entry of gaffer, given its current
 	// command. If the user has extended the entry, only its command is changed.
 	FixCommand func(command string) string
-	// Force says that the entry replaces an entry of another program.
+	// Force says that the entry replaces an entry of another program at the same path. Without
+	// Force, the other program's entry stays.
 	Force bool
 }
 
 // isExtended reports whether the user has changed or extended an entry of gaffer, for example with
-// arguments, an environment or a flag.
+// arguments, an environment or a flag. got is the value in the file, and want is the value that
+// gaffer would write.
 func (e Entry) isExtended(got, want any) bool {
 	has, _ := got.(map[string]any)
 	wants, _ := want.(map[string]any)

@@ -145,7 +145,8 @@ func agentAt(pid int) *Agent {
 }
 
 // attemptOfSupervisor returns the attempt that a supervisor's process runs. It looks at the
-// supervisor's child, because only the child's environment names the attempt.
+// supervisor's child, because only the child's environment names the attempt. If no child names
+// one, it returns [Detached] as the attempt.
 func attemptOfSupervisor(pid int, getenv func(string) string) *Agent {
 	for _, child := range agentproc.Children(pid) {
 		if a := Current(environ(child)); a != nil && a.Attempt != "" {

@@ -132,8 +132,7 @@ func (p *Page) Visit(hash string) {
 	p.Wait("the page is there", There)
 }
 
-// There contains a script that returns true if the dashboard shows a page, and not its start
-// screen.
+// There is a script that returns true if the dashboard shows a page, and not its start screen.
 const There = `document.querySelector('main') && !document.querySelector('.starting')`
 
 // Size sets the size of the window.

@@ -88,8 +88,8 @@ func endsEmphasis(text string) bool {
 	return len(text) == 1 || strings.ContainsAny(text[1:2], " \n.,:;!?)]")
 }
 
-// link splits a link at the start of text into its label and its target. Brackets in the label must
-// be in pairs.
+// link splits text, which starts with a link, into the link's label, its target, and the text after
+// the link. Brackets in the label must be in pairs. ok is false if there is no link.
 func link(text string) (label, target, after string, ok bool) {
 	depth := 0
 	for i := 0; i < len(text); i++ {

@@ -30,7 +30,7 @@ type formatter struct {
 	b       strings.Builder
 	columns int
 	style   Style
-	below   bool // the last block is a heading: the next block follows without an empty line
+	below   bool // the next block follows without an empty line, for example below a heading
 }
 
 const margin = "  " // indentation of everything but headings

@@ -21,7 +21,8 @@ const maxText = 200
 // Line makes the text of another program printable, puts it on one line and shortens it.
 func Line(text string) string { return display.Line(text, maxText) }
 
-// Label returns a status with its sign, as the table of agents shows it: "✓ Done".
+// Label returns a status with its sign, as the session protocol's table of agents shows it, such as
+// "✓ Done".
 func Label(s fleet.Status) string { return display.Printable(session.State(s).Label()) }
 
 // WaitingLabel is the [Label] of a task that waits for the user.
@@ -40,7 +41,8 @@ func Style(s fleet.Status) display.Style {
 	return display.Faint
 }
 
-// Elapsed formats a duration as the table of agents shows it: 42s, 2m 34s, 1h 05m.
+// Elapsed formats a duration as the session protocol's table of agents shows it: 42s, 2m 34s, 1h
+// 05m.
 func Elapsed(d time.Duration) string { return session.FormatElapsed(d) }
 
 // Age formats a duration more briefly than [Elapsed]: 42s, 4m, 1h 05m.

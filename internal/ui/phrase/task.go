@@ -346,8 +346,8 @@ func Advice(t fleet.Task) string {
 	return ""
 }
 
-// ByHand describes what an agent that the user has started does, such as "waiting, Bash: make, 4m,
-// source hook".
+// ByHand describes an agent that the user has started: its status, what it waits for, since when,
+// and the source of the status, such as "waiting, Bash: make, 4m, source hook".
 func ByHand(w fleet.Worker, now time.Time) string {
 	age, source := "", ""
 	if !w.ClaudeSince.IsZero() {

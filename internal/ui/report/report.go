@@ -158,7 +158,7 @@ func attempts(a ledger.Attempts) string {
 	return fmt.Sprintf("%d attempts", a.Attempts)
 }
 
-// group is a set of runs with something in common, such as the same agent, and its name.
+// group is a set of runs with something in common, such as the same agent. name says what that is.
 type group struct {
 	name string
 	ledger.Group

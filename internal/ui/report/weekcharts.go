@@ -98,7 +98,8 @@ func countChart(s ledger.Statistics, most int) columnsChart {
 	return c
 }
 
-// label formats half of the highest number of runs. It returns "" if half is not a whole number.
+// label formats the number of runs at half of the chart's height. It returns "" if that is not a
+// whole number.
 func label(half float64) string {
 	if half != math.Trunc(half) {
 		return ""

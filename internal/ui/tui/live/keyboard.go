@@ -30,7 +30,7 @@ type Action struct {
 	Text     string
 	Deny     bool
 	Scope    fleet.GrantScope // for how long the answer holds; empty means for this request only
-	Rule     string           // the rule that holds within Scope
+	Rule     string           // the rule that holds within Scope; empty means the question's first suggestion
 }
 
 // Reply returns the answer of an action whose kind is Answer.

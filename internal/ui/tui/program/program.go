@@ -32,7 +32,8 @@ type (
 	// Size is the size of the terminal in columns and rows.
 	Size struct{ Width, Height int }
 
-	// Key is a key that was pressed: its name and, if it types text, that text.
+	// Key is a key that was pressed: its name and, if it types text, that text. For pasted text,
+	// the name is "paste".
 	Key struct{ Name, Text string }
 )
 

@@ -46,7 +46,8 @@ func (l list) next(start, step int) int {
 	return start
 }
 
-// jump returns the index of the row that can be chosen and is nearest to the row start+distance.
+// jump returns the index of the row start+distance. If that row cannot be chosen, it returns the
+// next row below that can be chosen or, if there is none, the next row above.
 func (l list) jump(start, distance int) int {
 	if len(l.items) == 0 {
 		return start
