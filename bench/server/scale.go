@@ -94,8 +94,8 @@ func measureFleet(ctx context.Context, s settings, dir string, n int) (err error
 	return f.measure()
 }
 
-// simulation is a fleet of simulated workers. The last worker is the probe: only for its requests,
-// the time until the answer is measured.
+// simulation is a fleet of simulated workers. The last worker is the probe: the latencies are those
+// of its requests.
 type simulation struct {
 	*bench
 	loop    *loop
