@@ -1,4 +1,4 @@
-// Package delay puts a slow network between a program and PostgreSQL.
+// Package delay simulates a slow network between a program and PostgreSQL.
 package delay
 
 import (
@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Start starts a proxy in front of a PostgreSQL server that listens on a Unix socket. It returns the
-// URL of the proxy. Every round trip through the proxy takes longer by latency. The proxy ends with
-// this process.
+// Start starts a proxy in front of a PostgreSQL server that listens on a Unix socket. It returns
+// the URL of the proxy. The proxy adds latency to the time of every round trip. It ends with this
+// process.
 func Start(ctx context.Context, server string, latency time.Duration) (string, error) {
 	address, err := url.Parse(server)
 	if err != nil {

@@ -48,7 +48,8 @@ func main() {
 	}
 }
 
-// figure returns the updates per second as a figure, whose size is the number of writers or agents.
+// figure returns the updates per second as a figure. The size of the figure is the number of
+// writers or, if by is "agents", the number of agents in the document.
 func (r measurement) figure(by string) figure.Figure {
 	f := figure.Figure{Measure: "documents." + by, Program: r.name, Kind: figure.Gaffer, Size: r.writers, Value: r.perSecond()}
 	if by == "agents" {
@@ -63,7 +64,8 @@ func (r measurement) figure(by string) figure.Figure {
 	return f
 }
 
-// measurement is the result of one kind of writers.
+// measurement is the result of several writers of one kind, on a document with this number of
+// agents.
 type measurement struct {
 	name            string
 	agents, writers int
@@ -75,8 +77,8 @@ const (
 	bareName   = "bare durable write"
 )
 
-// measure prints and returns one row for each number of writers, for a document with the given
-// number of agents.
+// measure measures each kind of writers with each number of writers, on a document with the given
+// number of agents. It prints a row for each measurement and returns all of them.
 func measure(dir string, agents int, counts []int, each time.Duration) (all []measurement) {
 	data := document(agents)
 	bare := bareWrites(dir, data, each)

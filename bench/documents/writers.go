@@ -15,12 +15,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// pythonWriter is the path of the Python writer, which the tests of package session run too.
+// pythonWriter is the path of the protocol's writer in Python. The tests of package session run
+// this writer, too.
 const pythonWriter = "session/testdata/seed_writer.py"
 
 const sessionID = "20260201-143022-abc12345"
 
-// document returns a session document with n agents, which look like those in the protocol's
+// document returns a session document with n agents. The agents look like those in the protocol's
 // example.
 func document(n int) []byte {
 	agents := []map[string]any{}
@@ -44,7 +45,7 @@ func document(n int) []byte {
 
 func agentID(i int) string { return fmt.Sprintf("%03d", i) }
 
-// writeFor updates one agent repeatedly until the time is up.
+// writeFor updates one agent of the session document again and again, for the duration each.
 func writeFor(s *session.Store, agent string, each time.Duration) result {
 	var r result
 	start := time.Now()

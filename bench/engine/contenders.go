@@ -10,7 +10,7 @@ import (
 type contender struct {
 	name     string // name for the flag -only
 	title    string
-	anchor   string // name of the contender that this one is compared with, whose ratio is 1; may be this one
+	anchor   string // name of the contender to which the rate of this one is compared; may be its own name
 	postgres bool
 	few      bool // also measure with a single client; false for River, which fetches for many clients at once
 	open     func(ctx context.Context, p *databases, clients int) (queue, error)

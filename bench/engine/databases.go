@@ -19,7 +19,7 @@ import (
 type databases struct {
 	dir    string
 	server *pgtest.Server // nil if no contender needs PostgreSQL
-	url    string         // URL of the server, or of the slow network before it
+	url    string         // URL of the server, or of the proxy that simulates a slow network before it
 	made   int            // number of databases created on server
 	gaffer struct {
 		keys     bool // give each request an idempotency key
@@ -52,7 +52,8 @@ func (p *databases) stop() error {
 }
 
 // database creates an empty database on the server and returns its URL. It first drops earlier
-// databases without connections, because PostgreSQL would vacuum them during the next measurement.
+// databases to which nothing is connected, because PostgreSQL would vacuum them during the next
+// measurement.
 func (p *databases) database(ctx context.Context) (string, error) {
 	address, err := url.Parse(p.url)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	batchSize  = 20 // number of tasks that are claimed in a row, before as many are added again
+	batchSize  = 20 // number of tasks that are claimed before the same number of tasks is added again
 	maxBatches = 50 // maximum number of batches for each depth of the queue
 )
 

@@ -12,11 +12,12 @@ import (
 
 const (
 	growthClients = 32
-	// spare is how many tasks are queued beyond the wanted number, so that a slice of a
-	// measurement does not empty the queue.
+	// spare is how many more tasks are queued than the depth that is measured, so that the queue
+	// does not become empty during a short measurement.
 	spare = 2_000
-	// leastForRiver is the shortest queue with which River is measured. River is measured while it
-	// empties the queue, and the start and the end of its client would be most of a shorter time.
+	// leastForRiver is the length of the shortest queue with which River is measured. River is
+	// measured while it empties a queue. With a shorter queue, most of the time would be the start
+	// and the stop of its client.
 	leastForRiver = 10_000
 )
 
@@ -50,7 +51,7 @@ func (c contender) growth(ctx context.Context, p *databases, s settings) (err er
 			return err
 		}
 		queued = n
-		var best result // of several slices, because other work of the machine can only make one worse
+		var best result // the best of several short measurements, because other work of the machine can only make a figure worse
 		for took := time.Duration(0); took < s.each; {
 			r, err := q.Drain(ctx, growthClients, 200*time.Millisecond)
 			if err != nil {

@@ -26,7 +26,7 @@ type settings struct {
 	queued  []int
 	only    []string // names of the contenders to measure; empty means all
 	dir     string
-	depths  []int         // numbers of queued tasks for [growth]; nothing else is measured then
+	depths  []int         // numbers of queued tasks for [growth]; if there are any, nothing else is measured
 	latency time.Duration // added to each round trip to PostgreSQL
 	figures string        // file to which the figures of growth are added
 }

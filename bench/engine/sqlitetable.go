@@ -13,7 +13,7 @@ import (
 )
 
 // sqliteTable is a table in SQLite with one transaction for each claim and one for each finish. The
-// transactions are as durable as gaffer's. So it shows what a claim costs without gaffer.
+// transactions are as durable as gaffer's. So the table shows how fast claims are without gaffer.
 type sqliteTable struct {
 	mu            sync.Mutex // SQLite allows one writer at a time
 	db            *sql.DB
@@ -85,8 +85,9 @@ func (b *sqliteTable) Submit(ctx context.Context, n int) error {
 	return tx.Commit()
 }
 
-// Drain gives the statements a context that cannot be cancelled: for one that can, the driver
-// starts a goroutine for each statement. gaffer avoids that cost too.
+// Drain claims and finishes tasks. It gives the statements a context that cannot be cancelled. For
+// a context that can, the driver starts a goroutine for each statement. gaffer avoids that cost
+// too.
 func (b *sqliteTable) Drain(ctx context.Context, clients int, each time.Duration) (result, error) {
 	return repeat(ctx, clients, each, func(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {

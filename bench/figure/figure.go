@@ -1,5 +1,5 @@
-// Package figure is the form in which measuring commands write their results: one JSON object per
-// line. The command bench/page makes the pages of the documentation from these lines.
+// Package figure defines the form in which measuring commands write their results: one JSON object
+// per line. The command bench/page makes the pages of the documentation from these lines.
 package figure
 
 import (
@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// Kind says what a program is in a comparison.
+// Kind is the role of a program in a comparison.
 type Kind string
 
 // The kinds of programs. A limit is the least work that any program must do.
@@ -28,7 +28,7 @@ type Figure struct {
 	Kind    Kind    `json:"kind"`
 	Size    int     `json:"size,omitempty"` // for example the number of tasks; 0 if the measure has no sizes
 	Value   float64 `json:"value"`
-	Note    string  `json:"note,omitempty"` // why there is no value; then Value has no meaning
+	Note    string  `json:"note,omitempty"` // why there is no value; empty if Value is the measured value
 }
 
 // Append adds figures to a file. It does nothing if the path is empty.

@@ -39,7 +39,7 @@ func main() {
 	flag.StringVar(&s.figures, "figures", "", "a file to which the figures are added")
 	flag.Parse()
 	var err error
-	if s.gaffer, err = filepath.Abs(s.gaffer); err != nil { // it runs in another folder
+	if s.gaffer, err = filepath.Abs(s.gaffer); err != nil { // the program is started in another folder
 		log.Fatal(err)
 	}
 	fmt.Printf("%-34s %8s %10s %12s %12s\n", "program", "agents", "PSS MB", "% of a core", "processes")
@@ -64,10 +64,11 @@ func main() {
 type contender struct {
 	name  string
 	kind  figure.Kind
-	start func(dir string, n int) []*exec.Cmd // commands that start n agents
+	start func(dir string, n int) []*exec.Cmd // returns the commands that start n agents
 }
 
-// nap is how long an agent sleeps. It is never awaited.
+// nap is how long an agent sleeps, in seconds. That is longer than any measurement, after which all
+// agents are killed.
 const nap = "1000"
 
 func (s settings) contenders() []contender {
@@ -114,12 +115,12 @@ func (s settings) measure(c contender, n int) (err error) {
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		go func() { _ = cmd.Wait() }() // collects the process when it was killed
+		go func() { _ = cmd.Wait() }() // reaps the process after it was killed
 	}
 	if err := awaitAgents(mark, n); err != nil {
 		return err
 	}
-	time.Sleep(s.each / 2) // what happens only at the beginning is over then
+	time.Sleep(s.each / 2) // wait until the programs have done what they do only once, at their start
 	before := processorTime(mark)
 	began := time.Now()
 	time.Sleep(s.each)
@@ -148,8 +149,8 @@ func plan(n int) []byte {
 	return b.Bytes()
 }
 
-// marked returns the pids of the processes whose environment has the mark. A process that ends
-// meanwhile is left out.
+// marked returns the pids of the processes that have the mark, NAME=VALUE, in their environment. It
+// leaves out processes that end meanwhile.
 func marked(mark string) (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range all {

@@ -64,10 +64,12 @@ func run(sizes string, parallel int, dir, syncs, figures string) error {
 	return nil
 }
 
-// maxWrites limits the number of synced writes. A synced write takes as long as the one before.
+// maxWrites is the maximum number of synced writes. More writes would only take more time: each
+// takes about as long as the one before.
 const maxWrites = 1000
 
-// starts runs the program true n times, several at the same time, and returns the time for each.
+// starts runs the program true n times, with several processes at the same time. It returns the
+// elapsed time divided by n.
 func starts(n, parallel int) (time.Duration, error) {
 	program, err := exec.LookPath("true")
 	if err != nil {
@@ -87,7 +89,8 @@ func starts(n, parallel int) (time.Duration, error) {
 	return time.Since(began) / time.Duration(n), errors.Join(errs...)
 }
 
-// syncedWrites appends 4 KiB to a file n times, syncs it each time, and returns the time for each.
+// syncedWrites appends 4 KiB to a file n times and syncs the file each time. It returns the average
+// time of one such write.
 func syncedWrites(dir string, n int) (each time.Duration, err error) {
 	folder, err := os.MkdirTemp(dir, "gaffer-bench-")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"gaffer/bench/figure"
 )
 
-// lag is one program that is better than gaffer in a measure.
+// lag says by how much another program is better than gaffer in a measure.
 type lag struct {
 	gaffer, other string
 	factors       map[int]float64 // by size: how many times better the other program is; only factors above 1
@@ -39,9 +39,9 @@ func (t table) lags() (list []lag) {
 	return list
 }
 
-// factor returns how many times better the other program is than gaffer. It returns 0 if one of
-// them has no value. A value of 0 that is better is counted as the factor never, because no number
-// of times says it.
+// factor returns how many times better the other program is than gaffer. It returns 0 if the other
+// program is not better, or if one of the two has no value. It returns never if the factor is
+// infinite, because one of the two values is 0.
 func (t table) factor(gaffer, other map[int]float64, size int) float64 {
 	g, ok1 := gaffer[size]
 	o, ok2 := other[size]
@@ -124,7 +124,7 @@ func (t table) lagTable(list []lag) string {
 	return b.String()
 }
 
-// factorText writes a factor. A factor just above 1 must not look like 1.
+// factorText formats a factor. A factor just above 1 must not look like 1.
 func factorText(f float64) string {
 	if text := number(f); text != "1" {
 		return text

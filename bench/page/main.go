@@ -1,7 +1,7 @@
 // Command page makes docs/benchmarks.md and docs/scale.md, with their plots, from the figures that
 // measuring commands wrote. The figures are kept in docs/benchmarks.json and docs/scale.json.
 //
-//	page record -page benchmarks -section run -figures FILE   adds the figures of a section, and writes the page
+//	page record -page benchmarks -section run -figures FILE   stores the figures of a section, and writes the page
 //	page write -page benchmarks                               writes the page again
 package main
 

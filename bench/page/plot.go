@@ -34,7 +34,7 @@ text { fill: #e6edf3 }
 </style>
 `
 
-// colours are given to programs in order; gaffer's rows come first.
+// colours holds the colours of the table's rows, in order. gaffer's rows come first.
 var colours = []string{"#1f77d0", "#e8590c", "#2f9e44", "#9c5fd4", "#c2820a", "#0c8599", "#e64980", "#868e96"}
 
 // plot draws the table with logarithmic axes. It returns "" if there are fewer than two sizes, or
@@ -105,7 +105,8 @@ func (t table) drawAxes(b *strings.Builder, x, y axis) {
 	fmt.Fprintf(b, "<text x=\"%d\" y=\"%d\">%s</text>\n", 8, top-12, escape(t.unit))
 }
 
-// draw draws the line of a program, its points and its line of the legend.
+// draw draws the line of a program, its points, and its entry in the legend. i is the index of the
+// program's row in the table.
 func (s series) draw(b *strings.Builder, x, y axis, i int) {
 	colour := colours[i%len(colours)]
 	var sizes []int

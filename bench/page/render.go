@@ -211,7 +211,7 @@ func thousands(n int) string {
 	return text
 }
 
-// oneLine makes a text safe for one line of Markdown, without a full stop at its end.
+// oneLine makes a text safe for one line of Markdown. It removes a full stop at its end.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	return strings.TrimSuffix(strings.NewReplacer("|", "/", "<", "‹", "`", "'").Replace(text), ".")

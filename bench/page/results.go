@@ -19,7 +19,7 @@ import (
 	"gaffer/bench/figure"
 )
 
-// results is the file beside a page. It has all figures of the page.
+// results is the content of the JSON file beside a page: all figures of the page.
 type results struct {
 	Sections []measured `json:"sections"`
 }
@@ -32,7 +32,7 @@ type measured struct {
 	Commit  string          `json:"commit"`
 	Seconds int             `json:"seconds"`
 	Machine machine         `json:"machine"`
-	Error   string          `json:"error,omitempty"` // why the measurement did not come to its end
+	Error   string          `json:"error,omitempty"` // why the measurement failed before it was complete; empty if it did not fail
 	Figures []figure.Figure `json:"figures"`
 }
 
@@ -91,13 +91,14 @@ func valueOf(path, name string) string {
 	return ""
 }
 
-// commit returns the id of the commit that is checked out. "+" means that files were changed since.
+// commit returns the id of the commit that is checked out. A "+" at its end means that files have
+// changed since that commit.
 func commit() string {
 	id, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
 		return "unknown"
 	}
-	// What this command writes is no change of the program.
+	// Leave out the folder docs: this command writes there, and that does not change the program.
 	changed, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs").Output()
 	text := strings.TrimSpace(string(id))
 	if err != nil || len(changed) > 0 {
@@ -152,7 +153,8 @@ func (r results) save(path string) error {
 	return os.WriteFile(path, out.Bytes(), 0o644)
 }
 
-// put replaces the results of a section. Sections have the order of the page.
+// put stores the results of a section in place of its earlier results. Sections have the order of
+// the page.
 func (r *results) put(m measured, order []string) {
 	for i, f := range m.Figures {
 		m.Figures[i].Value = significant(f.Value, 4)

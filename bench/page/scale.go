@@ -53,7 +53,7 @@ func scaleMeasures() []measure {
 	}
 }
 
-// bound is something that a growing fleet uses up.
+// bound is a resource that a growing fleet uses up, and its limit.
 type bound struct {
 	measure, program string
 	what             string
@@ -64,7 +64,8 @@ type bound struct {
 
 func constant(v float64) func(machine) float64 { return func(machine) float64 { return v } }
 
-// bounds lists what may break first. A bound whose value was not measured is left out.
+// bounds lists the resources that a growing fleet may use up first. A bound whose value was not
+// measured is left out of the page.
 func bounds() []bound {
 	cores := func(m machine) float64 { return float64(m.Cores) * 100 }
 	memory := func(m machine) float64 { return float64(m.MemoryMB) }
@@ -141,11 +142,12 @@ func fit(points map[int]float64) (l line, ok bool) {
 	}
 	l.slope = (n*sxy - sx*sy) / spread
 	l.start, l.points = (sy-l.slope*sx)/n, int(n)
-	if math.Abs(l.start) < most*1e-9 { // what is left of rounding
+	if math.Abs(l.start) < most*1e-9 { // this is only a rounding error
 		l.start = 0
 	}
 	l.residual = l.distance(points, most)
-	// A slope that the distances of the points hide is noise, and a hundred times the noise at 100,000.
+	// If the whole rise of the line is not clearly larger than the distances of the points, the
+	// slope is noise. At 100,000 it would be many times the noise, so use a horizontal line.
 	if largest := slices.Max(slices.Collect(maps.Keys(points))); math.Abs(l.slope)*float64(largest) < 2*l.residual*most {
 		l.start, l.slope = sy/n, 0
 		l.residual = l.distance(points, most)
@@ -174,12 +176,13 @@ func (l line) reaches(y float64) float64 {
 	return max((y-l.start)/l.slope, 0)
 }
 
-// inTime is the share of requests, in percent, that must be answered in time at a size. At other
-// sizes the machine was overloaded, and its values do not grow with the number of workers.
+// inTime is the share of requests, in percent, that must be answered in time. At sizes at which
+// fewer requests are, the machine was overloaded, and its values do not grow with the number of
+// workers.
 const inTime = 99
 
-// held returns the figures at sizes at which the machine was not overloaded, and the first size at
-// which it was; 0 if there is none.
+// held returns the figures without those at sizes at which the machine was overloaded. It also
+// returns the smallest of these sizes, or 0 if the machine was never overloaded.
 func held(figures []figure.Figure) (list []figure.Figure, overloaded int) {
 	late := map[int]bool{}
 	for _, f := range figures {

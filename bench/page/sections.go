@@ -2,7 +2,7 @@ package main
 
 // page describes one page of the documentation that is made of figures.
 type page struct {
-	name     string // of the files: docs/NAME.json and docs/NAME.md
+	name     string // the NAME in the paths docs/NAME.json and docs/NAME.md
 	title    string
 	command  string // the command that measures all sections
 	intro    string

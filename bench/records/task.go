@@ -69,7 +69,8 @@ func (w *writer) attempt(bead string, n int, last bool, start time.Time) attempt
 	return a
 }
 
-// end sets the outcome of the attempt. Every attempt before the last one has failed.
+// end sets the outcome of the attempt. An attempt that is not the last one of its task always
+// fails.
 func (a *attempt) end(w *writer, start time.Time) {
 	status, reason, code := ledger.Done, "Did what was asked and checked it", 0
 	if !a.last || w.rng.IntN(100) < 15 {
@@ -147,7 +148,7 @@ func minimalResult(r *ledger.Result) any {
 }
 
 // irregularRun returns the run record r with an irregularity that was found in real ledgers. gaffer
-// reads all but the first as they were meant.
+// can read what was meant, except in the form 95.
 func irregularRun(r ledger.Run, form int) ledger.Run {
 	switch form {
 	case 95:

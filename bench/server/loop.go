@@ -23,7 +23,7 @@ type loop struct {
 // conn is one connection of a loop.
 type conn struct {
 	fd             int
-	use            string // what the connection is for, in errors; may be empty
+	use            string // what the connection is for, as error messages name it; may be empty
 	number         int
 	buffer         []byte // data that was received but not used yet
 	sent, received int    // bytes so far

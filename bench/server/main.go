@@ -5,14 +5,14 @@
 // readers, and memory. It starts the real program as another process, with a
 // database on disk, and generates the load.
 //
-// The server and the load generator share the machine, so the load generator is as cheap
-// as possible. One thread waits for all connections with epoll. Requests are prepared
-// beforehand. The load generator reads only the status, the length and one member of an
-// answer. A browser or a Go
-// client costs several times as much, and that cost would be counted as the server's.
+// The server and the load generator share the machine, so the load generator uses as little
+// processor time as possible. One thread waits for all connections with epoll. Requests are
+// prepared beforehand. The load generator reads only the status, the length and one member
+// of an answer. A browser or a Go client would use several times as much processor time,
+// which the server would lack.
 //
 // Each connection sends its next request when it has the answer to the last one. A
-// measured time runs from before a request is written until its answer was read. That time
+// measured time begins before a request is written and ends when its answer was read. It
 // includes the load generator's own delay.
 package main
 
@@ -48,10 +48,10 @@ type settings struct {
 	events      int // number of events per second that are sent while the stream is measured
 	workers     int
 	only        string
-	depths      []int  // numbers of queued tasks at which claims and finishes are measured; nothing else is then
-	scale       []int  // numbers of workers for [bench.fleet]; nothing else is measured then
+	depths      []int  // numbers of queued tasks at which claims and finishes are measured; if there are any, nothing else is measured
+	scale       []int  // numbers of workers for [measureScale]; if there are any, nothing else is measured
 	figures     string // file to which the figures for depths and scale are added
-	measure     string // measure of the figures for depths
+	measure     string // id of the measure to which the figures for depths belong
 }
 
 func main() {

@@ -125,7 +125,7 @@ func (p *process) lastWords() error {
 }
 
 func (p *process) stop() error {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // ignore the error: the server has already ended
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // ignore the error: it means that the server has already ended
 	<-p.drained
 	return errors.Join(p.cmd.Wait(), p.log.Close())
 }

@@ -20,9 +20,9 @@ import (
 	"gaffer/bench/memory"
 )
 
-// What each simulated worker does. It has one agent.
+// What each simulated worker does. A worker has one agent. logSize is in bytes.
 const (
-	beatEvery = 15 * time.Second // the interval of gaffer's workers
+	beatEvery = 15 * time.Second // the interval at which gaffer's real workers send heartbeats
 	logEvery  = 15 * time.Second
 	logSize   = 4 << 10
 	taskEvery = 5 * time.Minute // how long an agent works on a task
@@ -30,14 +30,14 @@ const (
 
 const (
 	dashboards    = 10                     // readers of the stream
-	sharedConns   = 64                     // most connections for all requests of workers other than long polls
+	sharedConns   = 64                     // maximum number of connections for all requests of workers, except long polls
 	probeInterval = 200 * time.Millisecond // interval of the probe's heartbeats, finished tasks and events
-	patience      = 5 * time.Second        // a request that is answered later is not answered in time
-	settling      = 3 * time.Second        // load before the measurement begins
+	patience      = 5 * time.Second        // a request whose answer takes longer was not answered in time
+	settling      = 3 * time.Second        // how long the fleet works before the measurement begins
 )
 
-// measureScale measures fleets of several sizes. Each has its own server and database. A size that
-// cannot be measured becomes a note.
+// measureScale measures fleets of several sizes. Each has its own server and database. If a size
+// cannot be measured, measureScale writes a note with the reason to the figures.
 func measureScale(ctx context.Context, s settings, dir string) error {
 	if err := describe(s, dir); err != nil {
 		return err
@@ -94,7 +94,8 @@ func measureFleet(ctx context.Context, s settings, dir string, n int) (err error
 	return f.measure()
 }
 
-// simulation is a fleet of workers. The last worker is the probe.
+// simulation is a fleet of simulated workers. The last worker is the probe: the latencies are those
+// of its requests.
 type simulation struct {
 	*bench
 	loop    *loop
@@ -109,7 +110,7 @@ type simulation struct {
 	waits                    map[string][]float64 // how long the probe waited, in ms, by kind of request
 	due, late                int                  // requests since the measurement began, and those not answered in time
 	sent                     map[int]time.Time    // when each event of the probe was due, by its number
-	seen                     []float64            // how long each event took to a reader, in ms
+	seen                     []float64            // how long each event of the probe took to reach a reader, in ms
 	measuring                bool
 }
 
@@ -140,7 +141,7 @@ type pool struct {
 // source makes jobs at a steady rate, for one worker after the other.
 type source struct {
 	kind  string
-	every time.Duration // between two jobs
+	every time.Duration // time between two jobs
 	next  time.Time
 	count int
 	probe bool
@@ -173,7 +174,8 @@ func (f *simulation) prepare() error {
 	return f.forEachWorker(claim, func(i int, a answer) error { return f.workers[i].took(a.body) })
 }
 
-// forEachWorker sends one request for each worker, on the connections of the bench.
+// forEachWorker sends one request for each worker, on the connections of the bench. It calls then
+// with each answer.
 func (f *simulation) forEachWorker(request func(i int) []byte, then func(i int, a answer) error) error {
 	next := 0
 	var failed error
@@ -199,7 +201,7 @@ func (f *simulation) labels(i int) string {
 	return fmt.Sprintf(`"worker":%q,"labels":["channel:%s"]`, workerID(i), f.channel)
 }
 
-// took stores the attempt that an answer gives to the worker.
+// took stores the attempt that the server has assigned to the worker in an answer.
 func (w *simWorker) took(body []byte) error {
 	attempt, token := member(body, "id"), string(numberMember(body, "token"))
 	if attempt == "" || token == "" {
@@ -250,7 +252,7 @@ func (f *simulation) connect() error {
 		if err := c.write(f.poll(i)); err != nil {
 			return err
 		}
-		if i%50 == 49 { // let the server accept them
+		if i%50 == 49 { // let the server accept the connections that were opened so far
 			if err := f.loop.turn(0); err != nil {
 				return err
 			}
@@ -397,7 +399,7 @@ func (f *simulation) done(j job, a answer, counted bool) error {
 	return nil
 }
 
-// run lets the fleet work until a time.
+// run lets the fleet work until the given time.
 func (f *simulation) run(until time.Time) error {
 	for now := time.Now(); now.Before(until); now = time.Now() {
 		next := until
@@ -493,7 +495,7 @@ func (f *simulation) measure() error {
 	return f.report(before, after, answered)
 }
 
-// look is what is read before and after a measurement.
+// look holds the values that are read before and after a measurement.
 type look struct {
 	at                             time.Time
 	server, database               time.Duration // processor time

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// workerID returns the id of the ith of gaffer's workers. They are not agents of the protocol.
+// workerID returns the id of worker i. Gaffer's workers are not agents of the coordinator protocol.
 func workerID(i int) string { return fmt.Sprintf("worker-%04d", i) }
 
 // workerRequests returns a function that returns the next request of one of gaffer's workers. The
@@ -32,8 +32,9 @@ func (b *bench) workerRequests(worker, channel string, left *int, all *claiming)
 	}
 }
 
-// turnBody returns the body of a request that finishes the attempt in body, an answer of the
-// server. If claimNext is true, the request also claims the next task.
+// turnBody returns the body of a request that finishes an attempt. body is the server's answer that
+// has assigned this attempt to the worker. If claimNext is true, the request also claims the next
+// task.
 func turnBody(body []byte, labels string, claimNext bool) string {
 	finish := fmt.Sprintf(`"finish":{"attempt":%q,"token":%s,"exit":0,"summary":"it is about tasks"}`, member(body, "id"), numberMember(body, "token"))
 	if !claimNext {

@@ -84,7 +84,8 @@ func measure(list []*program, n int) error {
 	return nil
 }
 
-// run runs the program once. The processor time does not include its child processes.
+// run runs the program once. The processor time includes that of child processes for which the
+// program has waited.
 func (p *program) run() error {
 	cmd := exec.Command(p.argv[0], p.argv[1:]...)
 	cmd.Stdin = bytes.NewReader(p.stdin)

@@ -38,9 +38,9 @@ func readFrames(arguments []string) (frames []frame, err error) {
 	return frames, nil
 }
 
-// drawAnimation draws the frames one after the other, without end. A row that several frames in
-// succession have in common is drawn once. Where animations are switched off, the last frame is
-// shown.
+// drawAnimation draws an animation that shows the frames one after the other and then begins again.
+// A row that several frames in succession have in common is drawn once. Where animations are
+// switched off, the last frame is shown.
 func drawAnimation(w io.Writer, frames []frame, title string, columns int) {
 	height := 0
 	for _, f := range frames {
@@ -62,7 +62,8 @@ func drawAnimation(w io.Writer, frames []frame, title string, columns int) {
 	fmt.Fprintln(w, "</svg>")
 }
 
-// drawSpan draws a row that the frames from up to to, without to, show.
+// drawSpan draws a row that the frames with the indexes from to to-1 have in common. all is the
+// number of all frames.
 func drawSpan(w io.Writer, row []piece, top float64, from, to, all int) {
 	if !slices.ContainsFunc(row, func(p piece) bool { return strings.TrimSpace(p.text) != "" || p.look.reverse }) {
 		return
@@ -88,8 +89,8 @@ func rowOf(f frame, i int) []piece {
 
 func spanClass(from, to int) string { return fmt.Sprintf("s%d-%d", from, to) }
 
-// animationStyle returns the keyframes of all spans of frames. step-end holds a value until the next
-// keyframe.
+// animationStyle returns the CSS that shows each span of frames at its time. step-end holds a value
+// until the next keyframe.
 func animationStyle(frames []frame) string {
 	starts := make([]time.Duration, len(frames)+1)
 	for i, f := range frames {
@@ -108,7 +109,8 @@ func animationStyle(frames []frame) string {
 	return b.String()
 }
 
-// usedSpans returns the spans of frames that share a row, except the span of all frames.
+// usedSpans returns the spans of frames in which some row stays the same, without the span of all
+// frames.
 func usedSpans(frames []frame) (spans [][2]int) {
 	height := 0
 	for _, f := range frames {

@@ -1,7 +1,7 @@
 package main
 
-// layout is the HTML around a page. Its arguments are the title, the way to the top of the site, the
-// navigation and the page.
+// layout is the HTML around a page. Its arguments are the title, the relative path to the top of
+// the site, the navigation, and the content of the page.
 const layout = `<!doctype html>
 <html lang="en">
 <head>

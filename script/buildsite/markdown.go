@@ -25,11 +25,12 @@ func parse(page []byte) ast.Node { return markdown.Parser().Parse(text.NewReader
 func render(page []byte, document ast.Node) (string, error) {
 	var b bytes.Buffer
 	err := markdown.Renderer().Render(&b, page, document)
-	// The pages have comments for the tests that run them.
+	// Remove what goldmark writes in place of HTML comments: the pages contain comments for the
+	// tests of their examples.
 	return strings.NewReplacer("<!-- raw HTML omitted -->\n", "", "<table>", `<div class="table"><table>`, "</table>", "</table></div>").Replace(b.String()), err
 }
 
-// titleOf returns the first heading of a page.
+// titleOf returns the first heading of a page, or "gaffer" if the page has no heading.
 func titleOf(page []byte, document ast.Node) string {
 	for n := document.FirstChild(); n != nil; n = n.NextSibling() {
 		if n.Kind() == ast.KindHeading {
@@ -72,7 +73,7 @@ type navLink struct{ title, target string } // target is a page of the repositor
 
 const indexPage = "docs/README.md"
 
-// readNavigation reads the parts of the index.
+// readNavigation reads the navigation from the headings and links of indexPage.
 func (s *site) readNavigation() error {
 	data, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(indexPage)))
 	if err != nil {
@@ -99,7 +100,9 @@ func (s *site) readNavigation() error {
 	})
 }
 
-// navigation returns the navigation as HTML, for the page at out. The part with the page is open.
+// navigation returns the navigation as HTML, for the page at the path out of the site. Its links
+// start at from, a page of the repository. The part of the navigation that contains the page at out
+// is unfolded.
 func (s *site) navigation(from, out string) (string, error) {
 	var b strings.Builder
 	index, err := s.href(from, indexPage)

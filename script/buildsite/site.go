@@ -13,7 +13,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// site is the site while it is built. All paths are relative to the repository, with slashes.
+// site is the state of the build. root is the folder of the repository, and dir the folder of the
+// site. All other paths are relative to root, with slashes.
 type site struct {
 	root   string
 	dir    string
@@ -74,7 +75,7 @@ func (s *site) findPages() error {
 	return nil
 }
 
-// outputOf returns the path of a page, file or folder in the site.
+// outputOf returns the path in the site of a page, file or folder of the repository.
 func (s *site) outputOf(target string) string {
 	switch {
 	case path.Base(target) == "README.md":
@@ -160,7 +161,8 @@ func (s *site) writePage(page string) error {
 	return s.write(page, s.outputOf(page), titleOf(data, document), body)
 }
 
-// write writes a page of the site. from is the page of the repository from which links count.
+// write writes a page of the site to the path out. The links of the navigation start at from, a
+// page of the repository.
 func (s *site) write(from, out, title, body string) error {
 	home, err := filepath.Rel(path.Dir(out), ".")
 	if err != nil {

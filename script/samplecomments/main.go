@@ -60,7 +60,7 @@ func comments(root string) (list []comment, err error) {
 				continue
 			}
 			from, to := files.Position(group.Pos()), files.Position(group.End())
-			code := lines[to.Line-1 : to.Line] // a comment at the end of a line of code
+			code := lines[to.Line-1 : to.Line] // the code before the comment, if the comment is at the end of a line
 			if strings.HasPrefix(strings.TrimSpace(lines[from.Line-1]), "//") {
 				code = lines[to.Line:min(to.Line+codeLines, len(lines))]
 			}

@@ -8,7 +8,7 @@ const (
 	prevented outcome = "prevented"     // the attack has no effect, or gaffer undoes the effect
 	refused   outcome = "refused"       // gaffer refuses the request, and the attempt's log has its message
 	recorded  outcome = "only recorded" // the attack has an effect, and gaffer shows the effect and its cause
-	limit     outcome = "not prevented" // the attack has an effect that gaffer does not notice; security.md says so
+	limit     outcome = "not prevented" // the attack has an effect that gaffer does not notice; docs/security.md says so
 )
 
 // attack is one row of docs/attacks.md, and the function that performs it.
@@ -16,8 +16,8 @@ type attack struct {
 	name, tries string
 	with        outcome // expected outcome on a machine with control groups
 	without     outcome // expected outcome on a machine without control groups
-	because     string  // what protects against the attack, or what would
-	section     string  // section of docs/security.md about the attack; empty if it is prevented
+	because     string  // what protects against the attack or, if nothing does, what would
+	section     string  // section of docs/security.md about the attack; empty unless with or without is limit
 
 	scene
 	try func(*agent)
@@ -26,7 +26,7 @@ type attack struct {
 // scene says in which environment the attacking agent runs.
 type scene struct {
 	asks      bool   // the attacker has an open permission request
-	sibling   string // what the other agent does: works, asks (has an open permission request), or none
+	sibling   string // what the other agent does: works, or asks (has an open permission request); empty if there is no other agent
 	hasServer bool   // a coordinator runs on the same database
 	hasWorker bool   // a worker that is connected to the coordinator works on the run
 	worktree  bool   // the attacker works in a worktree

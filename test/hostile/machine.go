@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// The functions below attack documents, git, the machine and the terminal.
+// The functions in this file perform the attacks on documents, git, the machine and the terminal.
+// Each belongs to a row of the table in attacks.go.
 
 // records waits until the run records of both attempts exist. It returns the path of the session's
 // document, followed by the paths of the records.
@@ -55,7 +56,7 @@ func deleteDocuments(a *agent) {
 // replaceDocuments replaces each document by a file, folder or link that create makes at its path.
 func (a *agent) replaceDocuments(create func(path string) error) {
 	for _, path := range a.records() {
-		// Replace it by one rename, because gaffer may write the document again at any moment.
+		// Replace the document by one rename, because gaffer may write it again at any moment.
 		err := create(path + ".new")
 		if err == nil {
 			err = os.Rename(path+".new", path)
@@ -97,7 +98,7 @@ func linkLog(a *agent) {
 	a.noteError("replace the log", err)
 }
 
-// locks returns the files that gaffer locks.
+// locks returns the paths of the files that gaffer locks, and of its sockets.
 func (a *agent) locks() (list []string) {
 	for _, root := range []string{a.state(), a.project(".founder-mode"), a.project("state")} {
 		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

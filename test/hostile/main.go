@@ -7,9 +7,9 @@
 //	hostile linger FOLDER TASK ATTEMPT       a process that an attack leaves behind
 //	hostile stubborn FOLDER TASK ATTEMPT     the same, and it ignores signals
 //
-// FOLDER belongs to one attack and holds its project, state folder and report. Every
-// process has FOLDER, its task and its attempt at the end of its arguments. So the
-// test finds the process in any environment, in any session and under any parent.
+// FOLDER belongs to one attack and holds its project, state folder and report. The last
+// arguments of every process are FOLDER, its task and its attempt. By these, the test
+// finds the process in any environment, in any session and under any parent.
 package main
 
 import (
@@ -62,7 +62,7 @@ func act(args []string) int {
 }
 
 // showAttempt restarts this process as the same program with two more arguments: the ids of its
-// task and its attempt.
+// task and its attempt. The test finds the process by its arguments.
 func showAttempt(args []string) int {
 	words := slices.Concat([]string{os.Args[0]}, args, []string{os.Getenv("GAFFER_TASK"), os.Getenv("GAFFER_ATTEMPT")})
 	self, err := os.Executable()

@@ -13,7 +13,9 @@ import (
 	"time"
 )
 
-// The functions below act for the user, or take the user's credentials.
+// The functions in this file perform attacks: first those that act for the user or take the user's
+// credentials, then those on the results of other tasks. Each belongs to a row of the table in
+// attacks.go.
 
 // command returns an attack that runs a gaffer command three times: as it is, with an empty
 // environment, and in a separate session.
@@ -43,8 +45,8 @@ func approveBare(a *agent) {
 	a.command(nil, slices.Concat([]string{"env", "-i"}, a.userEnvironment(), []string{"setsid", "-w", a.path("bin", "gaffer"), "answer", "attacker", "1"})...)
 }
 
-// answerLater returns the command line of a script that answers a question, and writes the exit
-// code and the output to files.
+// answerLater returns the command line of a script. The script runs the shell command before, then
+// answers the question of a task. It writes the output and the exit code of the answer to files.
 func (a *agent) answerLater(task, before string) []string {
 	return []string{"sh", "-c", before + `; "$1" answer "$2" 1 >"$3.out" 2>&1; echo $? >"$3.code"`, "sh", a.path("bin", "gaffer"), task, a.path("later")}
 }
@@ -204,7 +206,7 @@ func tokenFile(a *agent) {
 	a.request("POST", "/v1/tokens", map[string]string{"name": "mine", "role": "admin"})
 }
 
-// The functions below attack the results of other tasks.
+// The functions below perform the attacks on the results of other tasks.
 
 // siblingAttempt returns the id of the sibling's attempt.
 func (a *agent) siblingAttempt() string { return filepath.Base(a.siblingFolder()) }

@@ -2,7 +2,8 @@ package stubmodel
 
 import "encoding/json"
 
-// chat is OpenAI's chat completions protocol, which is older and which most other programs use.
+// chat is OpenAI's chat completions protocol. It is older than the responses protocol, and most
+// programs of other vendors use it.
 type chat struct{}
 
 type chatRequest struct {
@@ -21,7 +22,7 @@ type chatRequest struct {
 
 func (chat) read(body []byte) modelRequest {
 	var r chatRequest
-	_ = json.Unmarshal(body, &r) // ignore the error: values of another type are not used
+	_ = json.Unmarshal(body, &r) // ignore the error: a value of an unexpected type stays empty
 	h := modelRequest{model: r.Model, stream: r.Stream}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, tool{name: t.Function.Name, params: properties(t.Function.Params)})

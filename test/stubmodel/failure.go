@@ -14,7 +14,7 @@ type vendorError struct {
 	reset   time.Time // when the rate limit ends; zero if the error is no rate limit
 }
 
-// limitDuration is how long the rate limit lasts that the mode limit reports.
+// limitDuration is the duration of the rate limit that the mode limit reports.
 const limitDuration = time.Hour
 
 // failure returns the error that the mode stands for. ok is false if the mode is no error.

@@ -25,7 +25,7 @@ type geminiRequest struct {
 
 func (gemini) read(body []byte) modelRequest {
 	var r geminiRequest
-	_ = json.Unmarshal(body, &r) // ignore the error: values of another type are not used
+	_ = json.Unmarshal(body, &r) // ignore the error: a value of an unexpected type stays empty
 	var h modelRequest
 	for _, t := range r.Tools {
 		for _, f := range t.Functions {

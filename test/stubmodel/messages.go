@@ -26,7 +26,7 @@ type messagesTurn struct {
 
 func (messages) read(body []byte) modelRequest {
 	var r messagesRequest
-	_ = json.Unmarshal(body, &r) // ignore the error: values of another type are not used
+	_ = json.Unmarshal(body, &r) // ignore the error: a value of an unexpected type stays empty
 	h := modelRequest{model: r.Model, stream: r.Stream}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, tool{name: t.Name, params: properties(t.Schema)})

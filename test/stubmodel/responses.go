@@ -23,7 +23,7 @@ type responsesRequest struct {
 
 func (responses) read(body []byte) modelRequest {
 	var r responsesRequest
-	_ = json.Unmarshal(body, &r) // ignore the error: values of another type are not used
+	_ = json.Unmarshal(body, &r) // ignore the error: a value of an unexpected type stays empty
 	h := modelRequest{model: r.Model, stream: true}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, t.flat("")...)
@@ -35,7 +35,7 @@ func (responses) read(body []byte) modelRequest {
 		var last struct {
 			Type string `json:"type"`
 		}
-		_ = json.Unmarshal(r.Input[n-1], &last) // ignore the error: values of another type are not used
+		_ = json.Unmarshal(r.Input[n-1], &last) // ignore the error: a value of an unexpected type stays empty
 		h.done = strings.HasSuffix(last.Type, "_output")
 	}
 	return h

@@ -107,7 +107,7 @@ func (v *response) event(name string, data any) {
 	_ = http.NewResponseController(v.ResponseWriter).Flush() // ignore the error: the next write returns it
 }
 
-// words passes a text to write word by word, with the pauses and breaks that the mode requires.
+// words calls write for each word of a text, with the pauses and breaks that the mode requires.
 func (v *response) words(text string, write func(word string)) {
 	if v.mode.Kind == "slow" {
 		text = slowly(v.mode)

@@ -41,7 +41,7 @@ const (
 type Stub struct {
 	mu    sync.Mutex
 	names map[string]*script
-	once  map[string]bool // paths of modes with Once that were already requested
+	once  map[string]bool // name and mode of each mode with Once that was already used
 	left  map[string]int  // number of further turns that are answered, by API key; see [Stub.LimitKey]
 	all   []Request
 }
@@ -139,7 +139,8 @@ func (s *Stub) next(name string, side bool) (mode string, fresh bool) {
 	return v.modes[at], at == v.used-1
 }
 
-// first reports whether this is the first call with the path.
+// first reports whether it is called with this path for the first time. path is the name and the
+// mode of a request.
 func (s *Stub) first(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +232,7 @@ func cutPart(pattern *regexp.Regexp, path *string) string {
 	return text
 }
 
-// asJSON returns the body if it is JSON, and as a JSON string if not.
+// asJSON returns the body as it is if it is JSON, or else as a JSON string.
 func asJSON(body []byte) json.RawMessage {
 	switch {
 	case len(body) == 0:

@@ -1,8 +1,8 @@
-// Package agentproc finds the processes of agent programs on this machine: Claude
-// Code, Codex and Gemini CLI.
+// Package agentproc finds the processes of agent programs on this machine: Claude Code, Codex and
+// Gemini CLI.
 //
-// Hooks use this package and must be fast, so it imports nothing that slows down the
-// start of a process.
+// The command 'gaffer hook' uses this package. Agent programs call it often and wait for it, so
+// this package imports nothing that slows down the start of a process.
 package agentproc
 
 // The names of the agent programs.

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// Agents returns the agent processes of this user that have a terminal.
+// Agents returns the processes in which agents of the current user run interactively in a terminal,
+// one process for each agent.
 func Agents() []Process {
 	var list []Process
 	for _, pid := range pids() {
@@ -43,8 +44,9 @@ func pids() []int {
 	return list
 }
 
-// nameOfProcess returns the name of a process's executable. It is called for every process of the
-// machine, so it reads the file in /proc that is cheapest to read.
+// nameOfProcess returns the name of a process's executable, or "" if it cannot be read. It is
+// called for every process of the machine, so it reads /proc/PID/comm, the file that is cheapest to
+// read.
 func nameOfProcess(pid int) string {
 	var path [32]byte
 	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/comm"...)
@@ -61,8 +63,8 @@ func nameOfProcess(pid int) string {
 	return strings.TrimSuffix(string(buf[:n]), "\n")
 }
 
-// Find returns the process with this pid, from /proc/PID/stat. It returns false if the process does
-// not exist.
+// Find reads the process with this pid from /proc/PID/stat. It returns false if it cannot read the
+// file, for example because the process does not exist.
 func Find(pid int) (Process, bool) {
 	var buf [1024]byte
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
@@ -99,12 +101,12 @@ func parseStat(pid int, stat []byte) (Process, bool) {
 	return p, err1 == nil && err2 == nil && err3 == nil
 }
 
-// runtimes lists the process names of the JavaScript runtimes in which agents run.
+// runtimes lists the process names of the JavaScript runtimes that run agent programs.
 var runtimes = []string{"node", "MainThread", "bun", "node-MainThread"}
 
 func mayBeAgent(name string) bool { return IsProgram(name) || slices.Contains(runtimes, name) }
 
-// ownedByUser reports whether this user owns the process.
+// ownedByUser reports whether the process belongs to the current user.
 func ownedByUser(pid int) bool {
 	info, err := os.Stat("/proc/" + strconv.Itoa(pid))
 	if err != nil {
@@ -137,7 +139,8 @@ func (p Process) interactiveAgentOf(words []string) string {
 }
 
 // scriptProgram returns the name of the agent program that an interpreter such as node runs, and
-// the program's arguments.
+// the program's arguments. words is the command line of the interpreter. If it runs no agent
+// program, the name is empty.
 func scriptProgram(words []string) (program string, rest []string) {
 	for i, w := range words {
 		if i == 0 || strings.HasPrefix(w, "-") {
@@ -170,7 +173,8 @@ func notInteractive(program string, words []string) bool {
 		slices.Contains(words, "app-server")
 }
 
-// arguments returns the first arguments of a process, at most 200.
+// arguments returns the words of a process's command line, at most the first 200. The first word is
+// the program.
 func arguments(pid int) []string {
 	data := readProc(pid, "cmdline", 16<<10)
 	const limit = 200
@@ -279,7 +283,8 @@ func Children(pid int) (list []int) {
 	return list
 }
 
-// Arguments returns the arguments of a process, at most the first 200.
+// Arguments returns the words of a process's command line, at most the first 200. The first word is
+// the program.
 func Arguments(pid int) []string { return arguments(pid) }
 
 // Environ returns the environment with which a process was started. If a name occurs
@@ -338,7 +343,8 @@ func RolloutOf(pid int) string {
 	return newest
 }
 
-// DeviceOf returns the device number of the terminal at path, in the form of [Process.Terminal].
+// DeviceOf returns the device number of the terminal at path, in the form of [Process.Terminal]. It
+// returns 0 if the number cannot be read.
 func DeviceOf(path string) uint64 {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -26,8 +26,8 @@ func Diff(old, made []byte) []DiffLine {
 	return out
 }
 
-// splitLines splits a text into lines. It adds a mark to a last line without a newline, so that
-// this line differs from the same line with a newline.
+// splitLines splits a text into lines. If the last line has no newline, splitLines adds noNewline
+// to it. Otherwise it would be equal to the same line with a newline.
 func splitLines(text []byte) []string {
 	var lines []string
 	for line := range strings.Lines(string(text)) {
@@ -42,8 +42,9 @@ func splitLines(text []byte) []string {
 
 const noNewline = "\n\\ No newline at end of file"
 
-// maxTable is the maximum number of pairs of lines to compare. In larger texts, all lines between
-// the first and the last difference count as changed.
+// maxTable limits the size of the table in alignChanged: the number of old lines times the number
+// of new lines. If the table would be larger, all lines between the first and the last difference
+// count as changed.
 const maxTable = 4 << 20
 
 // align returns the lines of both texts in order, each marked as unchanged, removed or added.
@@ -64,7 +65,8 @@ func align(a, b []string) (lines []DiffLine) {
 	return lines
 }
 
-// alignChanged does the same as align, by the longest common subsequence of the lines.
+// alignChanged does the same as align, by the longest common subsequence of the lines. align calls
+// it with the lines between the first and the last difference.
 func alignChanged(a, b []string) (lines []DiffLine) {
 	if len(a)*len(b) > maxTable {
 		for _, line := range a {

@@ -33,8 +33,8 @@ type Edit struct {
 	Old         []byte
 	New         []byte
 	Remove      bool     // the edit deletes the file
-	Kept        []string // entries of other programs that stay, as named by Entry.What
-	NonStandard string   // where the file has syntax that its program may reject, such as a comment; empty if it has none
+	Kept        []string // what gaffer does not set, because another program has set it (names from Entry.What)
+	NonStandard string   // line and kind of the first syntax that the program may reject, such as a comment; empty if there is none
 
 	rec  record
 	undo bool
@@ -45,12 +45,13 @@ func (e Edit) Changes() bool {
 	return e.Remove || e.Existed && !bytes.Equal(e.Old, e.New) || !e.Existed && len(e.New) > 0
 }
 
-// Plan reads the files and returns the edits that they need. It writes nothing. The error names the
-// file that cannot be edited; then the caller must write none of the files.
+// Plan reads the files and returns an edit for each of them. It writes nothing. If a file cannot be
+// edited, the error names that file, and the caller must write none of the files.
 func (e *Editor) Plan(files []File) ([]Edit, error) { return e.each(files, e.plan) }
 
-// PlanUndo does the same as Plan, with edits that remove gaffer's entries. A file that has not
-// changed since gaffer's change gets exactly its previous content.
+// PlanUndo does the same as Plan, with edits that remove gaffer's entries. If a file has not
+// changed since gaffer's change, the edit restores exactly the previous content, or deletes the
+// file if gaffer has created it.
 func (e *Editor) PlanUndo(files []File) ([]Edit, error) { return e.each(files, e.planUndo) }
 
 func (e *Editor) each(files []File, plan func(File) (Edit, error)) ([]Edit, error) {
@@ -122,7 +123,7 @@ func (e *Editor) read(f File) (Edit, []record, error) {
 	return edit, records, err
 }
 
-// withoutPath removes the path from an error, because the caller's message contains it.
+// withoutPath removes the path from an error, because the caller adds the path to the message.
 func withoutPath(err error) error {
 	if form := (*statefile.FormError)(nil); errors.As(err, &form) {
 		return &formError{form.Problem}
@@ -140,7 +141,8 @@ func (e *formError) Error() string { return e.problem }
 // Invalid tells the caller that the content of the file is wrong.
 func (e *formError) Invalid() bool { return true }
 
-// checkAbsent returns an error if path is not missing, but a symbolic link to a missing file.
+// checkAbsent returns nil if nothing exists at path. It returns an error if path is a symbolic link
+// to a missing file. The caller has tried to read path, and the result was that no file exists.
 func (e *Editor) checkAbsent(path string) error {
 	info, err := e.Host.Lstat(opLook, path)
 	switch {
@@ -155,9 +157,9 @@ func (e *Editor) checkAbsent(path string) error {
 	return nil
 }
 
-// createdFolders returns the folders above a file that gaffer creates: the missing ones, which this
-// edit will create, and those that an earlier edit has created. The innermost folder comes first.
-// Undo deletes a folder together with the last of gaffer's files in it.
+// createdFolders returns those parent folders of a file that gaffer creates: the missing ones,
+// which this edit will create, and those that an earlier edit has created. The innermost folder
+// comes first. Undo deletes such a folder when it deletes the last of gaffer's files in it.
 func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		_, err := e.Host.Stat(opLook, dir)
@@ -178,8 +180,8 @@ func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	return folders, err
 }
 
-// ChangedError reports that a file needs another edit than the one that the user has seen, because
-// another program has changed the file in the meantime.
+// ChangedError reports that another program has changed a file since the user has seen the planned
+// edit, and that the file now needs a different edit. [Editor.Apply] returns it.
 type ChangedError struct{ Path string }
 
 func (e *ChangedError) Error() string {
@@ -214,8 +216,8 @@ func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
 	return nil
 }
 
-// maxTries is how often an edit is planned again because the program that owns the file writes it
-// at the same time.
+// maxTries is how often apply plans and writes an edit if another program keeps writing the file at
+// the same time.
 const maxTries = 20
 
 func (e *Editor) apply(ctx context.Context, shown Edit) error {
@@ -243,8 +245,8 @@ func (e *Editor) apply(ctx context.Context, shown Edit) error {
 }
 
 // planAgain plans an edit for the file's current content. Changes of other programs around gaffer's
-// entries do not matter. It returns a ChangedError if the file has changed and the edit would now
-// keep other entries than the user has seen.
+// entries do not matter. But if the file has changed and the new edit has another list Kept than
+// the edit that the user has seen, planAgain returns a ChangedError.
 func (e *Editor) planAgain(shown Edit) (Edit, error) {
 	plan := e.plan
 	if shown.undo {
@@ -310,8 +312,8 @@ func (e *Editor) writeUndo(ctx context.Context, edit Edit) error {
 	return j.write(ctx, edit.File.Path, nil)
 }
 
-// remove deletes a file that gaffer has created and that has not changed since. It also deletes the
-// folders that were created for the file, if they are empty.
+// remove deletes a file that gaffer has created, unless the file has changed since the edit was
+// planned. It also deletes the folders that were created for the file, if they are empty.
 func (e *Editor) remove(edit Edit) error {
 	now, err := statefile.ReadBytes(e.Host, edit.File.Path)
 	if err != nil {
@@ -346,8 +348,8 @@ func (e *Editor) makeDir(dir string) error {
 	return err
 }
 
-// removeFolders deletes the folders that were created for a file. It stops at a folder that is not
-// empty, or that is a symbolic link now.
+// removeFolders deletes the folders that gaffer has created for a file, innermost first. It stops
+// at a folder that is not empty, or that is a symbolic link now.
 func (e *Editor) removeFolders(r record) {
 	for _, folder := range r.Folders {
 		if info, err := e.Host.Lstat(opErase, folder); err != nil || !info.IsDir() {

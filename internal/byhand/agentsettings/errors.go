@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// TextError reports a file with invalid syntax.
+// TextError reports a settings file with invalid syntax, and where it is.
 type TextError struct {
 	Format       Format
 	Line, Column int

@@ -17,12 +17,12 @@ import (
 )
 
 // record is the journal's entry for one change of a file. It contains what is needed to undo the
-// change exactly, if the file has not changed since. It contains no other text of the file, because
-// that may include secrets.
+// change exactly, if the file has not changed since then. It contains no other text of the file,
+// because the file may include secrets.
 type record struct {
 	After    string            `json:"after"` // SHA-256 of the file's content after the change
 	Created  bool              `json:"created,omitempty"`
-	Folders  []string          `json:"folders,omitempty"` // folders that were created for the file, innermost first
+	Folders  []string          `json:"folders,omitempty"` // folders that gaffer has created for the file, innermost first
 	Splices  []Splice          `json:"splices,omitempty"`
 	Replaced map[string][]byte `json:"replaced,omitempty"` // values of other programs that gaffer's entries replaced, by their path in the file
 }
@@ -59,8 +59,8 @@ func (j journal) read(file string) ([]record, error) {
 	return records, nil
 }
 
-// folders returns the folders above a file that gaffer has created, for this file or for others,
-// innermost first.
+// folders returns those parent folders of a file that gaffer has created, for this file or for
+// others. The innermost folder comes first.
 func (j journal) folders(file string) (folders []string, err error) {
 	doc, err := j.doc.Load()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,7 +114,8 @@ func recordOf(records []record, data []byte) (record, bool) {
 	return record{}, false
 }
 
-// replacedBy returns the values of other programs that the latest change has replaced.
+// replacedBy returns the values of other programs that the latest change has replaced, or nil if it
+// has replaced none.
 func replacedBy(records []record) map[string][]byte {
 	if len(records) == 0 {
 		return nil

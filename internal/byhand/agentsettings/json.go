@@ -31,7 +31,7 @@ func (jsonWriter) inspect(old []byte, entries []Entry) (inspection, error) {
 type comparison struct {
 	missing []Entry // entries that the file lacks, or has with another value
 	present int
-	kept    []string // entries of other programs that stay, as named by Entry.What
+	kept    []string // what is not set, because another program has set it (names from Entry.What)
 }
 
 func compare(entries []Entry, stateOf func(Entry) (entryState, error)) (c comparison, err error) {
@@ -59,9 +59,9 @@ func compare(entries []Entry, stateOf func(Entry) (entryState, error)) (c compar
 type entryState int
 
 const (
-	absent  entryState = iota // the entry is missing, or is gaffer's entry with another value
-	present                   // the entry has the right value
-	foreign                   // another program has an entry at this path, which stays
+	absent  entryState = iota // the entry is missing, or has another value that gaffer may replace
+	present                   // the entry has the right value, or the user has extended gaffer's command in it
+	foreign                   // another program has set another value at this path, which stays
 )
 
 func (t *jsonText) state(e Entry) (entryState, error) {
@@ -138,8 +138,8 @@ func (jsonWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Ent
 	return extended, rest, ordered(splices), nil
 }
 
-// extended returns the command of an entry of gaffer that the user has extended, for example with
-// an argument. ok is false if the user has not extended the entry e.
+// extended returns the command that the file has for the entry e, if the user has extended gaffer's
+// command, for example with an argument. ok is false if the user has not extended it.
 func (t *jsonText) extended(e Entry) (line jsontree.Value, ok bool, err error) {
 	if e.FixCommand == nil || e.Value == nil {
 		return line, false, nil
@@ -161,7 +161,7 @@ func (t *jsonText) countOurs(entries []Entry) (n int) {
 	return n
 }
 
-// findOurs calls visit for every entry of gaffer that is inside v.
+// findOurs calls visit for every member or item inside v that is an entry of gaffer.
 func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, visit func(jsonPart)) {
 	for _, p := range parts(v) {
 		inner, ours := advance(v, entries, p)
@@ -173,8 +173,8 @@ func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, visit func(jsonPa
 	}
 }
 
-// advance returns the entries to look for inside p, which is a member or item of v. Their paths
-// start at p. ours reports whether p itself is an entry of gaffer.
+// advance returns the entries to look for inside p, which is a member or item of v. The paths of
+// these entries start at p. ours reports whether p itself is an entry of gaffer.
 func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, ours bool) {
 	var value any
 	is := func(e Entry) bool {

@@ -116,7 +116,9 @@ func (t *jsonText) appendParts(container jsontree.Value, b newValue) []Splice {
 	if len(list) == 0 {
 		return []Splice{t.fillEmpty(container, l, text)}
 	}
-	after := func(at int) int { // the offset at which to insert text after at: a comment on the same line stays with the value before it
+	// after returns the offset at which to insert text that comes after the offset at. A comment on
+	// the same line stays with the value before it.
+	after := func(at int) int {
 		if l.lines {
 			return t.lineEnd(at)
 		}
@@ -129,8 +131,9 @@ func (t *jsonText) appendParts(container jsontree.Value, b newValue) []Splice {
 	return []Splice{insertion(last, ","), insertion(after(last), l.between()+text)}
 }
 
-// lineEnd returns the end of the last comment on the line if only comments follow after offset. If
-// something else follows, it returns offset. So a comment stays with the value that it describes.
+// lineEnd returns the end of the last comment on the line, if only comments follow after offset.
+// Text that is inserted there does not separate a comment from the value that it describes. If
+// something else follows on the line, lineEnd returns offset.
 func (t *jsonText) lineEnd(offset int) int {
 	end := offset
 	for i := offset; i < len(t.src); {
@@ -168,7 +171,7 @@ func (t *jsonText) fillEmpty(at jsontree.Value, l layout, text string) Splice {
 	return insertion(to, l.between()+text+l.eol+strings.TrimSuffix(l.indent, l.unit))
 }
 
-// document returns the content for a file that has no JSON value yet.
+// document returns the text to append to a file that has no JSON value yet.
 func (t *jsonText) document(b newValue) string {
 	l := layout{unit: "  ", eol: t.eol(), lines: true, space: true}
 	lead := ""
@@ -239,8 +242,8 @@ func (l layout) between() string {
 	return ""
 }
 
-// parts formats the items and members of a value. Each of them is on one line, except an object
-// whose neighbours are on separate lines.
+// parts formats the items and members of b, each as one text. A text has one line, except an object
+// if l.lines is set.
 func (l layout) parts(b newValue) (list []string) {
 	for _, item := range b.items {
 		list = append(list, l.flat(item))
@@ -288,8 +291,9 @@ func (l layout) flat(text []byte) string {
 	return b.String()
 }
 
-// replacedIn returns the values of other programs that are in base and that gaffer's entries have
-// replaced in changed, by their path.
+// replacedIn returns the values in base that gaffer's entries have replaced in changed, as JSON
+// text by the path of the entry. These are values of other programs. For formats other than JSON it
+// returns nil.
 func replacedIn(f Format, base, changed []byte, entries []Entry) map[string][]byte {
 	if f != JSON {
 		return nil

@@ -75,10 +75,10 @@ func (c jsonRemover) remove(list []jsonPart, dead []int) (splices []Splice) {
 	return splices
 }
 
-// cutStart returns the offset at which to cut out the text from start to end. If nothing follows on
-// the last line, the cut starts at the end of the line before start, or at the white space before
-// start. If something follows, the cut adds only the white space before start, so that the
-// following text does not become part of a comment.
+// cutStart returns the offset at which to start the deletion of the text from start to end. The
+// deletion always includes the white space before start. If nothing follows after end on its line,
+// the deletion also includes the line break before start. If something follows, the line break
+// stays. Otherwise the following text could become part of a comment on the previous line.
 func (c jsonRemover) cutStart(start, end int) int {
 	for start > 0 && (c.src[start-1] == ' ' || c.src[start-1] == '\t') {
 		start--

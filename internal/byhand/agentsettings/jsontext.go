@@ -38,8 +38,8 @@ func parseJSON(src []byte) (*jsonText, error) {
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// standardize replaces comments and trailing commas by spaces. loose says where the first of these
-// is, and is empty if there is none.
+// standardize replaces comments and trailing commas by spaces. loose names the line and the kind of
+// the first of these. It is empty if there is none.
 func standardize(src []byte) (plain []byte, loose string) {
 	plain = bytes.Clone(src)
 	first, what := -1, ""
@@ -148,8 +148,9 @@ type jsonPart struct {
 	value jsontree.Value
 }
 
-// comma returns the index of the comma after a member or item that ends at the offset end, or -1 if
-// there is none. The comma may be a trailing comma, and comments may come before it.
+// comma returns the index of the comma after a member or item, or -1 if there is none. end is the
+// offset at which the member or item ends. The comma may be a trailing comma, and comments may come
+// before it.
 func (t *jsonText) comma(end int) int {
 	for i := end; i < len(t.src); i++ {
 		switch {

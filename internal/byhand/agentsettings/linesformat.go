@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// lineWriter edits files that consist of lines, such as .gitignore. In them # starts a comment.
+// lineWriter edits files that consist of lines and in which # starts a comment, such as .gitignore.
 // gaffer's lines are in one block below a heading.
 type lineWriter struct{}
 
@@ -18,7 +18,7 @@ func (lineWriter) inspect(old []byte, entries []Entry) (inspection, error) {
 	return inspection{complete: len(missing(old, entries)) == 0}, nil
 }
 
-// missing returns the lines of entries that a file does not have.
+// missing returns the lines that are in entries but not in the file.
 func missing(old []byte, entries []Entry) (lines []string) {
 	has := map[string]bool{}
 	for line := range strings.Lines(strings.TrimPrefix(string(old), byteOrderMark)) {
@@ -42,7 +42,7 @@ func (lineWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 }
 
 // paragraph returns the text that appends lines to old, with a blank line before them. The text
-// ends with a newline only if old does.
+// ends with a newline only if old is empty or ends with a newline.
 func paragraph(old []byte, lines []string) string {
 	eol := (&jsonText{src: old}).eol()
 	body := strings.Join(lines, eol)

@@ -11,13 +11,13 @@ import (
 // Program is an agent program whose settings gaffer edits.
 type Program string
 
-// The programs that gaffer edits settings of.
+// The programs whose settings gaffer edits.
 const (
 	Claude Program = "claude"
 	Codex  Program = "codex"
 )
 
-// Programs returns the programs that gaffer edits settings of.
+// Programs returns the programs whose settings gaffer edits.
 func Programs() []Program { return []Program{Claude, Codex} }
 
 // Title returns the program's official name.
@@ -58,18 +58,19 @@ const (
 const Server = "gaffer"
 
 // Timeouts of hooks, in seconds. Each is longer than gaffer's own time limit for the hook.
-// hookTimeout is for hooks that make no decision. askTimeout is added to the time that a request
-// for permission may wait: it is for asking and withdrawing the question. codexLastTimeout is for
-// two events for which Codex shortens longer timeouts, with a warning.
+// hookTimeout is for hooks that make no decision. A request for permission has the time that it may
+// wait for an answer plus askTimeout, in which gaffer asks and withdraws the question.
+// codexLastTimeout is for the events Interrupt and SessionEnd: Codex shortens a longer timeout and
+// prints a warning.
 const (
 	hookTimeout      = 5
 	askTimeout       = 10
 	codexLastTimeout = 3
 )
 
-// codexToolTimeout is how long Codex waits for an MCP tool, in seconds. With Codex's default the
-// user would have one minute to answer a question. gaffer's tool that asks the user has the same
-// default of half an hour.
+// codexToolTimeout is how long Codex waits for an MCP tool, in seconds. Codex's default would give
+// the user one minute to answer a question. gaffer's tool that asks the user waits half an hour by
+// default, so this is half an hour, too.
 const codexToolTimeout = int64(1800)
 
 // ClaudeEvents returns the events of Claude Code that call gaffer's hook, in the
@@ -111,8 +112,8 @@ type server struct {
 // toolEvents lists the events about tools. For these, settings may contain a matcher of tool names.
 var toolEvents = []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"}
 
-// hooks returns the entries for a program's events. It adds entries without a value, which find
-// gaffer's hooks at other places in the file, so that these are removed.
+// hooks returns the entries for a program's events. Two of them have no value: they match gaffer's
+// hooks at other places in the file, so that those hooks are removed.
 func (w Integration) hooks(p Program, events []string) []Entry {
 	var entries []Entry
 	for _, event := range events {
@@ -179,7 +180,8 @@ func cutProgram(line string, words ...string) (program, rest string, ok bool) {
 	return program, rest, ok
 }
 
-// unquoted returns a shell word without its quotes.
+// unquoted returns a shell word without its quotes. It returns false if the text is not one shell
+// word.
 func unquoted(word string) (string, bool) {
 	for _, quote := range []string{"'", `"`} {
 		if inner, ok := strings.CutPrefix(word, quote); ok {
@@ -223,7 +225,8 @@ func (w Integration) statusLine() Entry {
 func (w Integration) serverArgs() []string { return append(slices.Clone(w.Argv[1:]), "mcp") }
 
 // fixServerCommand returns gaffer's current path as the command of an MCP server. The arguments of
-// the server stay. Any server whose first argument is "mcp" is treated as gaffer's.
+// the server stay, because the user may have extended them. It is called only for a server of
+// gaffer: its command is gaffer and its first argument is "mcp".
 func (w Integration) fixServerCommand(string) string { return w.Argv[0] }
 
 func (w Integration) jsonServer() Entry {
@@ -245,8 +248,8 @@ const (
 	permOwner fs.FileMode = 0o600
 )
 
-// ClaudeFiles returns Claude Code's settings file in folder, which is .claude in a project or in
-// the home folder, and its file of MCP servers at the path servers.
+// ClaudeFiles returns two files of Claude Code: the settings file in folder, and the file of MCP
+// servers, whose path is servers. folder is .claude in a project or in the home folder.
 func (w Integration) ClaudeFiles(folder, servers string, perm fs.FileMode) []File {
 	return []File{
 		{

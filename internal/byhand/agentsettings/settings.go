@@ -1,11 +1,11 @@
-// Package agentsettings edits settings files of other programs. It only inserts text,
-// so that nothing is lost, reordered or reformatted. It can remove its text again and
-// restore the file byte for byte.
+// Package agentsettings edits settings files of other programs. It changes only gaffer's own
+// entries, so that nothing else in the file is lost, reordered or reformatted. It can remove its
+// changes again and restore the file byte for byte.
 //
-// In this package, "our entries" are the entries that gaffer has written.
+// In the names of this package, "ours" means: written by gaffer.
 //
-// [Plan] and [Strip] are pure functions from the bytes of a file to new bytes. An
-// [Editor] applies them to files, and keeps a journal of the changes.
+// [Plan] and [Strip] are pure functions: they get the content of a file and return the new content.
+// An [Editor] writes the files, and keeps a journal of the changes.
 package agentsettings
 
 import (
@@ -43,12 +43,14 @@ type Entry struct {
 	// FixCommand, if set, returns the right command for an entry of gaffer, given its current
 	// command. If the user has extended the entry, only its command is changed.
 	FixCommand func(command string) string
-	// Force says that the entry replaces an entry of another program.
+	// Force says that the entry replaces an entry of another program at the same path. Without
+	// Force, the other program's entry stays.
 	Force bool
 }
 
 // isExtended reports whether the user has changed or extended an entry of gaffer, for example with
-// arguments, an environment or a flag.
+// arguments, an environment or a flag. got is the value in the file, and want is the value that
+// gaffer would write.
 func (e Entry) isExtended(got, want any) bool {
 	has, _ := got.(map[string]any)
 	wants, _ := want.(map[string]any)
@@ -79,10 +81,10 @@ type Change struct {
 	Base    []byte   // content of the file without gaffer's entries
 	New     []byte   // content of the file with all entries
 	Splices []Splice // the edits that turn Base into New
-	Kept    []string // entries of other programs that stay, as named by Entry.What
+	Kept    []string // what is not set, because another program has set it (names from Entry.What)
 	// Replaced has the values of other programs that gaffer's entries replace, by their path.
 	Replaced    map[string][]byte
-	NonStandard string // where the file has syntax that strict readers reject; empty if it has none
+	NonStandard string // line and kind of the first syntax that strict readers reject; empty if there is none
 }
 
 // Plan returns the change that adds the entries to a file of this format with the content old. base
@@ -93,8 +95,8 @@ func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
 }
 
 // plan does the same as [Plan], for a file in which gaffer's entries may have replaced entries of
-// other programs. It first restores these entries. Then the restored entries are kept, or replaced
-// and recorded again.
+// other programs. replaced holds these replaced entries. plan first restores them. Then each of
+// them stays, or is replaced and recorded again.
 func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byte) (Change, error) {
 	w, err := writerOf(f)
 	if err != nil {
@@ -136,9 +138,9 @@ func planFresh(f Format, w formatWriter, old, base []byte, entries []Entry, repl
 	return Change{Base: base, New: apply(base, splices), Splices: splices}, err
 }
 
-// planExtended does the same as planFresh, but does not remove and insert again the entries that
-// the user has extended. It returns a Change without New if the user has extended no entry, or if
-// an extended entry occurs twice.
+// planExtended does the same as planFresh, but leaves the entries that the user has extended in
+// place and corrects only their commands. It returns a Change with a nil New if the user has
+// extended no entry, or if an extended entry occurs twice.
 func planExtended(f Format, w formatWriter, old []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
 	extended, rest, fixes, err := w.fixCommands(old, entries)
 	if err != nil || len(extended) == 0 {

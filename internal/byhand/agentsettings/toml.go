@@ -214,8 +214,8 @@ func (tomlWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Ent
 	return extended, rest, ordered(splices), nil
 }
 
-// find returns the item that sets the key at path, which may be in an inline table. It returns
-// false if there is none.
+// find returns the item that sets the key at path. The item may be a member of an inline table.
+// find returns false if there is no such item.
 func find(items []tomlItem, path []string) (tomlItem, bool) {
 	for _, item := range items {
 		n := len(item.path)

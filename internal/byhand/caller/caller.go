@@ -2,9 +2,9 @@
 // agent program that the user has started.
 //
 // An agent can change its environment, its session and its parent. So the package inspects the
-// ancestor processes, if the system shows them. If an attempt detaches a process, the attempt's
-// supervisor becomes the parent. So a supervisor among the ancestors also means an attempt.
-// docs/security.md says what this cannot detect.
+// ancestor processes, if the system shows them. If an agent detaches a process, the supervisor of
+// the agent's attempt becomes the parent of that process. So a supervisor among the ancestors also
+// means an attempt. docs/security.md says what this cannot detect.
 package caller
 
 import (
@@ -24,9 +24,9 @@ const (
 	RoleVar    = "GAFFER_ROLE"
 )
 
-// AgentVar is the environment variable of a gaffer process in the background. It names the agent
-// for which the process works, such as claude-4711, because the agent is not an ancestor of that
-// process.
+// AgentVar is an environment variable that gaffer sets for its own background processes. It names
+// the agent for which such a process works, for example claude-4711. The process cannot find the
+// agent among its ancestors.
 const AgentVar = "GAFFER_AGENT"
 
 // Agent is an agent that has started this process, directly or indirectly.
@@ -37,7 +37,8 @@ type Agent struct {
 	Run, Task string
 
 	// Program is the name of the agent program if the user has started the agent. If the agent is
-	// an ancestor of this process, PID is set. If not, Program is the value of AgentVar.
+	// an ancestor of this process, PID is set. If not, Program is the value of AgentVar, and PID is
+	// 0.
 	Program string
 	PID     int
 
@@ -144,7 +145,8 @@ func agentAt(pid int) *Agent {
 }
 
 // attemptOfSupervisor returns the attempt that a supervisor's process runs. It looks at the
-// supervisor's child, because only the child's environment names the attempt.
+// supervisor's child, because only the child's environment names the attempt. If no child names
+// one, it returns [Detached] as the attempt.
 func attemptOfSupervisor(pid int, getenv func(string) string) *Agent {
 	for _, child := range agentproc.Children(pid) {
 		if a := Current(environ(child)); a != nil && a.Attempt != "" {

@@ -1,9 +1,9 @@
 // Package discover finds the agents that users have started in their terminals, and what each of
 // them does. The programs are Claude Code, Codex and Gemini CLI.
 //
-// A [Finder] gathers the events of their hooks (package hookevents) and other evidence on this
-// machine. [Judge] derives each agent's status from the best source that has a status. If an
-// agent's process has ended, no other source counts.
+// A [Finder] gathers what the programs have reported to gaffer's hooks (package hookevents), and
+// other evidence on this machine. [Judge] derives each agent's status from the best source that has
+// a status. If an agent's process has ended, no other source counts.
 package discover
 
 // Source says where the status of an agent was found.

@@ -25,10 +25,10 @@ func (l *Finder) documents() []*document {
 	return list
 }
 
-// sessionWithoutProcess returns the unfinished session of a program in a folder, if its process is
-// unknown because a server ran its hooks. If there are several of these sessions, it is unknown
-// which process each belongs to. Then sessionWithoutProcess returns nil and marks all of them as
-// claimed, so that they do not count as additional agents.
+// sessionWithoutProcess returns the unfinished session of a program in a folder whose process is
+// unknown. That is the case if a server process ran the session's hooks. If there are several such
+// sessions, it is unknown which of them belongs to which process. Then sessionWithoutProcess
+// returns nil and marks all of them as claimed, so that they do not count as additional agents.
 func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Session {
 	var all []*document
 	claimed := false

@@ -17,13 +17,13 @@ type Evidence struct {
 	Stopped bool          // a signal has stopped the process, for example after Ctrl-Z
 	Age     time.Duration // age of the process; 0 if unknown
 	Dir     string        // working directory of the process
-	Pane    string        // id of the tmux pane, such as %3
+	Pane    string        // id of the tmux pane, such as %3; empty if it is unknown
 
-	File    *SessionFile        // the session file that Claude writes for the process
-	Hook    *hookevents.Session // session as its hooks have reported it
-	Title   *Title              // title of the agent's pane
-	Rollout *Rollout            // state in Codex's log of the thread
-	Screen  string              // text of the agent's pane; read only if no better source exists
+	File    *SessionFile        // the session file that Claude writes for the process; nil if there is none
+	Hook    *hookevents.Session // the session as the hooks have reported it; nil if they have reported none
+	Title   *Title              // title of the agent's pane; nil if it was not read
+	Rollout *Rollout            // state in Codex's log of the thread; nil if no log was found
+	Screen  string              // text of the agent's pane; it is read only if no better source exists
 }
 
 // SessionFile is the session file that Claude Code writes for each of its interactive
@@ -43,7 +43,7 @@ type Title struct {
 	Host string // name of the machine, which is the title until a program sets another title
 }
 
-// Rollout is the state of a Codex thread, read from the end of the thread's log.
+// Rollout is the state of a Codex thread. It is read from the last part of the thread's log.
 type Rollout struct {
 	Thread  string
 	Status  hookevents.Status // idle or running, empty if unknown
@@ -70,7 +70,7 @@ type Agent struct {
 	Error   string            `json:"error,omitempty"`
 	Doing   string            `json:"doing,omitempty"`   // the agent's last tool call or message
 	Loop    string            `json:"loop,omitempty"`    // the repeated action; empty if the agent is not in a loop
-	Context float64           `json:"context,omitempty"` // how much of the context is used, in percent
+	Context float64           `json:"context,omitempty"` // used part of the context, in percent
 	CostUSD float64           `json:"cost_usd,omitempty"`
 }
 
@@ -125,7 +125,8 @@ func (t *Title) geminiStatus(text string) (hookevents.Status, bool) {
 }
 
 // claudeStatus reports whether the title shows that Claude is running. ok is false if the title
-// says nothing about that. A title shows no other status of Claude.
+// does not show whether Claude is running. Claude's title never shows another status, such as
+// waiting.
 func (t *Title) claudeStatus() (running, ok bool) {
 	if t == nil {
 		return false, false

@@ -150,9 +150,9 @@ func (l *Finder) gather(docs []*document) []*candidate {
 	return append(list, l.unclaimed(docs, list)...)
 }
 
-// environmentOf returns values from the environment of a process. sure is false if the process has
-// none of these variables. That happens for a moment after the start: a new process already has the
-// name of its program but not yet its environment.
+// environmentOf returns the variables of a process's environment that gaffer needs. sure is false
+// if the process has none of these variables. That happens for a moment after the start: a new
+// process already has the name of its program but not yet its environment.
 func (l *Finder) environmentOf(id identity) (f startEnvironment, sure bool) {
 	if f, ok := l.environments[id]; ok {
 		return f, true
@@ -182,7 +182,7 @@ func socketOf(variable string) string {
 	return socket
 }
 
-// agent collects the evidence about a process that is available without starting another program.
+// agent collects all evidence about a process that it can get without starting another program.
 func (l *Finder) agent(p agentproc.Process, f startEnvironment, docs []*document) *candidate {
 	e := Evidence{Program: p.Program, Alive: host.Alive, Stopped: p.State == 'T', Dir: agentproc.FolderOf(p.PID)}
 	self := host.OS().Self()
@@ -235,8 +235,9 @@ func readSessionFile(config string, pid int) *SessionFile {
 	return note
 }
 
-// rollout returns the state in the rollout that a Codex process has open, or that its hooks name.
-// It reads the file only if the file has changed.
+// rollout returns the state in the rollout that a Codex process has open or, if it has none open,
+// that its hooks name. It returns nil if there is no rollout that it can read. It reads the file
+// only if the file has changed since the last call.
 func (l *Finder) rollout(pid int, hook *hookevents.Session) *Rollout {
 	path := agentproc.RolloutOf(pid)
 	if path == "" && hook != nil && filepath.IsAbs(hook.Transcript) {

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	firstTail = 64 << 10 // how many bytes at the end of the file are read first; usually the last turn starts or ends in them
+	firstTail = 64 << 10 // size of the last part of the file that is read first, in bytes; the last turn usually starts or ends in it
 	maxTail   = 1 << 20
 	maxRow    = 256 << 10 // maximum length of a line, in bytes; longer lines are skipped
 )
 
-// readRollout reads the state at the end of a rollout file.
+// readRollout reads the state of a thread from the last part of a rollout file.
 func readRollout(path string) (*Rollout, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -45,7 +45,8 @@ func readRollout(path string) (*Rollout, error) {
 	return r, nil
 }
 
-// threadOf returns the id of the thread, which is the end of a rollout's file name.
+// threadOf returns the id of the thread, which is the last part of a rollout's file name, or "" if
+// the name has no id.
 func threadOf(path string) string {
 	const length = len("01234567-89ab-cdef-0123-456789abcdef")
 	name := strings.TrimSuffix(filepath.Base(path), ".jsonl")

@@ -22,7 +22,7 @@ var setupScreens = []struct{ text, what string }{
 	{"How would you like to authenticate", "log in"},
 }
 
-// promptTexts lists texts that are at the end of the screen while a program asks the user to
+// promptTexts lists texts that are in the last lines of the screen while a program asks the user to
 // decide.
 var promptTexts = []string{"Esc to cancel", "Press enter to confirm", "Enter to select", "Allow execution of"}
 

@@ -11,7 +11,10 @@ import (
 // Action is what the caller of [Apply] must do because of an event.
 type Action struct {
 	Kind ActionKind
-	Text string // text for the user, unless Kind says something else
+	// Text is a message for the user if Kind is NotifyLoop or AskUser. For NotifyContext it says
+	// what has started the compaction (auto or manual), and for Withdraw it is the id of the
+	// question.
+	Text string
 }
 
 // ActionKind is the kind of an action.
@@ -76,8 +79,9 @@ func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 }
 
 // sessionStarted handles the start of a session, or its continuation after a resume or a
-// compaction. An automatic compaction happens in the middle of a turn. Codex reports the start
-// late, with the first prompt or after it.
+// compaction. An automatic compaction happens in the middle of a turn, so it does not make the
+// session idle. Codex reports the start late, with the first prompt or after it, so a session of
+// Codex that is already running stays running, unless it was resumed.
 func sessionStarted(s *Session, e Event, now time.Time) []Action {
 	switch {
 	case e.Kind == "compact":
@@ -155,8 +159,8 @@ func (s *Session) toolEnded(e Event, failed bool, now time.Time) []Action {
 	return append([]Action{{Kind: RecordWrittenFiles}}, s.countRepeats(e, failed)...)
 }
 
-// notificationShown handles a notification that the program shows to the user. Claude reports it
-// late, even if the user has already pressed Esc.
+// notificationShown handles a notification that the program shows to the user. Claude reports a
+// notification with a delay, and also if the user has pressed Esc in the meantime.
 func notificationShown(s *Session, e Event, now time.Time) []Action {
 	switch e.Kind {
 	case "permission_prompt", "ToolPermission", "elicitation_dialog", "agent_needs_input", "worker_permission_prompt":
@@ -180,7 +184,7 @@ func subagentStarted(s *Session, _ Event, now time.Time) []Action {
 
 // subagentStopped handles the end of a subagent. While the main agent runs, the status stays
 // running. If the main agent has already stopped, the session becomes idle when the last subagent
-// has ended. The program starts the main agent again if needed.
+// has ended. If the main agent must continue then, its program starts it again.
 func subagentStopped(s *Session, e Event, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent != "" && a.Agent == e.Agent })
 	if s.Helpers > 0 {
@@ -236,7 +240,8 @@ func interrupted(s *Session, _ Event, now time.Time) []Action {
 	return nil
 }
 
-// sessionEnded handles the end of a session. The same process may start another session.
+// sessionEnded handles the end of a session. Its process may still be running: one process can have
+// several sessions, one after the other.
 func sessionEnded(s *Session, _ Event, now time.Time) []Action {
 	s.setIdle(now)
 	s.Helpers, s.Ended = 0, true

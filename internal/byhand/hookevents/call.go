@@ -34,9 +34,10 @@ type Call struct {
 }
 
 // HandleCall reads the event of a call, and applies it to the stored session. If storing fails, the
-// result may still have actions.
+// result may still have actions, which the caller must perform.
 //
-// The event is on stdin. Only Codex passes it to its notify program as the last argument.
+// The event is on stdin, with one exception: Codex passes it to its notify program as the last
+// argument.
 func HandleCall(ctx context.Context, environment Environment, program string, arguments []string) (*Call, error) {
 	c := &Call{Program: program}
 	in := environment.In

@@ -18,7 +18,7 @@ type Event struct {
 	Dir        string
 	Transcript string
 	Model      string
-	Kind       string // the source of a start, the reason of an end, or the type of a notification
+	Kind       string // the source of a start, the reason of an end, the trigger of a compaction, or the type of a notification
 	Tool       string
 	Input      string // fingerprint of the tool's input, to compare two inputs
 	Doing      string // the tool's input on one line, to show to the user
@@ -45,7 +45,7 @@ func ParseEvent(program string, v jsontree.Value) Event {
 		Kind: firstString(v, "source", "reason", "trigger", "notification_type"),
 		Tool: v.Get("tool_name").Text(), Message: OneLine(v.Get("message").Text()), Error: OneLine(v.Get("error").Text()),
 	}
-	if e.Name == "" && v.Get("type").Kind() == jsontree.String { // an event for Codex's notify program, whose members have other names
+	if e.Name == "" && v.Get("type").Kind() == jsontree.String { // Codex calls its notify program with an event whose members have other names
 		e.Name, e.Session = v.Get("type").Text(), v.Get("thread-id").Text()
 	}
 	e.Interrupt, _ = v.Get("is_interrupt").Bool()
@@ -130,7 +130,8 @@ func questions(v jsontree.Value) (list []Question) {
 	return list
 }
 
-// OneLine returns text of another program as one line without control characters.
+// OneLine returns text of another program as one line without control characters. It shortens the
+// line to maxLine bytes.
 func OneLine(text string) string {
 	if len(text) > 4*maxLine {
 		text = text[:4*maxLine]

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/byhand/agentproc"
 )
 
-// Folder is the folder with a document for each session.
+// Folder is the folder that holds one document for each session of an agent program.
 type Folder struct{ path string }
 
 // NewFolder returns the Folder below gaffer's state folder. It does not create the folder.

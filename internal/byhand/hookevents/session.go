@@ -53,9 +53,9 @@ type PendingDecision struct {
 	Question string `json:"question,omitempty"`
 }
 
-// Link changes the question id of a pending decision from oldID to newID. It changes the latest
-// decision that has the id oldID. This connects the decision to a question of gaffer, or
-// disconnects it if newID is empty.
+// Link finds the latest pending decision whose question id is oldID, and sets its question id to
+// newID. If oldID is empty, it finds a decision for which gaffer has not asked a question. If newID
+// is empty, the decision no longer has a question.
 func (s Session) Link(oldID, newID string) Session {
 	s.Asked = slices.Clone(s.Asked)
 	for i := range slices.Backward(s.Asked) {

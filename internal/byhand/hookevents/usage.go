@@ -11,11 +11,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Usage says how much a Claude Code session has used. Claude Code reports it only to its status
-// line.
+// Usage says how much a Claude Code session has used. Claude Code passes these numbers only to the
+// program that prints its status line.
 type Usage struct {
 	Session string  `json:"session"`
-	Context float64 `json:"context"` // how much of the context is used, in percent
+	Context float64 `json:"context"` // used part of the context, in percent
 	CostUSD float64 `json:"cost_usd"`
 }
 

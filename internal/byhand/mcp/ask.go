@@ -93,7 +93,8 @@ func (s *Server) asker(req *sdk.CallToolRequest) string {
 	return fmt.Sprintf("%s-%d", plainName(name), s.opts.Self.PID)
 }
 
-// plainName returns a form of a name that is easy to type.
+// plainName returns a form of a name that is easy to type: at most 40 lower-case letters, digits
+// and hyphens. For an empty name it returns "agent".
 func plainName(name string) string {
 	const maxLength = 40
 	name = strings.Trim(strings.Map(func(r rune) rune {
@@ -181,7 +182,8 @@ func progress(req *sdk.CallToolRequest, q fleet.Ask) func(time.Duration) {
 	}
 }
 
-// unansweredError reports a question that was not answered in time.
+// unansweredError reports a question that was not answered in time, or that was closed without an
+// answer.
 type unansweredError struct{ within time.Duration }
 
 func (e *unansweredError) Error() string {

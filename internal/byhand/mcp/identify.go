@@ -6,9 +6,10 @@ import (
 	"gaffer/internal/byhand/caller"
 )
 
-// Identify returns the caller's role and attempt. The program that runs an agent sets the agent's
-// role in the environment. The role named on the command line cannot replace that role, except by
-// the role reader.
+// Identify returns the caller's role and attempt. The program that starts an agent can set the
+// agent's role in an environment variable; the agent of an attempt without this variable is a
+// [Worker]. named is the role on the command line, or empty. For an agent whose role is set in one
+// of these ways, named must be the same role or [Reader].
 func Identify(getenv func(string) string, named string) (Caller, error) {
 	c := Caller{Role: Person, Attempt: getenv(caller.AttemptVar), Run: getenv(caller.RunVar), Task: getenv(caller.TaskVar)}
 	if c.Attempt != "" {

@@ -50,8 +50,8 @@ func (s *Server) messageSend() tool {
 	})
 }
 
-// route returns the roles of the sender and the receiver of a message. Only the agent that the user
-// works with may choose the sender.
+// route returns the roles of the sender and the receiver of a message. Only a caller with the role
+// [Person] may choose the sender.
 func (c Caller) route(sender, receiver string) (team.Role, team.Role, error) {
 	switch {
 	case sender == "" && c.Role == Person:

@@ -26,7 +26,7 @@ const (
 // Roles returns all roles.
 func Roles() []Role { return []Role{Person, Worker, PM, Developer, QAExpert, TechLead, Reader} }
 
-// right is a permission to use some of the tools. The map rights says which role has which.
+// right is a permission to use some of the tools. The map rights says which role has which rights.
 type right string
 
 const (

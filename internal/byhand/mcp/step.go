@@ -22,7 +22,8 @@ type beginResult struct {
 	Step    string `json:"step,omitempty" jsonschema:"the current step"`
 }
 
-// missingStepChoices maps each word by which the user chooses to the workflow's value for it.
+// missingStepChoices returns the user's choices for a missing step: each word that an agent may
+// pass, with the constant of package workflow for it.
 func missingStepChoices() map[string]int {
 	return map[string]int{"run": workflow.RunMissing, "skip": workflow.Skip, "abort": workflow.Abort}
 }

@@ -91,7 +91,8 @@ func (s *Server) endCall(waits bool) {
 	}
 }
 
-// Limits of texts and lists in arguments, if the tool sets no other limit.
+// Limits of arguments, unless the tool sets another limit: the length of a text in characters, and
+// the number of items in a list.
 const (
 	maxText  = 64 << 10
 	maxItems = 200
@@ -124,7 +125,8 @@ func addLimits(p *jsonschema.Schema) {
 }
 
 // schemaOf returns the JSON schema of a type. It panics on an error, which can only be a mistake in
-// one of our argument types. Then every start of the server panics.
+// an argument or result type of this package. Such a mistake cannot stay unnoticed, because every
+// start of the server then panics.
 func schemaOf[T any]() *jsonschema.Schema {
 	schema, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},

@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/byhand/discover"
 )
 
-// due returns the heartbeats to send: for agents that are new, have changed or are gone,
-// and for agents whose last heartbeat is too old. What an agent does may change with every tool
-// call, so it is sent at most every nowInterval.
+// due returns the heartbeats to send: for agents that are new, have changed or are gone, and for
+// agents whose last heartbeat is too old. What an agent does may change with every tool call. If
+// nothing else has changed, its heartbeats are at least nowInterval apart.
 func due(previous map[string]sentBeat, list []discover.Agent, host string, now time.Time) (beats []coordinator.Heartbeat) {
 	there := map[string]bool{}
 	for _, s := range list {
@@ -40,7 +40,7 @@ func differ(a, b coordinator.Heartbeat) bool {
 	return a.Name != b.Name || a.ClaudeStatus != b.ClaudeStatus || !bytes.Equal(a.Meta, b.Meta)
 }
 
-// Metadata is the information about an agent, started by the user, in a heartbeat.
+// Metadata is the part of a heartbeat that describes an agent which the user has started.
 type Metadata struct {
 	Program string  `json:"program"` // claude, codex or gemini
 	Host    string  `json:"host,omitempty"`
@@ -57,8 +57,9 @@ type Metadata struct {
 	Context float64 `json:"context,omitempty"` // percentage of the context that is used, as a whole number
 }
 
-// Heartbeat returns the heartbeat that reports an agent to a server. Values that change all the time,
-// such as the cost, are not part of its meta data, because each change of those is an event.
+// Heartbeat returns the heartbeat that reports an agent to a server. Values that change all the
+// time, such as the cost, are not part of its meta data, because each change of the meta data is an
+// event of the fleet.
 func Heartbeat(s discover.Agent, host string) coordinator.Heartbeat {
 	meta, _ := json.Marshal(Metadata{
 		Program: s.Program, Host: host, Source: string(s.Source), ByHand: true, Dir: s.Dir, PID: s.PID, Session: s.Session, Pane: s.Pane,

@@ -7,7 +7,7 @@ import (
 )
 
 // axe is axe-core 4.14.0, which examines a page for accessibility problems. Its licence is the
-// Mozilla Public License 2.0 (axe/LICENSE.txt); only tests contain it.
+// Mozilla Public License 2.0 (axe/LICENSE.txt). Only test programs contain axe-core.
 //
 //go:embed axe/axe.min.js
 var axe string

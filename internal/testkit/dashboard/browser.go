@@ -18,8 +18,8 @@ type Browser struct {
 	end func()
 }
 
-// program is the Chromium without windows if it is installed, because it needs a third less
-// processor time. Otherwise it is the ordinary one.
+// program returns the name of the browser's program: the Chromium without windows if it is
+// installed, because it needs a third less processor time, or else the ordinary Chromium.
 func program() string {
 	const withoutWindows = "chromium-headless-shell"
 	if _, err := exec.LookPath(withoutWindows); err == nil {

@@ -132,8 +132,7 @@ func (p *Page) Visit(hash string) {
 	p.Wait("the page is there", There)
 }
 
-// There contains a script that returns true if the dashboard shows a page, and not its start
-// screen.
+// There is a script that returns true if the dashboard shows a page, and not its start screen.
 const There = `document.querySelector('main') && !document.querySelector('.starting')`
 
 // Size sets the size of the window.
@@ -187,8 +186,8 @@ func (p *Page) may(script string) bool {
 	return yes && err == nil
 }
 
-// Wait waits until a script in the page returns true. condition describes in errors what it has
-// waited for.
+// Wait waits until a script in the page returns true. condition names what it waits for, in the
+// message of a failed test.
 func (p *Page) Wait(condition, script string) {
 	p.t.Helper()
 	testenv.Wait(p.t, condition, func() error {

@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Cell returns a script that finds, on the review page, the number of line n of a file on one side
-// of the diff.
+// Cell returns a script for the review page. The script finds the element that shows the number of
+// line n of a file. side is the side of the diff, old or new.
 func Cell(path, side string, n int) string {
 	return fmt.Sprintf(`document.querySelector('[data-path=%q]')?.querySelector('.n[data-side=%q][data-n="%d"]')`, path, side, n)
 }

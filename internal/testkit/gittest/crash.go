@@ -10,16 +10,17 @@ import (
 	"testing"
 )
 
-// moments are the times at which a process is killed: before git's nth change, after it, and during
-// it. In the last case git outlives the process.
+// moments holds shell commands that take the place of MOMENT in killer. They kill the process that
+// has called git: before git makes its change, after it, or during it. In the last case git
+// outlives the process.
 var moments = []string{
 	`kill -9 $PPID; exit 1`,
 	`"$REAL_GIT" "$@"; code=$?; kill -9 $PPID; exit $code`,
 	`kill -9 $PPID; exec "$REAL_GIT" "$@"`,
 }
 
-// killer is a script in place of git. It counts the calls that change something. At call
-// number KILL_AT it kills the process that called it.
+// killer is a script that is called in place of git. It counts the calls that change something. At
+// call number KILL_AT, it kills the process that has called it.
 const killer = `#!/bin/sh
 case " $* " in
 *" update-ref "* | *" worktree add "* | *" worktree remove "* | *" commit-tree "* | *" add --all "* | *" merge --ff-only "* | *" config --local "* | *" reset --keep "* | *" read-tree --reset "*)
@@ -32,11 +33,15 @@ esac
 exec "$REAL_GIT" "$@"
 `
 
-// EachCrash calls run again and again, until the process that run starts is not killed. run must
-// start a process with the environment env. With it, the process is killed at a git call that
-// changes something: in the first call of run at the first one, then at the second, and so on. run
-// must then check that repeating the work succeeds, and return the error of the process. The test
-// fails if there were fewer than minCrashes crashes.
+// EachCrash tests that a program survives being killed at any of its git calls that change
+// something. It calls run again and again. run must start the program with the environment env,
+// wait until it has ended, check that repeating the work succeeds, and return the error of the
+// process.
+//
+// In the first call of run, the process is killed at its first such git call, in the second call of
+// run at the second, and so on. This ends when the process was not killed, because it has made
+// fewer git calls. EachCrash does all this for each of the moments. The test fails if there were
+// fewer than minCrashes crashes.
 func EachCrash(t *testing.T, minCrashes int, run func(env []string) error) {
 	t.Helper()
 	program, err := exec.LookPath("git")

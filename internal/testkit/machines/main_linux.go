@@ -44,8 +44,8 @@ func rerunAsRoot() (code int, err error) {
 	return 0, err
 }
 
-// skipOrFail skips a test because machines cannot be created. In CI it fails the test, because
-// there the test would never run.
+// skipOrFail skips a test because machines cannot be created. In CI it fails the test. Otherwise
+// nothing would show that the test never runs.
 func skipOrFail(t testing.TB, err error) {
 	t.Helper()
 	if os.Getenv("CI") != "" {

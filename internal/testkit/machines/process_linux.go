@@ -109,8 +109,8 @@ func (p *Process) EndsWithin(limit time.Duration) bool {
 	}
 }
 
-// Wait waits until the program has ended and returns its error. It fails if the program has not
-// ended after the timeout.
+// Wait waits until the program has ended and returns its error. The test fails if the program has
+// not ended after the timeout.
 func (p *Process) Wait(timeout time.Duration) error {
 	p.t.Helper()
 	if !p.EndsWithin(timeout) {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// space is a set of Linux namespaces with a first process. When the input of the first process is
-// closed, it ends, and the kernel kills all other processes in the namespaces.
+// space is a set of Linux namespaces with a first process. The first process ends when its input is
+// closed. Then the kernel kills all other processes in the namespaces.
 type space struct {
 	first   *exec.Cmd
 	alive   io.Closer

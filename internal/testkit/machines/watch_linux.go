@@ -78,7 +78,8 @@ func (w *Watch) Report() string {
 	return fmt.Sprintf("%d looks saw %d attempts live, %d of them at once, and %d stopped", w.looks, len(w.seen), w.most, len(w.frozen))
 }
 
-// Live returns the pids of the agents' processes, including stopped ones.
+// Live returns a text for each process of the watched agents, including stopped ones: its folder in
+// /proc, its attempt and its state.
 func (w *Watch) Live() (pids []string) {
 	for _, a := range marked(w.mark) {
 		pids = append(pids, fmt.Sprintf("%s of %s (%s)", a.proc, a.attempt, a.state()))

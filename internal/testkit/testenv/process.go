@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Signal sends a signal to a process. It fails the test if pid is 0, as in a state that does not name
-// the process yet: the kernel would send the signal to all processes of the test's group, the go
-// command and the user's script included.
+// Signal sends a signal to a process. It fails the test if pid is 0 or 1. A test can get the pid 0
+// from a state that does not name the process yet. The kernel would then send the signal to all
+// processes of the test's process group, including the go command and the user's script.
 func Signal(t testing.TB, pid int, sig syscall.Signal) {
 	t.Helper()
 	if pid <= 1 {
@@ -38,6 +38,7 @@ func Stop(t testing.TB, pid int) {
 	})
 }
 
-// KeepLimits begins a shell script. It prevents later processes of the script from raising their
-// resource limits, even if they run as root. In a container they usually cannot do that anyway.
+// KeepLimits is the beginning of a shell script. It prevents later processes of the script from
+// raising their resource limits, even if they run as root. In a container they usually cannot do
+// that anyway.
 const KeepLimits = `if [ $((0x$(sed -n 's/^CapEff:\s*//p' /proc/$$/status) >> 24 & 1)) = 1 ]; then set -- setpriv --bounding-set -sys_resource "$@"; fi; `

@@ -15,11 +15,11 @@ func Width(text string) int { return ansi.StringWidth(text) }
 // "…".
 func Truncate(text string, columns int) string { return ansi.Truncate(text, columns, "…") }
 
-// End returns as much of the end of a text as fits into this number of terminal columns.
+// End returns the last part of a text, as much as fits into this number of terminal columns.
 func End(text string, columns int) string {
 	over := Width(text) - max(columns, 0)
 	end := ansi.TruncateLeft(text, over, "")
-	if Width(end) > max(columns, 0) { // the end starts with half of a wide character, which is dropped
+	if Width(end) > max(columns, 0) { // the cut is inside a wide character, which is still there: remove it, too
 		end = ansi.TruncateLeft(text, over+1, "")
 	}
 	return end

@@ -2,7 +2,8 @@ package display
 
 import "strings"
 
-// ShellLine returns argv as a command line in which arguments are quoted for a shell.
+// ShellLine returns argv as a command line. It quotes the arguments that a shell would not read as
+// plain words.
 func ShellLine(argv []string) string {
 	words := make([]string, len(argv))
 	for i, arg := range argv {

@@ -68,8 +68,9 @@ func (f *formatter) inline(text string) string {
 	return b.String()
 }
 
-// beginsEmphasis reports whether the * at the start of text begins italic text: it is at the start of
-// a word, and another * ends a word. Any other * is a star, as in "go test:*".
+// beginsEmphasis reports whether the * at the start of text begins italic text. It does if it is at
+// the start of a word and another * is at the end of a word. Any other * is a literal star, as in
+// "go test:*". before is the text that comes before the star.
 func beginsEmphasis(text, before string) bool {
 	if before != "" && !strings.ContainsAny(before[len(before)-1:], " \n([") || len(text) < 2 || strings.ContainsAny(text[1:2], " \n*") {
 		return false
@@ -87,8 +88,8 @@ func endsEmphasis(text string) bool {
 	return len(text) == 1 || strings.ContainsAny(text[1:2], " \n.,:;!?)]")
 }
 
-// link splits a link at the start of text into its label and its target. Brackets in the label must
-// be in pairs.
+// link splits text, which starts with a link, into the link's label, its target, and the text after
+// the link. Brackets in the label must be in pairs. ok is false if there is no link.
 func link(text string) (label, target, after string, ok bool) {
 	depth := 0
 	for i := 0; i < len(text); i++ {

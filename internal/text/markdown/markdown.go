@@ -1,9 +1,9 @@
 // Package markdown formats Markdown pages for a terminal.
 //
 // It knows the part of Markdown that gaffer's own pages use: headings, paragraphs, lists, tables,
-// fenced blocks, links, code, bold and italic text, and comments. A test compares the words of every
-// page with what a complete Markdown parser finds. Decision 38 says why no such parser is in the
-// program.
+// fenced blocks, links, code, bold and italic text, and comments. A test compares the words of
+// every page with what a complete Markdown parser finds. Decision 38 in docs/decisions says why no
+// such parser is in the program.
 package markdown
 
 import (
@@ -18,7 +18,8 @@ type Style struct {
 	Code    func(string) string // code and bold text
 }
 
-// Format returns the page for a terminal with so many columns. Fenced blocks are not wrapped.
+// Format formats a page for a terminal that is this many columns wide. Fenced blocks are not
+// wrapped.
 func Format(page string, columns int, style Style) string {
 	f := &formatter{columns: columns, style: style}
 	f.blocks(strings.Split(page, "\n"))
@@ -29,7 +30,7 @@ type formatter struct {
 	b       strings.Builder
 	columns int
 	style   Style
-	below   bool // the last block is a heading: the next block follows without an empty line
+	below   bool // the next block follows without an empty line, for example below a heading
 }
 
 const margin = "  " // indentation of everything but headings
@@ -156,8 +157,8 @@ func (f *formatter) inList() bool {
 	return false
 }
 
-// wrap breaks a text at spaces into lines of at most so many columns. A longer word has a line of
-// its own.
+// wrap breaks a text at spaces into lines of at most this number of columns. A word that is wider
+// has a line of its own.
 func wrap(text string, columns int) (lines []string) {
 	line, width := "", 0
 	for _, word := range strings.Fields(text) {

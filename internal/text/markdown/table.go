@@ -8,15 +8,16 @@ import (
 
 const gap = "  " // between two columns
 
-// table writes a table. Columns are as wide as their longest cell, and the last one is wrapped. If
-// that leaves too little for the last one (less than 30 columns, or than half of the line), each row
-// is its first cell with the others below it.
+// table writes a table. Each column is as wide as its widest cell, except that the cells of the
+// last column are wrapped. If less than 30 columns of the terminal or less than half of the line is
+// left for the last column, the table is written as a list: the first cell of each row, and its
+// other cells below it.
 func (f *formatter) table(lines []string) {
 	rows := make([][]string, 0, len(lines))
 	for i, line := range lines {
 		switch i {
 		case 0:
-			rows = append(rows, new(formatter).row(line)) // the head has one style
+			rows = append(rows, new(formatter).row(line)) // no styles inside the cells: each cell of the head is painted as a whole
 		case 1: // the line between the head and the rows
 		default:
 			rows = append(rows, f.row(line))

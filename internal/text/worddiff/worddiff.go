@@ -12,12 +12,13 @@ type Piece struct {
 	Changed bool
 }
 
-// maxCompared limits the time of a comparison: the numbers of words of the two lines, multiplied,
-// must not exceed it.
+// maxCompared limits the time of a comparison. It is the maximum of the number of words in the old
+// line times the number of words in the new line.
 const maxCompared = 40_000
 
 // Compare splits an old and a new line into pieces that both lines contain and pieces that have
-// changed. If the lines have little in common or are very long, each line is one piece.
+// changed. If the lines have little in common or are very long, Compare marks nothing as changed:
+// each line is one piece.
 func Compare(oldLine, newLine string) (olds, news []Piece) {
 	a, b := wordsOf(oldLine), wordsOf(newLine)
 	if len(a)*len(b) > maxCompared {

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// ErrNone is returned if no program is known that could open a page.
+// ErrNone is the error of [Open] if it knows no program that could open a page. The user must open
+// the page by its address.
 var ErrNone = errors.New("no browser is known here: BROWSER is not set, and there is no display")
 
 // grace is how long [start] waits for a program to fail. If the program is still running after this

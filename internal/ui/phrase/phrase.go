@@ -21,7 +21,8 @@ const maxText = 200
 // Line makes the text of another program printable, puts it on one line and shortens it.
 func Line(text string) string { return display.Line(text, maxText) }
 
-// Label returns a status with its sign, as the table of agents shows it: "✓ Done".
+// Label returns a status with its sign, as the session protocol's table of agents shows it, such as
+// "✓ Done".
 func Label(s fleet.Status) string { return display.Printable(session.State(s).Label()) }
 
 // WaitingLabel is the [Label] of a task that waits for the user.
@@ -40,7 +41,8 @@ func Style(s fleet.Status) display.Style {
 	return display.Faint
 }
 
-// Elapsed formats a duration as the table of agents shows it: 42s, 2m 34s, 1h 05m.
+// Elapsed formats a duration as the session protocol's table of agents shows it: 42s, 2m 34s, 1h
+// 05m.
 func Elapsed(d time.Duration) string { return session.FormatElapsed(d) }
 
 // Age formats a duration more briefly than [Elapsed]: 42s, 4m, 1h 05m.
@@ -121,7 +123,7 @@ func SpentOf(c, budget fleet.Cost) string {
 	return Join(", ", tokens, money)
 }
 
-// nearBudget is the share of a budget from which on views warn about it.
+// nearBudget is the spent share of a budget at which views begin to warn about it.
 const nearBudget = 0.8
 
 // BudgetWarning says that most of a run's budget is spent, such as "92 % of the budget is spent". It
@@ -230,9 +232,9 @@ func PausedUntil(l fleet.Lane, now time.Time) string {
 	return Join(", ", "paused until "+Clock(l.Until, now), Line(reason))
 }
 
-// Using describes the account of an attempt at a task and the fallback that works on it, such as
-// "claude/work" or "codex for claude". It is empty if the task's own agent uses the program's own
-// account.
+// Using names the account that an attempt uses, such as "claude/work". If a fallback works in place
+// of the task's own agent, it names both, such as "codex for claude". It returns "" if the task's
+// own agent uses the program's own account.
 func Using(t fleet.Task, a *fleet.Attempt) string {
 	if a == nil || a.Account == "" && a.Fallback == "" {
 		return ""

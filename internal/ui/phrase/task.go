@@ -16,7 +16,7 @@ import (
 )
 
 // AttemptNumber returns the number of a task's attempt and the maximum number of attempts, such as
-// "2/3". It returns "" if the task has only one attempt.
+// "2/3". It returns "" if no attempt has started, or if the task may have only one attempt.
 func AttemptNumber(t fleet.Task) string {
 	n := t.Tries
 	if t.Attempt != nil {
@@ -54,8 +54,8 @@ func FailedFirst(tasks []fleet.Task) []fleet.Task {
 	return tasks
 }
 
-// State returns what the agent of a task does, for how long, and the source of that information:
-// "waiting, Bash: make install, 4m, source control".
+// State returns what the agent of a task does, for how long, and the source of that information,
+// such as "waiting, Bash: make install, 4m, source control".
 func State(t fleet.Task, now time.Time) string {
 	detail := Detail(t, now)
 	if first := word(t); first == string(t.Status) || Waiting(t) {
@@ -65,8 +65,8 @@ func State(t fleet.Task, now time.Time) string {
 }
 
 // Detail is like [State], but without the word that [TaskLabel] shows. If the agent uses one of the
-// user's accounts or is a fallback, it says so. If the agent has waited for the user, it ends with
-// how long.
+// user's accounts or is a fallback, it says so. If the agent has waited for the user, the text ends
+// with how long it has waited.
 func Detail(t fleet.Task, now time.Time) string {
 	since, source, age := time.Time{}, "", ""
 	if a := t.Attempt; a != nil && t.Status == fleet.Running {
@@ -139,7 +139,7 @@ func nextAttempt(t fleet.Task, now time.Time) string {
 }
 
 // Why returns one line about how a task failed or why it was cancelled: the failure class, the
-// reason and the end of the program's output.
+// reason and the last lines of the program's output.
 func Why(t fleet.Task) string {
 	head, lines := Failure(t)
 	return Join(": ", head, lastOf(lines))
@@ -238,7 +238,8 @@ func failedCheck(a *fleet.Attempt) (fleet.Check, bool) {
 // maxLines is the maximum number of output lines that are shown for a failure.
 const maxLines = 5
 
-// lastLines returns the last maxLines lines of a text that are not blank, with their indentation.
+// lastLines returns the last lines of a text, at most maxLines. It skips blank lines and keeps the
+// indentation.
 func lastLines(text string) (lines []string) {
 	for line := range strings.Lines(display.PrintableLines(text)) {
 		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " \n")
@@ -299,8 +300,8 @@ func Denied(a *fleet.Attempt) string {
 	return Line("denied: " + strings.Join(a.Denied, "; "))
 }
 
-// budgetAdvice returns how a task goes on that was stopped because a budget is spent: its own, or that
-// of its run.
+// budgetAdvice returns the command that continues a stopped task. The task was stopped because its
+// own budget or the budget of its run is spent.
 func budgetAdvice(t fleet.Task) string {
 	spent := t.Spent.Share(t.Budget) >= 1
 	switch {
@@ -345,8 +346,8 @@ func Advice(t fleet.Task) string {
 	return ""
 }
 
-// ByHand describes what an agent that the user has started does, such as "waiting, Bash: make, 4m,
-// source hook".
+// ByHand describes an agent that the user has started: its status, what it waits for, since when,
+// and the source of the status, such as "waiting, Bash: make, 4m, source hook".
 func ByHand(w fleet.Worker, now time.Time) string {
 	age, source := "", ""
 	if !w.ClaudeSince.IsZero() {

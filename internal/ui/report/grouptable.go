@@ -6,7 +6,9 @@ import (
 	"gaffer/internal/text/cells"
 )
 
-// columns is the layout of a table of groups on a screen. name and bar are widths in columns.
+// columns is the layout of a table of groups on a screen. name is the width of the column with the
+// names, and bar that of the column with the bars, both in terminal columns. If bar is 0, there are
+// no bars.
 type columns struct {
 	p         *printer
 	heading   string

@@ -125,7 +125,8 @@ func caption(title, note string) node {
 	return tag("figcaption", "", heading(title), tag("p", "note", text(note)))
 }
 
-// picture returns an SVG element that is stretched to the space that it gets.
+// picture returns an SVG element that is stretched to the space that it gets. box is its coordinate
+// system (viewBox), and label its text for users who cannot see it.
 func picture(box, label string, kids ...node) node {
 	return tag("svg", "", kids...).with("viewBox", box, "preserveAspectRatio", "none", "role", "img", "aria-label", label)
 }

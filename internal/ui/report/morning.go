@@ -54,8 +54,8 @@ func Morning(r fleet.MorningReport, s Screen) string {
 	return p.out.String()
 }
 
-// MorningSummary returns a line that counts the tasks of a morning report. It returns "" if the
-// report has none.
+// MorningSummary returns a line that counts the tasks of a morning report. If the report has no
+// tasks, the line counts its runs. MorningSummary returns "" if the report has neither.
 func MorningSummary(r fleet.MorningReport) string {
 	var parts []string
 	add := func(n int, one, several string) {
@@ -84,11 +84,12 @@ type morningPrinter struct {
 	r fleet.MorningReport
 }
 
-// morningRow is one row of a part of the report: a name, a text that may be cut, and a link on a line of
-// its own, which is never cut.
+// morningRow is one row of a part of the report. name and text are on one line. note and link have
+// a line each below it, unless they are empty. Texts that are too long are cut, except link.
 type morningRow struct{ name, text, note, link string }
 
-// rows prints a part of the report: a title, and below it names with their texts.
+// rows prints a part of the report: a title, and below it the rows. It prints nothing if there are
+// no rows.
 func (p *morningPrinter) rows(title string, style display.Style, rows []morningRow) {
 	if len(rows) == 0 {
 		return
@@ -135,7 +136,8 @@ func (p *morningPrinter) tasks(title string, style display.Style, list []fleet.M
 	p.rows(title, style, rows)
 }
 
-// sourceName returns the name of a source. Of a file, the last part is enough.
+// sourceName returns the name of a source of tasks for a row. If the source is a file, this is the
+// last part of its path.
 func sourceName(source string) string {
 	if filepath.IsAbs(source) {
 		return filepath.Base(source)
@@ -143,7 +145,8 @@ func sourceName(source string) string {
 	return source
 }
 
-// lines returns how many lines a change has added and removed.
+// lines returns how many lines a change has added and removed, and in how many files. It returns ""
+// if the task has changed no files.
 func (p *morningPrinter) lines(t fleet.MorningTask) string {
 	if t.Changed == 0 {
 		return ""

@@ -58,7 +58,7 @@ type leftOut struct {
 type table struct {
 	Head []string
 	Rows [][]string
-	More string // says which rows are left out; may be empty
+	More string // says how many rows are left out; empty if none are
 }
 
 func newPage(r ledger.Report, from Source) page {

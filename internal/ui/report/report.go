@@ -31,7 +31,8 @@ func number(n int) string {
 	return digits
 }
 
-// count formats a number with its noun: with one if n is 1, and with many if it is not.
+// count formats a number with its noun. one is the noun if n is 1, and many is the noun for all
+// other numbers.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -98,7 +99,8 @@ func filters(f ledger.Filter) []string {
 	return list
 }
 
-// bucket returns the name of a bucket of durations: its bounds, with dash between them.
+// bucket returns the name of a bucket of durations, which is made of its two bounds. dash is the
+// text between the bounds.
 func bucket(b ledger.Bucket, dash string) string {
 	switch {
 	case b.To == nil:
@@ -156,7 +158,7 @@ func attempts(a ledger.Attempts) string {
 	return fmt.Sprintf("%d attempts", a.Attempts)
 }
 
-// group is a set of runs with something in common, such as the same agent, and its name.
+// group is a set of runs with something in common, such as the same agent. name says what that is.
 type group struct {
 	name string
 	ledger.Group

@@ -37,8 +37,8 @@ const (
 	maxTableRows = 200
 )
 
-// stack returns the parts of a bar, one after the other. total is the value whose bar would fill
-// the whole chart.
+// stack returns the parts of a bar, one after the other. values has a number of runs for each
+// outcome. total is the number of runs whose bar would fill the whole chart.
 func stack(values [len(outcomes)]int, total int) []part {
 	var parts []part
 	at := 0

@@ -59,7 +59,8 @@ func (s Screen) sign(o outcome) string {
 	return o.sign
 }
 
-// stacked draws a bar with a piece for each part. The bar is exactly columns wide.
+// stacked draws a bar with a piece for each part. columns is the width of the bar. If all parts are
+// zero, the bar is empty.
 func (s Screen) stacked(parts [len(outcomes)]int, columns int) string {
 	var b strings.Builder
 	for i, n := range shares(parts[:], columns) {

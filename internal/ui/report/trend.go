@@ -44,10 +44,10 @@ func (p *printer) beyond() {
 	}
 }
 
-// graph draws one column for each week, as high as the week's value. Beside the columns it writes
-// the note and the date of its week, if there is room. A week that has runs but no value is drawn
-// as a dot, a week without runs as a blank. If the screen is too narrow for all weeks, graph draws
-// only the latest.
+// graph draws one column for each week, as high as the week's value. A week that has runs but no
+// value is drawn as a dot, a week without runs as a blank. Beside the columns, graph writes the
+// note and the date of the week that the note is about, if there is room. If the screen is too
+// narrow for all weeks, graph draws only the latest weeks.
 func (p *printer) graph(name string, valueOf func(ledger.Week) (float64, bool), note string, weekOfNote ledger.Week) {
 	const before, beside = 11, 42
 	weeks := withGaps(p.s.ByWeek)

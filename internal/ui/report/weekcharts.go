@@ -14,7 +14,7 @@ type columnsChart struct {
 	Legend          []key
 	Columns         []column
 	Line            []string // points of each segment of the line; a week without a value ends a segment
-	Threshold       string   // height of the dashed threshold line; empty means no line
+	Threshold       string   // distance of the dashed threshold line from the top; empty means no line
 	Ticks           []string // labels below the columns, most of them empty
 	Top, Middle     string   // labels at the full and at half the height
 }
@@ -25,7 +25,7 @@ type column struct {
 	Start, Width    string // position and width of the week's bar
 	Middle          string
 	Parts           []columnPart
-	Dot             string // height of the week's point; empty means no point
+	Dot             string // distance of the week's point from the top; empty means no point
 	Tip             string
 }
 
@@ -98,7 +98,8 @@ func countChart(s ledger.Statistics, most int) columnsChart {
 	return c
 }
 
-// label formats half of the highest number of runs. It returns "" if half is not a whole number.
+// label formats the number of runs at half of the chart's height. It returns "" if that is not a
+// whole number.
 func label(half float64) string {
 	if half != math.Trunc(half) {
 		return ""

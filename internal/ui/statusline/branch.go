@@ -6,8 +6,9 @@ import "strings"
 const shortCommit = 7
 
 // Branch returns the branch that the content of git's HEAD file names. If HEAD is detached, it
-// returns the start of the commit id. It returns "" for the branch .invalid, which git writes if it
-// stores refs in another format.
+// returns the first characters of the commit id. It returns "" if the content names neither. That
+// is also the case for the branch .invalid, which git writes into the file if it stores refs in
+// another format.
 func Branch(head []byte) string {
 	line, _, _ := strings.Cut(string(head), "\n")
 	line = strings.TrimSpace(line)

@@ -1,6 +1,6 @@
-// Package statusline renders a project's status in two or three rows, for agent programs that show
-// them below their input. The functions are pure: they turn documents into text. They return no
-// errors, because a status line has no room for them. They skip what they cannot read.
+// Package statusline renders a project's status in up to three rows, for agent programs that show
+// such rows below their input. The functions are pure: they turn documents into text. They return
+// no errors, because a status line has no room for them. They skip what they cannot read.
 package statusline
 
 import (

@@ -19,8 +19,8 @@ type Documents struct {
 	Agent   []byte // JSON of the agent program
 }
 
-// compactAt is the percentage of its context window that an agent uses when it compacts the window.
-// The status line shows this usage as 100 percent.
+// compactAt is how full the context window of an agent is when the agent compacts it, in percent.
+// The status line shows this as 100 percent.
 const compactAt = 84
 
 // Read computes the status line from the documents. It cannot fail. As the protocol requires, it

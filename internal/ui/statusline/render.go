@@ -43,8 +43,8 @@ const maxText = 300
 // add appends a text from a document to the row, after its sign. It appends nothing if the text is
 // empty.
 func add(row []part, sign, text string) []part {
-	// Replace line breaks by spaces first; display.Line would mark them as
-	// unprintable.
+	// Replace all white space by single spaces first: display.Line would show carriage returns and
+	// other unusual white space as unprintable characters.
 	if text = display.Line(strings.Join(strings.Fields(text), " "), maxText); text == "" {
 		return row
 	}

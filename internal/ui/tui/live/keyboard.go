@@ -30,7 +30,7 @@ type Action struct {
 	Text     string
 	Deny     bool
 	Scope    fleet.GrantScope // for how long the answer holds; empty means for this request only
-	Rule     string           // the rule that holds within Scope
+	Rule     string           // the rule that holds within Scope; empty means the question's first suggestion
 }
 
 // Reply returns the answer of an action whose kind is Answer.
@@ -59,16 +59,17 @@ type Keyboard struct {
 	discarding bool     // keys are ignored, because the question that they were typed for is closed
 }
 
-// Press returns the new state and the action that follow from a key while these questions are open.
+// Press returns the new state after a key was pressed, and the action of the user. open lists the
+// open questions. The action depends on the mode and the key:
 //
 //	             Ctrl-C               d        c        Enter          other
 //	watching     Stop, then choosing  ── the question's answer is typed ──
 //	choosing     CancelRun            Detach   CancelRun  Resume       –
 //	cancelling   Leave                –        –          –            –
 //
-// With Remote set, Ctrl-C does not stop the run. Then, while choosing, Ctrl-C and Enter detach, and
-// any other key continues watching. If a question is closed while its answer is being typed, the
-// following keystrokes are discarded up to Enter, Escape or Tab.
+// With Remote set, Ctrl-C does not stop the run. Then, while choosing, Ctrl-C, d and Enter detach, c
+// cancels the run, and any other key continues watching. If a question is closed while its answer is
+// being typed, the following keystrokes are discarded up to Enter, Escape or Tab.
 func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
 	k = k.WithQuestions(open)
 	switch {
@@ -107,7 +108,7 @@ func (k Keyboard) cancel() (Keyboard, Action) {
 	return k, Action{Kind: CancelRun}
 }
 
-// WithQuestions returns the state while these questions are open. The question on the screen stays
+// WithQuestions returns the state for this list of open questions. The question on the screen stays
 // there as long as it is open. Text that was typed for one question is never sent to another.
 func (k Keyboard) WithQuestions(open []fleet.Question) Keyboard {
 	k.sent = filtered(k.sent, func(id string) bool {

@@ -32,11 +32,12 @@ type Options struct {
 	Runs <-chan fleet.Run
 	// Notes receives messages for the user.
 	Notes <-chan string
-	// End receives a value for each request to end the run that is not a key, such as a signal.
+	// End receives a value for each request to end the run that does not come from the keyboard,
+	// such as a signal.
 	End <-chan struct{}
 	// Act performs the user's actions, one after the other, and returns a message for the user. Its
-	// context ends when the user leaves the view immediately. Detach and Leave end the view and are
-	// not passed to Act.
+	// context ends when the view ends, unless the user has detached. Detach and Leave end the view
+	// and are not passed to Act.
 	Act func(context.Context, Action) string
 }
 
@@ -94,7 +95,7 @@ type loop struct {
 	done    chan struct{} // closed when the goroutines must end
 	all     sync.WaitGroup
 
-	reopened chan string // receives the ids of answered questions that are still open after seenTime
+	reopened chan string // receives the id of each answered question after seenTime; if it is still open then, it is shown again
 }
 
 // start calls f in a goroutine. It passes a panic of f to the loop, which restores the terminal

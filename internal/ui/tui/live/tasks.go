@@ -12,8 +12,9 @@ import (
 	"gaffer/internal/ui/tui/stages"
 )
 
-// body returns at most maxRows rows with tasks. If all tasks fit, they are below the headings of
-// their stages. If not, the most urgent tasks come first.
+// body returns at most maxRows rows with tasks. The tasks are below the headings of their stages if
+// both fit, and without headings if only the tasks fit. If not all tasks fit, body returns the most
+// urgent tasks, and a row that counts the others.
 func (v View) body(width, maxRows int) []paint.Line {
 	headings := stages.Count(v.stages)
 	if headings == 1 {

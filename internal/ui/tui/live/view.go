@@ -49,7 +49,7 @@ func (v View) Lines(width, height int, color bool) []string {
 const maxFinal = 60
 
 // Final returns the rows that remain in the terminal when the run has ended or the user leaves: the
-// tasks, without an input line.
+// head and the tasks, without an input line.
 func (v View) Final(width int, color bool) []string {
 	v.stages = stages.Of(v.Run.Tasks)
 	var rows []string

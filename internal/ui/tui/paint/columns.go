@@ -12,7 +12,7 @@ type Column struct {
 	Min   int  // minimum width if there is text, so that changing values do not move other columns
 	Right bool // the text is aligned to the right
 	Drop  int  // position in the order in which columns are removed if they do not fit, lowest first; 0 means never
-	Flex  bool // gets the width that other columns leave; other columns are removed until it has at least Min
+	Flex  bool // the column gets the width that other columns leave; other columns are removed until it has at least Min
 	Width int  // current width, set by [Table.Rows]; 0 hides the column
 }
 

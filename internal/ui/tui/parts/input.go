@@ -42,7 +42,8 @@ func (i Input) DeleteWord() Input {
 // Trimmed returns the line without spaces around it.
 func (i Input) Trimmed() string { return strings.TrimSpace(string(i)) }
 
-// Row returns a row with a prompt, a cursor, and the end of the line, where the user types.
+// Row returns a row with a prompt, the line and a cursor. If the line is too long, the row shows
+// its last part, where the user types.
 func (i Input) Row(prompt string, width int) paint.Line {
 	return paint.Line{
 		{Text: prompt, Style: display.Bold}, {Text: cells.End(display.Printable(string(i)), width-4)}, {Text: "▏"},

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// TaskTable returns the rows of a table of tasks. Its columns are as wide as their contents.
+// TaskTable is a table of tasks. Its columns are as wide as their contents.
 type TaskTable struct {
 	Now time.Time
 	// Detailed adds two columns: the status in words, and the source of the state with its age.

@@ -20,8 +20,8 @@ import (
 
 // Model is the state of a screen. It is a value: Update returns a new Model.
 type Model[M any] interface {
-	// Update applies an event: a [Size], a [Key], a [time.Time], or data. It returns the new model
-	// and the actions to perform.
+	// Update applies an event: a [Size], a [Key], a [time.Time], data from [Program.Send], or the
+	// result of a [Task]. It returns the new model and the actions to perform.
 	Update(event any) (M, []any)
 	// Rows returns the rows of the terminal, from the top.
 	Rows() []string
@@ -32,7 +32,8 @@ type (
 	// Size is the size of the terminal in columns and rows.
 	Size struct{ Width, Height int }
 
-	// Key is a key that was pressed: its name and, if it types text, that text.
+	// Key is a key that was pressed: its name and, if it types text, that text. For pasted text,
+	// the name is "paste".
 	Key struct{ Name, Text string }
 )
 
@@ -125,13 +126,13 @@ func (p *Program) Finish(ctx context.Context) error {
 }
 
 // started is a task that has not ended. When the user leaves, Bubble Tea drops the task, possibly
-// before it has started.
+// before it has started. So [Program.Finish] calls do again.
 type started struct {
 	name string
 	do   func() (any, error) // does the work once; later calls return the same result
 }
 
-// pending holds the tasks whose result the model has not received.
+// pending holds the tasks whose results the model has not received.
 type pending struct {
 	mu    sync.Mutex
 	tasks map[*started]bool

@@ -63,8 +63,8 @@ func (c change) index(rows []row) int {
 	return found
 }
 
-// move handles the keys that only move the cursor or scroll. If a key has no effect, it returns a
-// note for the user.
+// move handles the keys that only move the cursor or scroll. The returned text is a note for the
+// user. It says why the key has no effect, and is empty if nothing needs to be said.
 func (c change) move(name string, f frame) (change, string) {
 	rows := c.rows(f.width)
 	at, page := c.index(rows), max(f.height-2, 1)

@@ -24,8 +24,9 @@ type Key struct {
 	Rune rune
 }
 
-// DecodeKeys returns the keys in the input of a terminal. incomplete is the beginning of a UTF-8
-// character at the end of data, whose other bytes have not arrived; it is usually empty.
+// DecodeKeys returns the keys in the input of a terminal. If data ends in the middle of a UTF-8
+// character, incomplete holds the bytes of that character; the caller must pass them again, before
+// the next input. Otherwise incomplete is empty.
 func DecodeKeys(data []byte) (keys []Key, incomplete []byte) {
 	for len(data) > 0 {
 		switch b := data[0]; {

@@ -22,8 +22,8 @@ type Terminal struct {
 	raw     bool
 }
 
-// ErrNoTerminal is returned if there is no terminal to draw on, or if this process is a background
-// job of the terminal.
+// ErrNoTerminal is the error of [Open] if there is no terminal to draw on, or if this process is a
+// background job of the terminal.
 var ErrNoTerminal = errors.New("not a terminal in the foreground")
 
 // Open returns the terminal that the streams are connected to. It does not change the terminal.

@@ -223,7 +223,8 @@ func workerRows(s snapshot, f filter, width int) (items []item, rows []paint.Lin
 	return items, t.Rows(width)
 }
 
-// agentBadge returns the badge for the status of agents that a worker has reported last.
+// agentBadge returns the badge for the status that a worker has last reported for its agents, or an
+// empty cell if it has reported none.
 func agentBadge(w fleet.Worker) paint.Span {
 	switch w.ClaudeStatus {
 	case "waiting":

@@ -46,7 +46,8 @@ func (l list) next(start, step int) int {
 	return start
 }
 
-// jump returns the index of the row that can be chosen and is nearest to the row start+distance.
+// jump returns the index of the row start+distance. If that row cannot be chosen, it returns the
+// next row below that can be chosen or, if there is none, the next row above.
 func (l list) jump(start, distance int) int {
 	if len(l.items) == 0 {
 		return start
@@ -61,8 +62,8 @@ func (l list) jump(start, distance int) int {
 	return l.next(to, -1)
 }
 
-// section returns the first row of the next section or, if step is -1, of the previous section. The
-// first section follows after the last.
+// section returns the index of the first row of the next section or, if step is -1, of the previous
+// section. After the last section, the first one is next.
 func (l list) section(from, step int) int {
 	var firsts []int
 	here := 0
@@ -81,7 +82,7 @@ func (l list) section(from, step int) int {
 	return firsts[(here+step+len(firsts))%len(firsts)]
 }
 
-// content provides the rows of a [listScreen]. It is the fleet, or the tasks of a run.
+// content provides the rows of a [listScreen]. The contents are [fleetList] and [runList].
 type content interface {
 	focus() (Focus, bool)
 	path(s snapshot, names []string) []string

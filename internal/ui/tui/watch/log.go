@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// logPane shows the end of a log. It follows the log until the user scrolls back.
+// logPane shows the last lines of a log. It follows the log until the user scrolls back.
 type logPane struct {
 	lines   []string
 	begun   bool

@@ -70,8 +70,8 @@ func (v runList) summary(s snapshot, width int) []paint.Line {
 	return rows
 }
 
-// manyRows is the number of rows above which the widths of columns depend only on the visible rows,
-// to save time.
+// manyRows is a number of rows. In a longer list, the widths of the columns depend only on the
+// visible rows, to save time.
 const manyRows = 400
 
 func (runList) list(s snapshot, f filter, width int) list {
