@@ -2,6 +2,7 @@
 package delay
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -39,8 +40,10 @@ func Start(ctx context.Context, server string, latency time.Duration) (string, e
 				_ = client.Close()
 				continue
 			}
-			go forward(backend, client, latency/2)
-			go forward(client, backend, latency/2)
+			// The whole latency is in one direction: a sleep takes up to a millisecond too long, and two
+			// sleeps made a round trip more than twice as slow as asked for.
+			go forward(backend, client, 0)
+			go forward(client, backend, latency)
 		}
 	}()
 	return address.String(), nil
@@ -55,11 +58,11 @@ func forward(to, from net.Conn, delay time.Duration) {
 	pieces := make(chan piece, 1024)
 	go func() {
 		defer close(pieces)
+		buffer := make([]byte, 64<<10)
 		for {
-			buffer := make([]byte, 64<<10)
 			n, err := from.Read(buffer)
 			if n > 0 {
-				pieces <- piece{buffer[:n], time.Now().Add(delay)}
+				pieces <- piece{bytes.Clone(buffer[:n]), time.Now().Add(delay)}
 			}
 			if err != nil {
 				return
