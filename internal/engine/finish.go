@@ -122,9 +122,12 @@ func (e *finishes) hasOtherLogin(a store.Attempt, t store.Task) (bool, error) {
 // endAttempt ends an attempt, decides whether its task is retried, and updates the task and its
 // run.
 func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) (FinishResult, error) {
+	// Each lookup is made even if another one fails, so that a remote database gets all of them in
+	// one round trip, see [store.Loader]. The dependents are used when the task's status has changed.
 	t, errTask := e.task(a.Key())
 	run, errRun := e.run(a.Run)
-	err := errors.Join(errTask, errRun)
+	_, errDependents := e.Dependents(a.Key())
+	err := errors.Join(errTask, errRun, errDependents)
 	if err != nil {
 		return FinishResult{}, err
 	}

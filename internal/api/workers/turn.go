@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 
 	"gaffer/coordinator"
@@ -16,12 +17,11 @@ func (d *Service) Turn(ctx context.Context, by credential.Identity, t coordinato
 		return done, err
 	}
 	err = d.do(ctx, "", func(s *engine.Tx) error {
-		a, err := attemptOf(s, by, t.Finish.WorkKey)
-		if err != nil {
-			return err
-		}
-		next, err := nextOf(s, by, a, t.Claim)
-		if err != nil {
+		// Each lookup is made even if another one fails, so that a remote database gets all of them
+		// in one round trip, see [store.Loader].
+		a, errAttempt := attemptOf(s, by, t.Finish.WorkKey)
+		next, errNext := nextOf(s, by, a, t.Claim)
+		if err := cmp.Or(errAttempt, errNext); err != nil {
 			return err
 		}
 		o, given, err := s.FinishAndClaim(finishOf(t.Finish, s.Now()), next)
@@ -38,15 +38,15 @@ func (d *Service) Turn(ctx context.Context, by credential.Identity, t coordinato
 // nextOf returns the engine's claim for the task that the worker takes after an attempt has ended.
 // It is empty if the worker claims no task.
 func nextOf(s *engine.Tx, by credential.Identity, ended store.Attempt, c *coordinator.WorkClaim) (engine.Claim, error) {
-	switch {
-	case c == nil:
+	if c == nil {
 		return engine.Claim{}, nil
+	}
+	w, err := s.Worker(c.Worker)
+	switch {
 	case c.Worker != ended.Worker:
 		return engine.Claim{}, protocol.Invalid("claim.worker: attempt %s is of worker %s", ended.ID, ended.Worker)
-	}
-	w, err := s.Worker(ended.Worker)
-	if err != nil {
-		return engine.Claim{}, protocol.NotFound(err, "worker", ended.Worker)
+	case err != nil:
+		return engine.Claim{}, protocol.NotFound(err, "worker", c.Worker)
 	}
 	return claimOf(by, w, *c)
 }

@@ -57,7 +57,8 @@ type rows struct {
 	items              table[ItemKey, itemChange]
 	deletions          Deletions
 	events             []Event
-	tasksByRun         map[string]*allTasks // keys of all tasks of a run as stored, by the run's id; set only in Tx.read
+	tasksByRun         map[string]*allTasks  // keys of all tasks of a run as stored, by the run's id; set only in Tx.read
+	dependents         map[TaskKey][]TaskKey // keys of the tasks that depend on a task, as stored; set only in Tx.read
 }
 
 // allTasks holds the keys of all tasks of a run.
@@ -289,6 +290,20 @@ func (r *rows) cacheTasksOf(run string, tasks []Task) {
 	r.tasksByRun[run] = all
 }
 
+// cacheDependents keeps the committed tasks that depend on a task, so that the transaction reads
+// them only once.
+func (r *rows) cacheDependents(of TaskKey, tasks []Task) {
+	keys := make([]TaskKey, len(tasks))
+	for i, t := range tasks {
+		r.tasks.put(t.TaskKey, t)
+		keys[i] = t.TaskKey
+	}
+	if r.dependents == nil {
+		r.dependents = map[TaskKey][]TaskKey{}
+	}
+	r.dependents[of] = keys
+}
+
 func (r *rows) tasksOf(keys []TaskKey) []Task {
 	list := make([]Task, len(keys))
 	for i, key := range keys {
@@ -305,10 +320,16 @@ func bySeq(a, b Task) int { return cmp.Compare(a.Seq, b.Seq) }
 func (tx *Tx) Dependents(key TaskKey) ([]Task, error) {
 	var stored []Task
 	var err error
-	if all := tx.read.tasksByRun[key.Run]; all != nil {
+	keys, known := tx.read.dependents[key]
+	switch all := tx.read.tasksByRun[key.Run]; {
+	case all != nil:
 		stored = tx.read.tasksOf(all.dependents[key.Task])
-	} else {
-		stored, err = tx.stored.Dependents(key)
+	case known:
+		stored = tx.read.tasksOf(keys)
+	default:
+		if stored, err = tx.stored.Dependents(key); err == nil {
+			tx.read.cacheDependents(key, stored)
+		}
 	}
 	return overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool {
 		return t.Run == key.Run && slices.Contains(t.Needs, key.Task)

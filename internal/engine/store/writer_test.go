@@ -16,6 +16,8 @@ type fake struct {
 	writer *Writer
 	full   int // how many requests must wait before the first transaction begins
 
+	dependents   []Task
+	looked       int // how many times Dependents was called
 	last         int64
 	transactions int
 	committed    []Changes
@@ -43,7 +45,11 @@ func (f *fake) Worker(string) (Worker, error)             { return Worker{}, Err
 func (f *fake) ClaimableTasks(ClaimQuery) ([]Task, error) { return nil, nil }
 func (f *fake) LabelSets() ([]string, error)              { return nil, nil }
 func (f *fake) Rollback() error                           { return nil }
-func (f *fake) Dependents(TaskKey) ([]Task, error)        { return nil, nil }
+
+func (f *fake) Dependents(TaskKey) ([]Task, error) {
+	f.looked++
+	return f.dependents, nil
+}
 
 func (f *fake) Commit(c Changes) error {
 	if f.refuse != nil {
@@ -144,6 +150,28 @@ func TestTasksOfEarlierRequestsAreInTheLists(t *testing.T) {
 		return errors.Join(err, err2, err3)
 	})
 	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDependentsAreReadOnceInATransactionAndShowItsChanges(t *testing.T) {
+	f := newFake()
+	f.dependents = []Task{{TaskKey: TaskKey{"r", "b"}, Needs: []string{"a"}, Seq: 1}, {TaskKey: TaskKey{"r", "c"}, Needs: []string{"a"}, Seq: 2}}
+	err := f.writer.Write(t.Context(), func(tx *Tx) error {
+		first, err := tx.Dependents(TaskKey{"r", "a"})
+		if err != nil {
+			return err
+		}
+		changed := first[1]
+		changed.Blockers = 7
+		tx.PutTask(changed)
+		again, err := tx.Dependents(TaskKey{"r", "a"})
+		if !slices.Equal(keys(again), []string{"b", "c"}) || again[1].Blockers != 7 || f.looked != 1 {
+			t.Errorf("found %v after %d lookups", again, f.looked)
+		}
+		return err
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }

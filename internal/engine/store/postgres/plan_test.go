@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"gaffer/internal/engine/store"
 	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
@@ -40,6 +41,33 @@ func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 			strings.Count(plan, "->  Sort") > 1 {
 			t.Errorf("%s: the plan scans or sorts:\n%s", name, plan)
 		}
+	}
+}
+
+// One round trip of a claim is saved if the transaction before it was a claim of the same kind.
+func TestAClaimAfterAClaimFindsItsTasksLoaded(t *testing.T) {
+	s, err := Open(t.Context(), pgtest.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	look := func(labels ...string) error {
+		t.Helper()
+		tx, err := s.begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		_, err = tx.ClaimableTasks(store.ClaimQuery{Labels: labels, Limit: 1})
+		return err
+	}
+	for i, want := range []error{store.ErrNotLoaded, nil, nil} {
+		if err := look("gpu"); !errors.Is(err, want) {
+			t.Errorf("claim %d: %v, want %v", i, err, want)
+		}
+	}
+	if err := look("linux"); !errors.Is(err, store.ErrNotLoaded) {
+		t.Errorf("a claim of another kind: %v", err)
 	}
 }
 

@@ -34,6 +34,9 @@ type Store struct {
 	open   chan struct{} // semaphore that the open write transaction of this process holds
 	conn   *pgx.Conn     // connection for write transactions; nil if none is open; guarded by open
 	closed bool          // guarded by open
+	// lastClaim is how the last write transaction has looked for a claimable task. It is nil if the
+	// transaction has not; guarded by open.
+	lastClaim *store.ClaimQuery
 }
 
 var _ store.Store = (*Store)(nil)

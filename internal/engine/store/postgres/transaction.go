@@ -31,6 +31,7 @@ type transaction struct {
 	missed   bool
 	wanted   []*lookup
 	lookups  map[string]*lookup // all lookups of the transaction; the key contains the query and its arguments
+	claim    *store.ClaimQuery  // the last query for claimable tasks, without Skip; nil if there was none
 }
 
 // lookup is a query that a request has made, and its result.
@@ -56,6 +57,9 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	_, _ = t.find(allAccounts)
 	_, _ = t.find(openQuestions)
 	_, _ = t.find(labelSets)
+	if s.lastClaim != nil { // claims come one after the other, and most of them ask the same
+		_, _ = t.reader.ClaimableTasks(*s.lastClaim)
+	}
 	t.missed = false
 	if err := t.begin(); err != nil {
 		t.end()
@@ -94,6 +98,12 @@ func (t *transaction) begin() (err error) {
 			return err
 		}
 	}
+}
+
+// ClaimableTasks implements [store.Reader]. It remembers the query for the next transaction.
+func (t *transaction) ClaimableTasks(c store.ClaimQuery) ([]store.Task, error) {
+	t.claim = &store.ClaimQuery{Labels: c.Labels, PausedAccounts: c.PausedAccounts, Accounts: c.Accounts, Limit: c.Limit}
+	return t.reader.ClaimableTasks(c)
 }
 
 // find returns the rows of a query, or [store.ErrNotLoaded] if the query was not sent yet.
@@ -266,6 +276,7 @@ func (t *transaction) rollback() error {
 // end lets the next write transaction of this process begin.
 func (t *transaction) end() {
 	t.cancel()
+	t.store.lastClaim = t.claim
 	<-t.store.open
 }
 
