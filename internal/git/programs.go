@@ -90,8 +90,9 @@ func variables(list []setting) []string {
 }
 
 // withoutProgram returns settings that keep git from running the program that the setting key
-// names. It reports false if that setting names no program. Hooks, pager, editor and the file
-// system monitor are turned off for every command, see settings. Diff drivers are never used.
+// names. It reports false if that setting names no program. It need not handle hooks, pager, editor
+// and the file system monitor, which are turned off for every command, see the function settings,
+// nor diff drivers, which are never used.
 func withoutProgram(key string) ([]setting, bool) {
 	section, rest, _ := strings.Cut(key, ".")
 	name, middle := rest, ""

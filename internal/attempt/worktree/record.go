@@ -29,8 +29,8 @@ type Tree struct {
 // record is a Tree as it is stored on disk, with the progress of its creation and removal.
 type record struct {
 	Tree
-	Start    string `json:"start,omitempty"`    // commit at which the branch was created; empty means Base
-	Made     bool   `json:"made"`               // the creation is complete, so the tree may have work in it
+	Start string `json:"start,omitempty"` // commit at which the branch was created; empty means Base
+	Made  bool   `json:"made"`            // the creation is complete, so the tree may have work in it
 	// Removing is the name of the rescue ref, from the beginning of a removal. If it is set and the
 	// folder is missing, the next call of Remove or Discard continues the removal.
 	Removing string `json:"removing,omitempty"`
