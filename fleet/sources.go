@@ -19,13 +19,14 @@ type WatchedSource struct {
 	Error    string    `json:"error,omitempty"`    // why the last look failed; empty if it succeeded
 }
 
-// Sources is the list of watched sources, and the reports to sources that are not sent yet.
+// Sources holds the watched sources, and the reports that were not sent to their sources yet.
 type Sources struct {
 	Sources []WatchedSource `json:"sources"`
 	Reports []SourceReport  `json:"reports"`
 }
 
-// SourceReport is a report about the end of a task that the source of the task's item must get.
+// SourceReport reports that a task has ended. It is sent to the source of the item from which the
+// task was made.
 type SourceReport struct {
 	Run    string    `json:"run"`
 	Task   string    `json:"task"`
@@ -33,7 +34,7 @@ type SourceReport struct {
 	Item   string    `json:"item"`
 	Status Status    `json:"status"`
 	Ended  time.Time `json:"ended"`
-	Tries  int       `json:"tries"`
-	Next   time.Time `json:"next,omitzero"`
-	Error  string    `json:"error,omitempty"`
+	Tries  int       `json:"tries"`           // how often a process has tried to send the report
+	Next   time.Time `json:"next,omitzero"`   // when the next try may begin; zero if no try has failed
+	Error  string    `json:"error,omitempty"` // why the last try failed
 }

@@ -39,7 +39,8 @@ type Program struct {
 	Dir  string
 	Env  []string // environment; nil means that of this process
 	// EndsWithParent means that the program is killed when this process is killed, where the system
-	// can do that. Otherwise it could write a comment after the next process has looked for it.
+	// can do that. Otherwise the program could still write a comment after the next gaffer process
+	// has checked whether that comment exists.
 	EndsWithParent bool
 }
 

@@ -96,15 +96,15 @@ func firstLine(text string) string {
 	return line
 }
 
-// tokenError is implemented by all errors of the parser.
+// tokenError is implemented by errors of the parser that know the token at which they occurred.
 type tokenError interface {
 	error
 	GetToken() *token.Token
 	GetMessage() string
 }
 
-// plainMessages replaces messages of the parser that users would not understand. The first entry
-// whose field says occurs in the message is used.
+// plainMessages replaces messages of the parser that users would not understand. If a message
+// contains the text says of several entries, the first one is used.
 var plainMessages = []struct{ says, means string }{
 	{"found character '\t'", "found a tab, want spaces at the beginning of a line"},
 	{"mapping value is not allowed", "found a second ':' in the line; a text with ': ' in it stands in quotes"},

@@ -30,8 +30,9 @@ type Facts struct {
 type Machine struct {
 	Environ []string // environment of gaffer, as NAME=value
 	Self    string   // path of gaffer's program
-	// Hidden are folders that no agent may read: gaffer's state and settings. The common folders
-	// with credentials, such as ~/.ssh, are hidden too, without being listed here.
+	// Hidden are files and folders that no agent may read: gaffer's state, database and settings.
+	// The common folders with credentials, such as ~/.ssh, are hidden too, without being listed
+	// here.
 	Hidden []string
 
 	mu            sync.Mutex
