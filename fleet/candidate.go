@@ -12,7 +12,7 @@ type Candidate struct {
 	Agent   string `json:"agent"`
 	Model   string `json:"model,omitempty"`
 	Status  Status `json:"status"`
-	Outcome string `json:"outcome,omitempty"` // failure class; empty if the status is complete
+	Outcome string `json:"outcome,omitempty"` // failure class of the last attempt, or why the task was cancelled
 	Branch  string `json:"branch,omitempty"`
 
 	Checks   int   `json:"checks"` // number of verify commands
@@ -42,7 +42,7 @@ func CandidateOf(t Task) Candidate {
 	c := Candidate{Task: t.ID, Agent: t.Agent, Model: t.Model, Status: t.Status, Outcome: t.Outcome, Branch: t.Branch}
 	if a := t.Attempt; a != nil {
 		c.Spent, c.WorkedMS, c.Summary = t.Spent, max(t.WorkedMS, a.WorkedMS), a.Summary
-		if a.Ended.IsZero() || c.Spent == (Cost{}) { // the task's sums lack this attempt, or an older gaffer stored no sums
+		if a.Ended.IsZero() || c.Spent == (Cost{}) { // t.Spent lacks this attempt, which has not ended, or an older gaffer has stored no costs of tasks
 			c.Spent.USD, c.Spent.Tokens = c.Spent.USD+a.Spent.USD, c.Spent.Tokens+a.Spent.Tokens
 		}
 		c.Count(a.Checks)
@@ -60,7 +60,7 @@ type Comparison struct {
 	Status     Status      `json:"status"`           // status of the picking task
 	Picked     string      `json:"picked,omitempty"` // id of the chosen candidate's task; empty if none is chosen yet
 	Why        string      `json:"why,omitempty"`
-	Question   *Question   `json:"question,omitempty"` // asks the user to choose; nil if the user need not
+	Question   *Question   `json:"question,omitempty"` // the question that asks the user to choose; nil if there is none
 	Candidates []Candidate `json:"candidates"`         // in the order of the plan
 }
 
@@ -98,7 +98,8 @@ func (t Task) Picked() (id, why string) {
 	return PickedIn(t.Attempt.Summary)
 }
 
-// PickedIn finds the chosen candidate and the reason in the output of a picking task.
+// PickedIn finds the id of the chosen candidate and the reason in the output of a picking task.
+// Both are empty if the output names none.
 func PickedIn(output string) (id, why string) {
 	for line := range strings.Lines(output) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), PickedPrefix); ok {

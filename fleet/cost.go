@@ -29,11 +29,11 @@ func CostGroupings() []CostGrouping {
 
 // CostQuery selects the attempts of a cost report, and says how the report groups them.
 type CostQuery struct {
-	Project string    // path or name of the only project; empty means all
+	Project string    // path or name of the project to report on; empty means all projects
 	Since   time.Time // leaves out attempts that started before this time; zero means no limit
 	Until   time.Time // leaves out attempts that started at this time or later; zero means no limit
 	By      CostGrouping
-	Zone    *time.Location // the time zone of days; nil means UTC
+	Zone    *time.Location // time zone in which a day begins and ends; nil means UTC
 }
 
 // CostReport says what attempts have cost. For running attempts it includes what they have reported
@@ -95,11 +95,11 @@ type RunBudget struct {
 // limited, the greater part counts.
 func (b RunBudget) Share() (share float64) { return b.Spent.Share(b.Budget) }
 
-// CostLimit is a limit of the user for all runs, and what was spent of it so far.
+// CostLimit is a limit that the user has set for all runs, and what was spent of it so far.
 type CostLimit struct {
 	Period  string    `json:"period"`            // day or month
 	Key     string    `json:"key"`               // the current day, such as 2026-11-18, or month, such as 2026-11
-	Account string    `json:"account,omitempty"` // the account that is limited; empty if the limit is for all
+	Account string    `json:"account,omitempty"` // the account that is limited; empty if the limit is for all accounts
 	Spent   Cost      `json:"spent"`
 	Limit   Cost      `json:"limit"`
 	Left    Cost      `json:"left"`
@@ -109,9 +109,9 @@ type CostLimit struct {
 // Share returns the part of the limit that is spent: 1 is all of it.
 func (l CostLimit) Share() float64 { return l.Spent.Share(l.Limit) }
 
-// WriteCSV writes the rows of the report as CSV (RFC 4180), with a heading. An unknown cost is the
-// word unknown. Names come from plans and projects, so a text that a spreadsheet would take for a
-// formula gets an apostrophe in front.
+// WriteCSV writes the rows of the report as CSV (RFC 4180), with a heading. It writes an unknown
+// cost as the word unknown. Names come from plans and projects, so a text that a spreadsheet would
+// take for a formula gets an apostrophe in front.
 func (r CostReport) WriteCSV(to io.Writer) error {
 	out := csv.NewWriter(to)
 	out.UseCRLF = true

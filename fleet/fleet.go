@@ -54,7 +54,7 @@ type Run struct {
 
 // Paused returns the paused agent accounts that prevent a task of the run from starting now.
 func (r Run) Paused(now time.Time) (list []Lane) {
-	held := map[string]bool{} // agents of which no account is free
+	held := map[string]bool{} // agents whose accounts are all paused
 	for _, l := range r.Lanes {
 		if l.Until.After(now) && !l.Free && !l.Budget() {
 			held[l.Agent()] = true
@@ -216,7 +216,7 @@ func (a Attempt) Times(now time.Time) (worked, waited time.Duration) {
 
 // LogQuery selects a part of a task's log.
 type LogQuery struct {
-	Attempt int  // only the output of this attempt, by its number; 0 means all attempts
+	Attempt int  // number of the only attempt whose output is wanted; 0 means all attempts
 	Tail    int  // number of lines from the end of the log; negative means all
 	Follow  bool // also send output that is still to come, until the task or the attempt has ended
 }
@@ -252,7 +252,7 @@ const MostFiles = 200
 // Ask is a question of an agent that has no task, such as an agent that the user has started by
 // hand.
 type Ask struct {
-	From    string // name of the agent that asks; by this name the user answers
+	From    string // name of the agent that asks; the user gives it to answer the question
 	Ref     string // id that the agent gave the question: asking again with the same Ref is the same question
 	Text    string
 	Options []string
@@ -428,7 +428,7 @@ func (l Lane) Budget() bool { return strings.HasPrefix(l.Name, BudgetLane) }
 // Add counts one more task with status s.
 func (c *Counts) Add(s Status) { c.Count(s, +1) }
 
-// Remove counts one task less with status s.
+// Remove counts one task fewer with status s.
 func (c *Counts) Remove(s Status) { c.Count(s, -1) }
 
 // Count adds delta to the number of tasks with status s, and to the total.

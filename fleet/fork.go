@@ -6,7 +6,7 @@ type ForkRequest struct {
 	Run    string `json:"run"`
 	Task   string `json:"task"`
 	At     int    `json:"at,omitempty"`     // number of the last turn that the new task gets, from 1; 0 means the whole conversation
-	Prompt string `json:"prompt,omitempty"` // the next message of the user; empty means that the agent continues
+	Prompt string `json:"prompt,omitempty"` // the next message to the agent; empty means a message that tells it to continue
 	Agent  string `json:"agent,omitempty"`  // another agent; empty means the same
 	Model  string `json:"model,omitempty"`  // another model; empty means the same
 	Key    string `json:"key,omitempty"`    // chosen by the client: a repeated request with the same key returns the same run
@@ -16,14 +16,14 @@ type ForkRequest struct {
 type Fork struct {
 	Run     string `json:"run"`
 	Task    string `json:"task"`
-	Attempt int    `json:"attempt,omitempty"` // the files are those at the end of this attempt; 0 means the commit that the task started from
+	Attempt int    `json:"attempt,omitempty"` // number of the attempt whose final files the new task got; 0 means those of the commit that the original task started from
 	Turn    int    `json:"turn,omitempty"`    // number of the last turn that the new task got
-	Copied  bool   `json:"copied,omitempty"`  // the agent knows the conversation; if false, it has got a summary
+	Copied  bool   `json:"copied,omitempty"`  // the agent got a copy of the conversation; if false, it got a summary
 }
 
 // ForkResult is a new task that was forked from another one.
 type ForkResult struct {
-	Run   string   `json:"run"` // the new run, which has this task only
+	Run   string   `json:"run"` // id of the new run, which has only this task
 	Task  string   `json:"task"`
 	From  Fork     `json:"from"`
 	Notes []string `json:"notes,omitempty"` // what the new task could not get from the original one, as sentences

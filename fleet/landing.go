@@ -11,7 +11,7 @@ const (
 	MergeSkipped  MergeState = "skipped"      // MergeResult.Why is the reason
 	MergeConflict MergeState = "conflict"     // MergeResult.Files have conflicts
 	MergeFailed   MergeState = "check_failed" // a check of the merged files failed
-	MergeSent     MergeState = "sent_back"    // sent to the agent, which works on the conflict or the failed check
+	MergeSent     MergeState = "sent_back"    // the change was sent back to its agent, which works on the conflict or the failed check
 	MergeRunning  MergeState = "running"      // the checks are still running; the review will contain the result
 	MergeUndone   MergeState = "undone"       // the merge was undone
 	MergeBlocked  MergeState = "blocked"      // the branch cannot be updated, because of git or of files in a worktree; MergeResult.Why is the reason

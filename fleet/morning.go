@@ -4,7 +4,7 @@ import "time"
 
 // MorningQuery selects what a morning report is about.
 type MorningQuery struct {
-	Project string    // path or name of the only project; empty means all
+	Project string    // path or name of the project to report on; empty means all projects
 	Since   time.Time // leaves out what happened before this time
 }
 
@@ -31,7 +31,7 @@ type MorningReport struct {
 	Running []MorningTask `json:"running"` // the task is running or queued; MorningTask.Why says what it does or waits for
 	Skipped []MorningTask `json:"skipped"` // the task was cancelled, never started, or its change was discarded; MorningTask.Why is the reason
 
-	Cost      CostRow           `json:"cost"` // cost of all attempts that started since Since
+	Cost      CostRow           `json:"cost"` // cost of all attempts that started at the time Since or later
 	Runs      []MorningRun      `json:"runs"` // the runs of the tasks and attempts above, latest first
 	Questions []MorningQuestion `json:"questions"`
 	Accounts  []MorningAccount  `json:"accounts"` // the accounts that these attempts used, sorted by name

@@ -25,7 +25,7 @@ type RunForm struct {
 // RunDraft is a run that a user is about to start: a form, or the text of a plan.
 type RunDraft struct {
 	Project string `json:"project"`           // path of a project on the server's machine; if Workers is set, the name of a project
-	Workers bool   `json:"workers,omitempty"` // the server's workers execute the run, not its machine
+	Workers bool   `json:"workers,omitempty"` // the server's workers execute the run; if false, the server's machine does
 	On      string `json:"on,omitempty"`      // name of the only worker that may take the tasks, if Workers is set; empty means any worker
 
 	Form *RunForm `json:"form,omitempty"` // nil if there is a text
@@ -46,7 +46,7 @@ const (
 // are unknown.
 type PlanFinding struct {
 	Severity string `json:"severity"`
-	File     string `json:"file,omitempty"` // set only if the position is in another file than the plan's
+	File     string `json:"file,omitempty"` // file of the position; empty means the plan's own file
 	Line     int    `json:"line,omitempty"`
 	Column   int    `json:"column,omitempty"`
 	Text     string `json:"text"`
@@ -84,7 +84,7 @@ type PlanText struct {
 	File  string   `json:"file,omitempty"`
 	Notes []string `json:"notes,omitempty"` // what was left out of the text, as sentences
 
-	Project string `json:"project,omitempty"` // where the plan file is or the earlier run was executed; as in RunDraft
+	Project string `json:"project,omitempty"` // project of the plan file or of the earlier run; Workers and On are those of the earlier run; as in RunDraft
 	Workers bool   `json:"workers,omitempty"`
 	On      string `json:"on,omitempty"`
 }
@@ -118,7 +118,7 @@ type ProjectFolder struct {
 	Active bool   `json:"active,omitempty"` // the project that is used if the user chooses none
 }
 
-// ProjectWorkers are the workers of a project that are online.
+// ProjectWorkers lists the online workers of a project.
 type ProjectWorkers struct {
 	Project string          `json:"project"`
 	Workers []ProjectWorker `json:"workers"`

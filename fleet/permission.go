@@ -88,8 +88,8 @@ func (q Question) Reply(typed string) (Reply, error) {
 	return Reply{Text: text}, err
 }
 
-// Grants reports whether text is the answer that allows a request for permission, and whether it is
-// one that denies it.
+// Grants reports whether text, as the answer to a request for permission, allows the request or
+// denies it.
 func Grants(text string) (allows, denies bool) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "allow", "yes", "y", "ok", "accept":
@@ -106,7 +106,7 @@ type PermissionQuery struct {
 	Since   time.Time // only requests that were made at this time or later; zero means all
 }
 
-// PermissionRequest sums up requests for permission that the same rule would answer.
+// PermissionRequest counts the requests for permission that the same rule would answer.
 type PermissionRequest struct {
 	Rule    string             `json:"rule"` // the rule that would answer the requests
 	Tool    string             `json:"tool"`

@@ -88,15 +88,15 @@ type ReviewAction struct {
 	// Action is comment, edit, delete, resolve, view, approve, send_back or reopen. It decides
 	// which fields below are used.
 	Action string `json:"action"`
-	// Comment is the new comment, for comment. For edit, Comment.Text is the new text of an
-	// existing comment.
+	// Comment is the new comment, if Action is comment. If Action is edit, its Text is the new text
+	// of an existing comment.
 	Comment Comment `json:"comment,omitzero"`
 	ID      string  `json:"id,omitempty"` // id of the comment to edit, delete or resolve; if empty, Comment.ID
-	// Resolved is the new state of the comment, for resolve. Nil means true.
+	// Resolved is the new state of the comment, if Action is resolve. Nil means true.
 	Resolved *bool  `json:"resolved,omitempty"`
-	Path     string `json:"path,omitempty"`   // path of the file, for view
-	Digest   string `json:"digest,omitempty"` // digest of the file's diff, for view; empty marks the file as not viewed
-	Tree     string `json:"tree,omitempty"`   // git tree that the user saw, for approve and send_back
+	Path     string `json:"path,omitempty"`   // path of the file, if Action is view
+	Digest   string `json:"digest,omitempty"` // digest of the file's diff, if Action is view; empty marks the file as not viewed
+	Tree     string `json:"tree,omitempty"`   // git tree that the user saw, if Action is approve or send_back
 }
 
 // The actions of a user in a review.
@@ -159,7 +159,7 @@ type Commit struct {
 type ChangeFile struct {
 	Path    string `json:"path"`
 	From    string `json:"from,omitempty"` // old path of a renamed or copied file
-	Status  string `json:"status"`         // added, changed, deleted, renamed, copied or type
+	Status  string `json:"status"`         // added, changed, deleted, renamed, copied, or type if the file has become, for example, a link
 	OldMode string `json:"old_mode,omitempty"`
 	NewMode string `json:"new_mode,omitempty"`
 	OldBlob string `json:"old_blob,omitempty"`
@@ -239,9 +239,9 @@ type TaskChange struct {
 // plan.
 type RunReviews struct {
 	Reviews []Review `json:"reviews"`
-	// The counts below are of the changes by state; Changes is the number of all. A change is ready
-	// if its task is complete and the user has approved it, or its review is open without comments
-	// for the agent.
+	// The fields below count the changes by state. Changes is the number of all changes. A change
+	// is ready if its task is complete and the user has approved it, or its review is open without
+	// comments for the agent.
 	Changes   int    `json:"changes"`
 	Ready     int    `json:"ready"`
 	Commented int    `json:"commented"`

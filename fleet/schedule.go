@@ -6,15 +6,15 @@ import "time"
 // times.
 type Schedule struct {
 	Name    string        `json:"name"`
-	ID      string        `json:"id"`   // differs between schedules that had the same name
+	ID      string        `json:"id"`   // distinguishes schedules that had the same name at different times
 	Cron    string        `json:"cron"` // the cron expression as the user has written it
 	Zone    string        `json:"zone"` // IANA name of the time zone of Cron
 	Missed  MissedRule    `json:"missed"`
 	Overlap OverlapRule   `json:"overlap"`
-	Jitter  int           `json:"jitter_seconds,omitempty"` // a run starts up to this much later than planned
+	Jitter  int           `json:"jitter_seconds,omitempty"` // maximum delay of a run after its planned time, in seconds
 	Project string        `json:"project"`                  // path of the folder that the runs work in
 	Machine string        `json:"machine"`                  // name of the machine that has the folder
-	User    string        `json:"user"`                     // name of the user whose programs run it
+	User    string        `json:"user"`                     // name of the system user whose gaffer starts the runs
 	Args    []string      `json:"args"`                     // the arguments of 'gaffer run': plans and flags
 	Added   time.Time     `json:"added"`
 	State   ScheduleState `json:"state"`
@@ -49,9 +49,9 @@ type MissedRule string
 
 // The values of MissedRule.
 const (
-	MissedRunOnce MissedRule = "run-once" // one run for all of them, if the last is at most a day old
+	MissedRunOnce MissedRule = "run-once" // one run for all missed times, if the last of them was at most a day ago
 	MissedSkip    MissedRule = "skip"     // no run
-	MissedRunAll  MissedRule = "run-all"  // one run for each, one after the other
+	MissedRunAll  MissedRule = "run-all"  // one run for each missed time, one after the other
 )
 
 // MissedRules returns the values of MissedRule. The first is the default.

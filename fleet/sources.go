@@ -7,13 +7,13 @@ import "time"
 type WatchedSource struct {
 	Name    string `json:"name"`
 	From    string `json:"from"`              // the source, such as "gh:ada/shop label:agent"
-	Plan    string `json:"plan,omitempty"`    // file with the defaults of the tasks
+	Plan    string `json:"plan,omitempty"`    // plan file with default settings for the tasks that are made from items
 	Project string `json:"project,omitempty"` // folder in which the runs work
 	Every   string `json:"every"`             // how often the server looks, such as "10m0s"
 
 	LastLook time.Time `json:"last_look,omitzero"` // zero if no server has looked yet
 	NextLook time.Time `json:"next_look,omitzero"`
-	Taken    int       `json:"taken"`              // number of items that were taken so far
+	Taken    int       `json:"taken"`              // number of items from which tasks were made so far
 	LastRun  string    `json:"last_run,omitempty"` // id of the run that was started last
 	Failures int       `json:"failures,omitempty"` // how many looks in a row have failed
 	Error    string    `json:"error,omitempty"`    // why the last look failed; empty if it succeeded

@@ -15,7 +15,7 @@ type WorkerMeta struct {
 	Slots   int      `json:"slots"` // how many tasks the worker can run at the same time
 	Labels  []string `json:"labels"`
 	Agents  []string `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
-	Pools   []string `json:"pools,omitempty"`  // labels of which a task must require one, because the worker's token allows no others; empty means that it allows all tasks
+	Pools   []string `json:"pools,omitempty"`  // labels that limit the worker's token: it allows only tasks that require one of them; empty means all tasks
 	Source  string   `json:"source"`           // how the worker knows what its agents do: "output" if it reads their output, "worker" if it has no agent
 	Held    int      `json:"held"`             // number of tasks that the worker runs now
 	// Run is the id of the only run that the worker works on, if the worker starts and ends with
@@ -40,7 +40,7 @@ type Worker struct {
 	Held         int       `json:"held,omitempty"` // number of attempts that the worker runs now
 	Labels       []string  `json:"labels,omitempty"`
 	Allowed      []string  `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
-	Pools        []string  `json:"pools,omitempty"`  // labels of which a task must require one, because the worker's token allows no others; empty means that it allows all tasks
+	Pools        []string  `json:"pools,omitempty"`  // labels that limit the worker's token: it allows only tasks that require one of them; empty means all tasks
 	Version      string    `json:"version,omitempty"`
 	Host         string    `json:"host,omitempty"`
 	Source       string    `json:"source,omitempty"` // how the worker knows what its agents do

@@ -1,10 +1,10 @@
-// Package change reads the change of a task: what differs between its worktree, with
-// uncommitted files, and the commit that its branch started from. It also finds the lines
-// that comments belong to after the files were changed.
+// Package change reads the change of a task: what differs between its worktree, with uncommitted
+// files, and the commit that its branch started from. It also finds the lines that comments belong
+// to after the files were changed.
 //
-// An agent can write the repository's settings, attributes and refs. Therefore diffs come
-// from git diff-tree in an empty git folder that borrows the repository's objects, see
-// [worktree.Repo.Inspect]: nothing that the repository names is run or obeyed.
+// An agent can write the repository's settings, attributes and refs. Therefore diffs come from git
+// diff-tree in an empty git folder that borrows the repository's objects, see
+// [worktree.Repo.Inspect]. There, no program or setting that the repository names has an effect.
 package change
 
 import (

@@ -20,7 +20,7 @@ const (
 	// endGrace is how long a check may take to exit after SIGTERM, before it gets SIGKILL. It is
 	// also how long the output of a check may stay open after the check has exited.
 	endGrace = 5 * time.Second
-	// reportEvery is how often a message about a long check is printed.
+	// reportEvery is the interval between two messages about a check that takes long.
 	reportEvery = 10 * time.Second
 	// keptOutput is the maximum size of the last part of a check's output that is reported, in
 	// bytes.

@@ -263,7 +263,8 @@ func conflictText(m fleet.MergeResult, method merge.Method) string {
 		m.Into, strings.Join(m.Files, "\n- "), how)
 }
 
-// fixRounds is how often gaffer sends a change back to its agent before the user must decide.
+// fixRounds is the maximum number of times that gaffer sends a change back to its agent. After
+// that, the user must decide.
 const fixRounds = 3
 
 // fixPrefix is the start of the ids of messages about conflicts and failed checks.

@@ -29,7 +29,7 @@ type Account struct {
 type program struct {
 	config string   // variable with the path of the config folder
 	folder string   // the default config folder, below the user's home folder
-	keys   []string // variables that the program prefers to the login in its config folder
+	keys   []string // variables with keys, which the program prefers to the login in its config folder
 	// conversation returns a pattern for the paths of a conversation's files, relative to the
 	// config folder.
 	conversation func(thread string) string

@@ -144,8 +144,8 @@ func ownPrefixes(kind string, env []string) []string {
 
 var envKey = lazyregexp.New(`(?m)^\s*env_key\s*=\s*"([A-Za-z0-9_]+)"`)
 
-// codexKeys returns the names of the variables with the API keys of models, which the settings of
-// Codex list.
+// codexKeys returns the names of the variables that contain API keys of models. The settings of
+// Codex list these names.
 func codexKeys(env []string) (names []string) {
 	dir := cmp.Or(lookup(env, "CODEX_HOME"), filepath.Join(lookup(env, "HOME"), ".codex"))
 	text, _ := os.ReadFile(filepath.Join(dir, "config.toml")) // without settings there are no names
@@ -155,9 +155,9 @@ func codexKeys(env []string) (names []string) {
 	return names
 }
 
-// environment returns the environment of a program in a sandbox. It removes sockets and variables
-// that look like credentials. It keeps the agent's own variables, and those that the user has set
-// for this program.
+// environment returns the environment of a program in a sandbox. It removes the variables in
+// sockets and those that look like credentials. It keeps the agent's own variables, and those that
+// the user has set for this program.
 func environment(kind string, c Command) []string {
 	own := ownPrefixes(kind, c.Env)
 	return slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool {

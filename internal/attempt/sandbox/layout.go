@@ -23,8 +23,9 @@ type Spec struct {
 	Nested bool `json:"nested,omitempty"`
 }
 
-// SpecOf returns the spec of a task's sandbox: the mode that was chosen, and the rest from want,
-// which the plan says. kind is the built-in agent whose files the program needs.
+// SpecOf returns the spec of a task's sandbox. Its mode is the chosen one, that of c. Its other
+// settings are those of want, the sandbox in the task's plan. kind is the built-in agent whose
+// files the program needs.
 func SpecOf(c Choice, want plan.Sandbox, kind string) Spec {
 	return Spec{Mode: c.Mode, Kind: kind, Network: want.Network, Hosts: want.Hosts, Write: want.Write, Read: want.Read, Image: want.Image}
 }

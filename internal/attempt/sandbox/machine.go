@@ -35,9 +35,11 @@ type Machine struct {
 	// here.
 	Hidden []string
 
-	mu            sync.Mutex
-	facts         Facts
-	looked, asked bool // whether facts are known; whether those about containers are known
+	mu    sync.Mutex
+	facts Facts
+	// looked says that the facts are known, except those about containers. asked says that those
+	// about containers are known.
+	looked, asked bool
 }
 
 // Facts returns what the machine has. It examines the machine only once. It runs the container

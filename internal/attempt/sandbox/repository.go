@@ -134,12 +134,12 @@ func gitVariables(environ, env []string, mode plan.SandboxMode) (list []string) 
 		list = append(list, "GIT_CONFIG_KEY_"+n+"="+key, "GIT_CONFIG_VALUE_"+n+"="+value)
 		count++
 	}
-	set("gc.auto", "0")            // the sandbox protects the packed objects
-	set("commit.gpgsign", "false") // the keys are hidden
+	set("gc.auto", "0")            // garbage collection would fail: packed objects are read-only in the sandbox
+	set("commit.gpgsign", "false") // the signing keys are hidden
 	set("tag.gpgsign", "false")
 	set("credential.helper", "")
 	if mode == plan.SandboxContainer {
-		set("safe.directory", "*") // the folder's owner may have another number in the container
+		set("safe.directory", "*") // the folder's owner may have another numeric id in the container
 	}
 	if git, err := find("git", environ); err == nil {
 		cmd := exec.Command(git, "config", "--global", "--includes", "-z", "--get-regexp", `^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol)|merge\.conflictstyle|pull\.rebase)$`)

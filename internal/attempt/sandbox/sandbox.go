@@ -28,9 +28,9 @@ type Settings struct {
 // Unattended reports whether no user answers the agent's requests for permission.
 func Unattended(t plan.Task) bool { return t.Questions != "" && t.Questions != plan.Ask }
 
-// Apply returns the sandbox that a task gets: want, which its plan says, combined with the
-// settings. The result's mode is never weaker than the user's setting. If neither sets a mode, an
-// unattended task gets the mode auto, see [Unattended].
+// Apply returns the sandbox that a task gets. It combines want, the sandbox in the task's plan,
+// with the settings. The result's mode is never weaker than the user's setting. If neither the plan
+// nor the user sets a mode, an unattended task gets the mode auto, see [Unattended].
 func (s Settings) Apply(want plan.Sandbox, unattended bool) plan.Sandbox {
 	if want.Image == "" {
 		want.Image = s.Image
@@ -56,8 +56,8 @@ func strength(m plan.SandboxMode) int {
 }
 
 // ApplyPlan returns a copy of the plan in which each task has the sandbox that [Settings.Apply]
-// returns. It leaves out tasks of agents that gaffer itself implements; own reports whether an
-// agent is one of them.
+// returns. It does not change tasks whose agent gaffer itself implements; own reports whether an
+// agent is one of these.
 func (s Settings) ApplyPlan(p plan.Plan, own func(agent string) bool) plan.Plan {
 	p.Tasks = slices.Clone(p.Tasks)
 	for i, t := range p.Tasks {
@@ -149,8 +149,7 @@ func (f Facts) unavailable(mode plan.SandboxMode, want plan.Sandbox, p Program) 
 	return fmt.Sprintf("there is no sandbox %q", mode)
 }
 
-// programUnavailable returns why the own sandbox of an agent program cannot be used, or "" if it
-// can.
+// programUnavailable returns why an agent program's own sandbox cannot be used, or "" if it can.
 func (f Facts) programUnavailable(want plan.Sandbox, kind string) string {
 	switch {
 	case kind != "claude" && kind != "codex":

@@ -3,9 +3,10 @@
 // keyboard.
 //
 // Each view has a tmux client of its own, which is read-only unless the view has the keyboard. All
-// views of a terminal have the same size: that of the view with the keyboard, else that of the view
-// which reported its size last. If the user has attached another terminal, with 'gaffer attach', all
-// views have the size of that terminal, so that a view never changes what the user sees there.
+// views of a terminal have the same size: that of the view with the keyboard or, if none has it,
+// that of the view that reported its size last. If the user has attached another terminal, with
+// 'gaffer attach', all views have the size of that terminal, so that a view never changes what the
+// user sees there.
 package terminalview
 
 import (
@@ -42,14 +43,14 @@ type Views struct {
 // shared is what the views of one terminal share. The mutex of Views protects it.
 type shared struct {
 	id       string
-	views    []*View // the view that reported its size last is the last
+	views    []*View // in the order in which they last reported their sizes
 	typist   *View   // the view that has the keyboard; nil if none has
 	fixed    fleet.TerminalSize
 	measured time.Time // when fixed was read
 }
 
-// size returns the size of all views. fixed is the window's size if another terminal is attached,
-// and zero otherwise.
+// size returns the size that all views have. s.fixed is the window size of another attached
+// terminal, or zero if there is none.
 func (s *shared) size() fleet.TerminalSize {
 	switch {
 	case s.fixed != (fleet.TerminalSize{}):
@@ -458,7 +459,7 @@ func read(client *tmux.Client, chunks chan<- []byte, stop <-chan struct{}) {
 // window. An error changes nothing: if the session has ended, its client ends too.
 func (r *running) measure(ctx context.Context) {
 	r.all.mu.Lock()
-	due := time.Since(r.shared.measured) >= measureEvery/2 // another view may have just done it
+	due := time.Since(r.shared.measured) >= measureEvery/2 // another view may have measured a moment ago
 	if due {
 		r.shared.measured = time.Now()
 	}

@@ -80,7 +80,7 @@ func (c *Client) start(size Size) error {
 		return err
 	}
 	defer theirs.Close()
-	// Open leaves the file in blocking mode, in which Close would not end a Read.
+	// pty.Open leaves the file in blocking mode, in which Close would not end a pending Read.
 	fd, err := unix.FcntlInt(ours.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err := errors.Join(err, ours.Close()); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (c *Client) Read(p []byte) (int, error) {
 	}
 }
 
-// Write types keys. tmux ignores them if the client is read-only.
+// Write sends keys to the session. tmux ignores them if the client is read-only.
 func (c *Client) Write(keys []byte) (int, error) { return c.terminal.Write(keys) }
 
 // clientExit is how long a client's process may take to exit after its terminal was closed.

@@ -57,8 +57,7 @@ func (s *Server) runOnce(ctx context.Context, env []string, input string, args .
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	var out, stderr strings.Builder
-	// -u: without it, tmux prints underscores for non-ASCII characters if the terminal is not
-	// UTF-8.
+	// Without -u, tmux prints underscores for non-ASCII characters if the terminal is not UTF-8.
 	cmd := exec.CommandContext(limited, program, slices.Concat([]string{"-u"}, s.flags(), args)...)
 	cmd.Dir, cmd.Env = "/", env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &stderr

@@ -147,7 +147,8 @@ func (s *Server) AttachCommand(session string, readOnly bool) []string {
 // also accept sessions whose name begins with this name.
 func exactTarget(session string) string { return "=" + session }
 
-// flags returns the options that precede every tmux command: the socket, and no settings file.
+// flags returns the options that precede every tmux command. They name the socket, and keep tmux
+// from reading a settings file.
 func (s *Server) flags() []string { return []string{"-S", s.socket, "-f", os.DevNull} }
 
 // Socket returns the path of the server's socket, which identifies the server.

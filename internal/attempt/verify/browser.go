@@ -51,7 +51,8 @@ func startBrowser(ctx context.Context, path string) (*browser, error) {
 		return b, err
 	}
 	b.page, _ = chromedp.NewContext(ctx, func(c *chromedp.Context) { c.Browser = b.client }) // the page's context ends with ctx
-	// Use a timer and not a context with a deadline: the browser would end at that deadline.
+	// Use a timer and not a context with a deadline: the deadline would end the browser even if it
+	// has started in time.
 	late := time.AfterFunc(browserStart, func() { b.fail(fmt.Errorf("the browser did not start within %s", browserStart)) })
 	defer late.Stop()
 	if err := chromedp.Do(b.page, chromedp.EmulateViewport(viewWidth, viewHeight)); err != nil {

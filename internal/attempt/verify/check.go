@@ -16,8 +16,8 @@ import (
 type Check struct {
 	Name string `json:"name,omitempty"` // shown in the build's activity feed; empty means a name made from the other fields
 
-	// Command is a shell command that must exit with 0. After it, the remaining processes of its
-	// process group are ended too.
+	// Command is a shell command that must exit with 0. When it has exited, the remaining processes
+	// of its process group are ended too.
 	Command string `json:"command,omitempty"`
 
 	// File must exist in the work folder. It is a relative path of a file or folder, or

@@ -169,7 +169,7 @@ func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Tas
 		return nil, nil
 	case len(from.Tasks) == 1 && !from.Checkout:
 		before := m.tasks[from.Tasks[0]]
-		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) { // t need not name a task of an earlier wave
+		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) { // t need not name tasks of earlier waves, so After may lack this one
 			t.After = append(slices.Clip(t.After), before.ID)
 		}
 		return nil, nil

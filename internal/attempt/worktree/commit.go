@@ -42,8 +42,8 @@ func (e *UnfinishedError) Hint() string {
 // Commit commits all uncommitted files of a worktree to its branch, because the agent may have
 // forgotten to do so. It leaves out ignored files and nested repositories, and runs no hooks. It
 // returns the id of the commit, or "" if there was nothing to commit. It returns an
-// [*UnfinishedError] if a merge is unfinished, or if another branch is checked out and the work
-// would be, or already is, on that branch.
+// [*UnfinishedError] if a merge is unfinished. It also does so if another branch is checked out,
+// and there is uncommitted work or work on that branch.
 func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, error) {
 	if err := r.MayWrite(); err != nil {
 		return "", err

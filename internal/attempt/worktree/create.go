@@ -245,7 +245,8 @@ func (r *Repo) undoCreation(ctx context.Context, g git.Client, rec record) error
 		return err
 	}
 	if !rec.Shared && len(git.CheckedOut(list, rec.Branch)) == 0 {
-		// Ignore an error: the branch does not exist or has moved. Then gaffer did not create it.
+		// An error means that the branch does not exist or is at another commit. Then this creation
+		// did not create it.
 		_, _ = g.Run(ctx, "update-ref", "-d", git.Heads+rec.Branch, rec.start())
 	}
 	return r.records.delete(rec)

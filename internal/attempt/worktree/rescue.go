@@ -48,8 +48,9 @@ func (r *Repo) rescue(ctx context.Context, g git.Client, t Tree) (string, error)
 	return KeepCommit(ctx, g, t, commit)
 }
 
-// rescueCommits keeps the commits of a worktree without reading the worktree's folder, which may be
-// missing: those of its HEAD as git has recorded it, else of its branch.
+// rescueCommits keeps the commits of a worktree under a rescue ref. It does not read the worktree's
+// folder, which may be missing. It keeps the HEAD that git has recorded for the worktree, else the
+// tip of its branch, else its base.
 func (r *Repo) rescueCommits(ctx context.Context, g git.Client, t Tree) (string, error) {
 	list, err := r.Worktrees(ctx, g)
 	if err != nil {
