@@ -84,7 +84,7 @@ type PlanText struct {
 	File  string   `json:"file,omitempty"`
 	Notes []string `json:"notes,omitempty"` // what was left out of the text, as sentences
 
-	Project string `json:"project,omitempty"` // project of the plan file or of the earlier run; Workers and On are those of the earlier run; as in RunDraft
+	Project string `json:"project,omitempty"` // project of the plan file or of the earlier run, as in RunDraft
 	Workers bool   `json:"workers,omitempty"`
 	On      string `json:"on,omitempty"`
 }

@@ -29,7 +29,7 @@ type LandSpec struct {
 	Message string // text added to that commit's message; may be empty
 
 	// MoveCheckedOut allows Land to update the files of a worktree that has the target branch
-	// checked out. If it is false, Land returns a [*ConsentError] for such a target.
+	// checked out. If it is false and there is such a worktree, Land returns a [*ConsentError].
 	MoveCheckedOut bool
 
 	// Check and Scratch have the same meaning as in a [Spec].

@@ -37,9 +37,9 @@ type Spec struct {
 	Titles   []string // title of each branch's merge commit, in the order of Branches; empty means git's default
 	Message  string   // text added to the message of each merge commit; may be empty
 
-	// Check examines the result of the merge before the target moves, in a temporary
-	// worktree at dir. It returns an error to reject the result. Other processes may use
-	// the repository meanwhile. Nil means no check.
+	// Check examines the result of the merge before the target moves, in a temporary worktree at
+	// dir. It returns an error to reject the result. While it runs, other processes may use the
+	// repository. Nil means no check.
 	Check func(ctx context.Context, dir string) error `json:"-"`
 	// Scratch is the parent folder of the temporary worktree. The worktree has the same path each
 	// time, so that tools that cache by path can use their caches.

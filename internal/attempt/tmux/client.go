@@ -125,7 +125,7 @@ func (c *Client) Read(p []byte) (int, error) {
 		if n = c.filter.keep(p[:n]); n > 0 {
 			return n, nil
 		}
-		if c.filter.stopped || err != nil { // after the end of the client the error depends on the system
+		if c.filter.stopped || err != nil { // after the client has ended, the error depends on the system
 			return 0, io.EOF
 		}
 	}
@@ -156,7 +156,7 @@ const stopSequence = "\x1b[?1l\x1b>"
 
 // stopFilter removes stopSequence and everything after it from the output of a client.
 type stopFilter struct {
-	matched int // number of bytes at the end of the output so far that may be the beginning of stopSequence
+	matched int // number of last bytes of the output so far that may be the beginning of stopSequence
 	stopped bool
 }
 

@@ -38,10 +38,10 @@ func CreateBase(ctx context.Context, root string, p plan.Plan) (commit string, e
 	return base.Commit, err
 }
 
-// FillInto sets Into, the branch that a task's work is merged into, for each task with a worktree
-// whose plan names no such branch. It uses the branch that is checked out at root. If no branch is
-// checked out there, Into stays empty. FillInto does not change workflows, teams, and tasks of
-// beads.
+// FillInto sets Into, the branch that a task's work is merged into, for each task with its own
+// worktree whose plan names no such branch. It uses the branch that is checked out at root. If no
+// branch is checked out there, Into stays empty. FillInto does not change workflows, teams, and
+// tasks of beads.
 func FillInto(ctx context.Context, root string, p plan.Plan) (plan.Plan, error) {
 	open := func(t plan.Task) bool {
 		return t.Dispatch == nil && t.SharedWorktree == "" && (t.Worktree || t.Branch != "") && t.Into == ""
