@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Candidate is the result of one of several agents that did the same task; each of them is a
-// candidate.
+// Candidate describes one candidate of a task: one of several agents that did the same task, and
+// the result of its work.
 type Candidate struct {
 	Task    string `json:"task"` // id of this candidate's task in the run
 	Agent   string `json:"agent"`
 	Model   string `json:"model,omitempty"`
 	Status  Status `json:"status"`
-	Outcome string `json:"outcome,omitempty"` // failure class; empty if the status is complete
+	Outcome string `json:"outcome,omitempty"` // failure class of the last attempt, or why the task was cancelled
 	Branch  string `json:"branch,omitempty"`
 
 	Checks   int   `json:"checks"` // number of verify commands
@@ -27,7 +27,7 @@ type Candidate struct {
 	Picked  bool   `json:"picked,omitempty"`
 }
 
-// Count sets how many checks there are and how many of them passed.
+// Count sets c.Checks to the number of checks, and c.Passed to the number of those that passed.
 func (c *Candidate) Count(checks []Check) {
 	c.Checks, c.Passed = len(checks), 0
 	for _, check := range checks {
@@ -42,7 +42,7 @@ func CandidateOf(t Task) Candidate {
 	c := Candidate{Task: t.ID, Agent: t.Agent, Model: t.Model, Status: t.Status, Outcome: t.Outcome, Branch: t.Branch}
 	if a := t.Attempt; a != nil {
 		c.Spent, c.WorkedMS, c.Summary = t.Spent, max(t.WorkedMS, a.WorkedMS), a.Summary
-		if a.Ended.IsZero() || c.Spent == (Cost{}) { // the task's sums lack this attempt, or an older gaffer stored no sums
+		if a.Ended.IsZero() || c.Spent == (Cost{}) { // t.Spent lacks this attempt, which has not ended, or an older gaffer has stored no costs of tasks
 			c.Spent.USD, c.Spent.Tokens = c.Spent.USD+a.Spent.USD, c.Spent.Tokens+a.Spent.Tokens
 		}
 		c.Count(a.Checks)
@@ -58,14 +58,14 @@ type Comparison struct {
 	Run        string      `json:"run"`
 	Task       string      `json:"task"`             // id of the picking task, which chooses one candidate
 	Status     Status      `json:"status"`           // status of the picking task
-	Picked     string      `json:"picked,omitempty"` // id of the candidate that was chosen; empty if none is yet
+	Picked     string      `json:"picked,omitempty"` // id of the chosen candidate's task; empty if none is chosen yet
 	Why        string      `json:"why,omitempty"`
-	Question   *Question   `json:"question,omitempty"` // asks the user to choose; nil if the user need not
+	Question   *Question   `json:"question,omitempty"` // the question that asks the user to choose; nil if there is none
 	Candidates []Candidate `json:"candidates"`         // in the order of the plan
 }
 
-// Compare compares the candidates of a task. id is the picking task or one of its candidates.
-// Compare returns false if the task has no candidates.
+// Compare compares the candidates of a task. id is the id of the picking task, or of the task of a
+// candidate. Compare returns false if the task has no candidates.
 func (r Run) Compare(id string) (Comparison, bool) {
 	of := func(t Task) bool { return t.ID == id }
 	at := slices.IndexFunc(r.Tasks, of)
@@ -98,7 +98,8 @@ func (t Task) Picked() (id, why string) {
 	return PickedIn(t.Attempt.Summary)
 }
 
-// PickedIn finds the chosen candidate and the reason in the output of a picking task.
+// PickedIn finds the id of the chosen candidate and the reason in the output of a picking task.
+// Both are empty if the output names none.
 func PickedIn(output string) (id, why string) {
 	for line := range strings.Lines(output) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), PickedPrefix); ok {
@@ -108,5 +109,5 @@ func PickedIn(output string) (id, why string) {
 	return id, why
 }
 
-// PickedPrefix begins the line of a picking task's output that names the chosen candidate.
+// PickedPrefix is the start of the line in which a picking task prints the chosen candidate.
 const PickedPrefix = "picked "

@@ -27,17 +27,17 @@ func CostGroupings() []CostGrouping {
 	return []CostGrouping{CostByDay, CostByAgent, CostByModel, CostByAccount, CostByProject, CostByRun}
 }
 
-// CostQuery selects the attempts of a cost report by the time at which they started.
+// CostQuery selects the attempts of a cost report, and says how the report groups them.
 type CostQuery struct {
-	Project string    // path or name of the only project; empty means all
+	Project string    // path or name of the project to report on; empty means all projects
 	Since   time.Time // leaves out attempts that started before this time; zero means no limit
 	Until   time.Time // leaves out attempts that started at this time or later; zero means no limit
 	By      CostGrouping
-	Zone    *time.Location // the time zone of days; nil means UTC
+	Zone    *time.Location // time zone in which a day begins and ends; nil means UTC
 }
 
 // CostReport says what attempts have cost. For running attempts it includes what they have reported
-// so far. Commands are included only if they report a cost.
+// so far. Attempts that run a command instead of an agent are included only if they report a cost.
 type CostReport struct {
 	By    CostGrouping `json:"by"`
 	Zone  string       `json:"tz"`
@@ -48,27 +48,30 @@ type CostReport struct {
 	// groups are sorted by cost, the highest first.
 	Rows []CostRow `json:"rows"`
 	Days []CostRow `json:"days"` // the same attempts by day, oldest first; days without an attempt are missing
-	// Hours has the same attempts by hour, if all of them started on one day. The key of an hour is
-	// such as 2026-11-18T09.
+	// Hours has the same attempts by hour, if all of them started on one day. An hour's key has the
+	// form 2026-11-18T09.
 	Hours []CostRow `json:"hours,omitempty"`
 	// Budgets has the runs with a budget that are running or have an attempt in this report. The
 	// run that has used the largest share of its budget comes first.
 	Budgets []RunBudget `json:"budgets"`
-	// Limits has the user's limits for the current day and month, of all projects. They hold whatever
-	// the report's time span is.
+	// Limits has the user's limits for the current day and month, of all projects. They do not
+	// depend on the time span of the report.
 	Limits []CostLimit `json:"limits,omitempty"`
 }
 
 // CostRow is the cost of a group of attempts.
 type CostRow struct {
-	Key      string   `json:"key"`               // a day such as 2026-11-18, the name of an agent, model, account or project, or the id of a run; empty in a total, and if there is none
-	Name     string   `json:"name,omitempty"`    // name of a run
-	Project  string   `json:"project,omitempty"` // project of a run
-	Status   Status   `json:"status,omitempty"`  // status of a run
+	// Key identifies the group: a day such as 2026-11-18, the name of an agent, model, account or
+	// project, or the id of a run. It is empty in a total, and in the group of attempts that have,
+	// for example, no account.
+	Key      string   `json:"key"`
+	Name     string   `json:"name,omitempty"`    // name of the run; empty in other groups
+	Project  string   `json:"project,omitempty"` // project of the run; empty in other groups
+	Status   Status   `json:"status,omitempty"`  // status of the run; empty in other groups
 	Attempts int      `json:"attempts"`
-	Running  int      `json:"running,omitempty"` // attempts that are running
+	Running  int      `json:"running,omitempty"` // number of running attempts
 	USD      *float64 `json:"usd"`               // cost of the attempts whose cost is known; null if none is
-	Unknown  int      `json:"unknown,omitempty"` // attempts whose cost is unknown
+	Unknown  int      `json:"unknown,omitempty"` // number of attempts whose cost is unknown
 	Tokens   int64    `json:"tokens"`            // tokens that were read and written
 	// The parts of Tokens, for the attempts that have reported them. Cached is a part of Input.
 	Input     int64 `json:"input"`
@@ -77,8 +80,8 @@ type CostRow struct {
 	Uncounted int   `json:"uncounted,omitempty"` // number of attempts whose tokens, or the parts of their tokens, are unknown
 }
 
-// RunBudget is what a run has spent of its budget, whatever the report's time span is. It includes
-// what running attempts have spent so far.
+// RunBudget is what a run has spent of its budget, with what running attempts have spent so far. It
+// does not depend on the time span of the report.
 type RunBudget struct {
 	Run     string `json:"run"`
 	Name    string `json:"name,omitempty"`
@@ -88,27 +91,27 @@ type RunBudget struct {
 	Budget  Cost   `json:"budget"`
 }
 
-// Share returns how much of the budget is spent: 1 is all of it. If money and tokens are limited,
-// the greater share counts.
+// Share returns the part of the budget that is spent: 1 is all of it. If money and tokens are
+// limited, the greater part counts.
 func (b RunBudget) Share() (share float64) { return b.Spent.Share(b.Budget) }
 
-// CostLimit is a limit of the user for all runs, and what was spent of it so far.
+// CostLimit is a limit that the user has set for all runs, and what was spent of it so far.
 type CostLimit struct {
 	Period  string    `json:"period"`            // day or month
 	Key     string    `json:"key"`               // the current day, such as 2026-11-18, or month, such as 2026-11
-	Account string    `json:"account,omitempty"` // the account that is limited; empty if the limit is for all
+	Account string    `json:"account,omitempty"` // the account that is limited; empty if the limit is for all accounts
 	Spent   Cost      `json:"spent"`
 	Limit   Cost      `json:"limit"`
 	Left    Cost      `json:"left"`
 	Until   time.Time `json:"until"` // when the next day or month begins
 }
 
-// Share returns how much of the limit is spent: 1 is all of it.
+// Share returns the part of the limit that is spent: 1 is all of it.
 func (l CostLimit) Share() float64 { return l.Spent.Share(l.Limit) }
 
-// WriteCSV writes the rows of the report as CSV (RFC 4180), with a heading. An unknown cost is the
-// word unknown. Names come from plans and projects, so a text that a spreadsheet would take for a
-// formula gets an apostrophe in front.
+// WriteCSV writes the rows of the report as CSV (RFC 4180), with a heading. It writes an unknown
+// cost as the word unknown. Names come from plans and projects, so a text that a spreadsheet would
+// take for a formula gets an apostrophe in front.
 func (r CostReport) WriteCSV(to io.Writer) error {
 	out := csv.NewWriter(to)
 	out.UseCRLF = true

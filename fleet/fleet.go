@@ -54,7 +54,7 @@ type Run struct {
 
 // Paused returns the paused agent accounts that prevent a task of the run from starting now.
 func (r Run) Paused(now time.Time) (list []Lane) {
-	held := map[string]bool{} // agents of which no account is free
+	held := map[string]bool{} // agents whose accounts are all paused
 	for _, l := range r.Lanes {
 		if l.Until.After(now) && !l.Free && !l.Budget() {
 			held[l.Agent()] = true
@@ -79,8 +79,8 @@ func (r Run) Paused(now time.Time) (list []Lane) {
 	return list
 }
 
-// SpentNow returns what the run has cost, with what its running attempts have reported so far. It is
-// the same as Spent if the run has no list of tasks.
+// SpentNow returns what the run has cost, including what its running attempts have reported so far.
+// It is the same as Spent if the run has no list of tasks.
 func (r Run) SpentNow() Cost {
 	spent := r.Spent
 	for _, t := range r.Tasks {
@@ -91,8 +91,8 @@ func (r Run) SpentNow() Cost {
 	return spent
 }
 
-// Share returns how much of a limit an amount is: 1 is all of it. If money and tokens are limited, the
-// greater share counts.
+// Share returns c as a part of a limit: 1 is all of the limit. If money and tokens are limited, the
+// greater part counts.
 func (c Cost) Share(limit Cost) (share float64) {
 	if limit.USD > 0 {
 		share = c.USD / limit.USD
@@ -174,8 +174,9 @@ type Attempt struct {
 	Number int    `json:"number"`
 	Status Status `json:"status"`
 	Worker string `json:"worker"`
-	// Account is the user's account that the agent uses; empty if the program uses its own. Fallback
-	// is the agent that works on the attempt in place of the task's own agent, as the plan has it.
+	// Account is the user's account that the agent uses; empty if the program uses its own.
+	// Fallback is the agent that works on the attempt in place of the task's own agent, as AGENT or
+	// AGENT:MODEL; empty if the task's own agent does.
 	Account  string `json:"account,omitempty"`
 	Fallback string `json:"fallback,omitempty"`
 	Class    string `json:"class,omitempty"`   // failure class; empty if the attempt did not fail
@@ -187,7 +188,8 @@ type Attempt struct {
 	Spent   Cost      `json:"spent,omitzero"`
 	Context Context   `json:"context,omitzero"`
 	// WaitedMS is how long the agent waited for the user, without the current wait. WaitingSince is
-	// when the current wait began. The rest of the attempt's time counts as work.
+	// when the current wait began; zero if the agent does not wait. All other time of the attempt
+	// counts as work.
 	WorkedMS     int64     `json:"worked_ms,omitempty"` // set only if the attempt has ended
 	WaitedMS     int64     `json:"waited_ms,omitempty"`
 	WaitingSince time.Time `json:"waiting_since,omitzero"`
@@ -214,8 +216,8 @@ func (a Attempt) Times(now time.Time) (worked, waited time.Duration) {
 
 // LogQuery selects a part of a task's log.
 type LogQuery struct {
-	Attempt int  // only the output of this attempt, by its number; 0 means all attempts
-	Tail    int  // only this many lines from the end; negative means all
+	Attempt int  // number of the only attempt whose output is wanted; 0 means all attempts
+	Tail    int  // number of lines from the end of the log; negative means all
 	Follow  bool // also send output that is still to come, until the task or the attempt has ended
 }
 
@@ -250,7 +252,7 @@ const MostFiles = 200
 // Ask is a question of an agent that has no task, such as an agent that the user has started by
 // hand.
 type Ask struct {
-	From    string // name of the agent that asks; by this name the user answers
+	From    string // name of the agent that asks; the user gives it to answer the question
 	Ref     string // id that the agent gave the question: asking again with the same Ref is the same question
 	Text    string
 	Options []string
@@ -375,9 +377,9 @@ func (e *NoOptionError) Error() string {
 // Usage reports true: the user's input is wrong.
 func (*NoOptionError) Usage() bool { return true }
 
-// QuestionName returns the name of a question in every list and view, and for 'gaffer answer'. For
-// a question of a task it is SHORT-RUN/TASK, such as 4cebc8bf/api. For other questions it is the
-// name of the agent that asks. Two questions of one task or agent have the same name; 'gaffer
+// QuestionName returns the name that a question has in every list and view, and in 'gaffer answer'.
+// For a question of a task it is SHORT-RUN/TASK, such as 4cebc8bf/api. For other questions it is
+// the name of the agent that asks. Two questions of one task or agent have the same name; 'gaffer
 // answer' answers the older one first.
 func QuestionName(run, task string) string {
 	if run == "" {
@@ -426,7 +428,7 @@ func (l Lane) Budget() bool { return strings.HasPrefix(l.Name, BudgetLane) }
 // Add counts one more task with status s.
 func (c *Counts) Add(s Status) { c.Count(s, +1) }
 
-// Remove counts one task less with status s.
+// Remove counts one task fewer with status s.
 func (c *Counts) Remove(s Status) { c.Count(s, -1) }
 
 // Count adds delta to the number of tasks with status s, and to the total.
@@ -446,8 +448,8 @@ func (c *Counts) Count(s Status, delta int) {
 	}
 }
 
-// Merge returns the runs of both lists. If both have a run with the same id, it returns only the
-// first list's. It sorts the runs by the time of their creation, the latest first.
+// Merge returns the runs of both lists. If both lists have a run with the same id, it returns only
+// the one in runs. It sorts the runs by the time of their creation, the latest first.
 func Merge(runs, others []Run) []Run {
 	known := make(map[string]bool, len(runs))
 	for _, r := range runs {

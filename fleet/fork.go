@@ -1,12 +1,12 @@
 package fleet
 
-// ForkRequest says how to fork a task: how much of its conversation and files the new task gets, and
-// how it continues.
+// ForkRequest says how to fork a task: how much of the task's conversation and files the new task
+// gets, and how the new task continues.
 type ForkRequest struct {
 	Run    string `json:"run"`
 	Task   string `json:"task"`
-	At     int    `json:"at,omitempty"`     // the last turn of the conversation that is kept, from 1; 0 means all
-	Prompt string `json:"prompt,omitempty"` // the next message of the user; empty means that the agent continues
+	At     int    `json:"at,omitempty"`     // number of the last turn that the new task gets, from 1; 0 means the whole conversation
+	Prompt string `json:"prompt,omitempty"` // the next message to the agent; empty means a message that tells it to continue
 	Agent  string `json:"agent,omitempty"`  // another agent; empty means the same
 	Model  string `json:"model,omitempty"`  // another model; empty means the same
 	Key    string `json:"key,omitempty"`    // chosen by the client: a repeated request with the same key returns the same run
@@ -16,24 +16,24 @@ type ForkRequest struct {
 type Fork struct {
 	Run     string `json:"run"`
 	Task    string `json:"task"`
-	Attempt int    `json:"attempt,omitempty"` // the files are those at the end of this attempt; 0 means the commit that the task started from
-	Turn    int    `json:"turn,omitempty"`    // the last turn of the conversation that is kept
-	Copied  bool   `json:"copied,omitempty"`  // the agent knows the conversation; if false, it has got a summary
+	Attempt int    `json:"attempt,omitempty"` // number of the attempt whose final files the new task got; 0 means those of the commit that the original task started from
+	Turn    int    `json:"turn,omitempty"`    // number of the last turn that the new task got
+	Copied  bool   `json:"copied,omitempty"`  // the agent got a copy of the conversation; if false, it got a summary
 }
 
 // ForkResult is a new task that was forked from another one.
 type ForkResult struct {
-	Run   string   `json:"run"` // the new run, which has this task only
+	Run   string   `json:"run"` // id of the new run, which has only this task
 	Task  string   `json:"task"`
 	From  Fork     `json:"from"`
-	Notes []string `json:"notes,omitempty"` // in which way the new task differs from the moment that the user asked for
+	Notes []string `json:"notes,omitempty"` // what the new task could not get from the original one, as sentences
 }
 
 // Turn is one message of the user in the conversation of a task, and the agent's last text about it.
 type Turn struct {
 	Number  int    `json:"number"` // from 1
 	Attempt int    `json:"attempt"`
-	Last    bool   `json:"last,omitempty"` // the last turn of its attempt, so the files of this moment are kept
-	Text    string `json:"text,omitempty"` // the message; empty if the agent program does not repeat it
+	Last    bool   `json:"last,omitempty"` // this is the last turn of its attempt, so gaffer has kept the files of this moment
+	Text    string `json:"text,omitempty"` // the message; empty if the output of the agent program does not contain it
 	Answer  string `json:"answer,omitempty"`
 }

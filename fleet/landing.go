@@ -11,22 +11,22 @@ const (
 	MergeSkipped  MergeState = "skipped"      // MergeResult.Why is the reason
 	MergeConflict MergeState = "conflict"     // MergeResult.Files have conflicts
 	MergeFailed   MergeState = "check_failed" // a check of the merged files failed
-	MergeSent     MergeState = "sent_back"    // sent to the agent, which works on the conflict or the failed check
+	MergeSent     MergeState = "sent_back"    // the change was sent back to its agent, which works on the conflict or the failed check
 	MergeRunning  MergeState = "running"      // the checks are still running; the review will contain the result
 	MergeUndone   MergeState = "undone"       // the merge was undone
-	MergeBlocked  MergeState = "blocked"      // git, or files of the user in a worktree, prevent the update of the branch
+	MergeBlocked  MergeState = "blocked"      // the branch cannot be updated, because of git or of files in a worktree; MergeResult.Why is the reason
 )
 
 // MergeRequest says which changes to merge, into which branch, and how.
 type MergeRequest struct {
 	Run    string `json:"run"`
 	Task   string `json:"task,omitempty"`   // id of the task; empty means all approved changes of the run
-	Into   string `json:"into,omitempty"`   // target branch; empty means the branch that the plan names
+	Into   string `json:"into,omitempty"`   // target branch; empty means the branch that the plan names or, if it names none, the checked-out one
 	Method string `json:"method,omitempty"` // merge (the default), squash or rebase
 	All    bool   `json:"all,omitempty"`    // also merge changes that are not approved
 	Fix    bool   `json:"fix,omitempty"`    // send conflicts and failed checks back to the agent
 	Yes    bool   `json:"yes,omitempty"`    // the user agrees that the merge changes files in a worktree that has the branch checked out
-	Revert bool   `json:"revert,omitempty"` // for an undo: add a revert commit if the branch has further commits since
+	Revert bool   `json:"revert,omitempty"` // add a reverting commit if the branch has got other commits since the merge; used only to undo a merge
 }
 
 // MergeResult is the result of merging one change.
@@ -36,7 +36,7 @@ type MergeResult struct {
 	Into     string     `json:"into"`
 	State    MergeState `json:"state"`
 	Landing  *Landing   `json:"landing,omitempty"`
-	Updated  string     `json:"updated,omitempty"`       // path of the worktree whose files changed with the branch
+	Updated  string     `json:"updated,omitempty"`       // path of the worktree whose files were updated, because it has the branch checked out; empty if none has
 	Files    []string   `json:"files,omitempty"`         // paths of the files with conflicts
 	Why      string     `json:"why,omitempty"`           // why the change was not merged
 	Hint     string     `json:"hint,omitempty"`          // what the user can do next
@@ -57,7 +57,7 @@ type Changes struct {
 	Total     int    `json:"total"`
 	Ready     int    `json:"ready"`               // changes that can be merged
 	Approved  int    `json:"approved"`            // ready changes that the user has approved
-	Unlanded  int    `json:"unlanded,omitempty"`  // ready changes that the plan will merge without the user
+	Unlanded  int    `json:"unlanded,omitempty"`  // ready changes that gaffer merges by itself, because the plan says so
 	Commented int    `json:"commented"`           // changes with comments that were not sent to the agent yet
 	SentBack  int    `json:"sent_back"`           // changes on which the agent works, because of the user's comments
 	Conflicts int    `json:"conflicts"`           // changes that conflict with the target branch

@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// Money returns an amount of US dollars as text. A small amount has as many digits as it needs, such
-// as "$0.0047" and "$20.00".
+// Money returns an amount of US dollars as text, such as "$20.00". A small amount gets more digits
+// if it needs them, such as "$0.0047".
 func Money(usd float64) string {
 	micro := microUSD(usd)
 	return moneyText(micro, moneyDigits(micro))
 }
 
-// MoneyOf returns what was spent of a limit, such as "$0.0047 of $0.0020". The two texts are equal
-// only if the amounts are equal: rounding never hides that more than the limit was spent.
+// MoneyOf returns how much of a limit was spent, such as "$0.0047 of $0.0020". The two texts are
+// equal only if the amounts are equal: rounding never hides that more than the limit was spent.
 func MoneyOf(spent, limit float64) string {
 	s, l := microUSD(spent), microUSD(limit)
 	most := moneyText(l, moneyDigits(l))
@@ -24,7 +24,8 @@ func MoneyOf(spent, limit float64) string {
 	return moneyText(s, digits) + " of " + most
 }
 
-// maxMoneyDigits is the number of digits of a millionth, the smallest amount that gaffer stores.
+// maxMoneyDigits is the largest number of digits after the point. It is enough for a millionth, the
+// smallest amount that gaffer stores.
 const maxMoneyDigits = 6
 
 func microUSD(usd float64) int64 {
@@ -82,8 +83,8 @@ func (a Amount) Reaches(limit Amount) bool {
 	return limit.MicroUSD > 0 && a.MicroUSD >= limit.MicroUSD || limit.Tokens > 0 && a.Tokens >= limit.Tokens
 }
 
-// Of returns what was spent of a limit, such as "$0.0047 of $0.0020" or "1200 of 1000 tokens". It
-// names only what the limit limits.
+// Of returns how much of a limit was spent, such as "$0.0047 of $0.0020" or "1200 of 1000 tokens".
+// It names money and tokens only if the limit limits them.
 func (a Amount) Of(limit Amount) (text string) {
 	if limit.MicroUSD > 0 {
 		text = MoneyOf(a.USD(), limit.USD())

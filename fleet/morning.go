@@ -4,7 +4,7 @@ import "time"
 
 // MorningQuery selects what a morning report is about.
 type MorningQuery struct {
-	Project string    // path or name of the only project; empty means all
+	Project string    // path or name of the project to report on; empty means all projects
 	Since   time.Time // leaves out what happened before this time
 }
 
@@ -15,10 +15,10 @@ func MorningStart(now time.Time) time.Time {
 	return time.Date(y, m, d-1, 18, 0, 0, 0, now.Location())
 }
 
-// MorningReport says what has become of the tasks since a time, for a user who was away. A task is
-// in at most one of its lists of tasks. It is left out if nothing has happened to it since that
-// time. Tasks that merge branches, candidates and their judges are left out too: the task that picks
-// a candidate stands for them.
+// MorningReport says what has happened to tasks since a given time, for a user who was away. A task
+// is in at most one of the lists of tasks. A task to which nothing has happened since that time is
+// left out. Tasks that merge branches, candidates and their judges are left out too: the task that
+// picks a candidate stands for them.
 type MorningReport struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"` // when the report was made
@@ -26,15 +26,15 @@ type MorningReport struct {
 	Merged  []MorningTask `json:"merged"`  // the change was merged
 	Review  []MorningTask `json:"review"`  // the task is complete, and its change waits for the user
 	Done    []MorningTask `json:"done"`    // the task is complete, and there is no change to merge
-	Failed  []MorningTask `json:"failed"`  // Why is the reason
-	Waiting []MorningTask `json:"waiting"` // the agent waits for the user; Why is its question
-	Running []MorningTask `json:"running"` // the task is running or queued; Why says what it does or waits for
-	Skipped []MorningTask `json:"skipped"` // the task was cancelled, never started, or its change was discarded; Why is the reason
+	Failed  []MorningTask `json:"failed"`  // the task failed; MorningTask.Why is the reason
+	Waiting []MorningTask `json:"waiting"` // the agent waits for the user; MorningTask.Why is its question
+	Running []MorningTask `json:"running"` // the task is running or queued; MorningTask.Why says what it does or waits for
+	Skipped []MorningTask `json:"skipped"` // the task was cancelled, never started, or its change was discarded; MorningTask.Why is the reason
 
-	Cost      CostRow           `json:"cost"` // of all attempts that started since then
-	Runs      []MorningRun      `json:"runs"` // the runs of these tasks and attempts, latest first
+	Cost      CostRow           `json:"cost"` // cost of all attempts that started at the time Since or later
+	Runs      []MorningRun      `json:"runs"` // the runs of the tasks and attempts above, latest first
 	Questions []MorningQuestion `json:"questions"`
-	Accounts  []MorningAccount  `json:"accounts"` // the accounts of the attempts, by name
+	Accounts  []MorningAccount  `json:"accounts"` // the accounts that these attempts used, sorted by name
 	// NotStarted are planned times of schedules at which no run started, earliest first.
 	NotStarted []MorningFire `json:"not_started"`
 }
@@ -45,7 +45,7 @@ type MorningFire struct {
 	Planned  time.Time  `json:"planned"`
 	Count    int        `json:"count,omitempty"` // how many planned times this one stands for, if more than one
 	Status   FireStatus `json:"status"`          // FireFailed or FireSkipped
-	Why      string     `json:"why,omitempty"`   // on one line
+	Why      string     `json:"why,omitempty"`   // why no run started, on one line
 }
 
 // MorningTask is a task in a morning report.
@@ -56,14 +56,14 @@ type MorningTask struct {
 	Agent   string      `json:"agent,omitempty"`
 	Status  Status      `json:"status"`
 	Class   string      `json:"class,omitempty"`  // failure class of a task that failed
-	Why     string      `json:"why,omitempty"`    // on one line
+	Why     string      `json:"why,omitempty"`    // reason, question or activity, on one line; see the lists of MorningReport
 	Into    string      `json:"into,omitempty"`   // branch that the change was merged into, or will be
 	Review  ReviewState `json:"review,omitempty"` // state of the review, if there is one
 	Changed int         `json:"changed,omitempty"`
 	Added   int         `json:"added,omitempty"` // number of added lines
 	Removed int         `json:"removed,omitempty"`
 	Tries   int         `json:"tries"`
-	Spent   Cost        `json:"spent,omitzero"` // by all attempts of the task, at any time
+	Spent   Cost        `json:"spent,omitzero"` // cost of all attempts of the task, even of those before the report's time
 	Item    *SourceItem `json:"item,omitempty"`
 	At      time.Time   `json:"at,omitzero"` // when the task ended or was merged; zero if it has not ended
 }
@@ -83,9 +83,9 @@ type MorningRun struct {
 	Project   string    `json:"project,omitempty"`
 	Status    Status    `json:"status"`
 	StartedBy string    `json:"started_by,omitempty"` // "schedule NAME" or "source NAME"; empty if a user started the run
-	Stopping  string    `json:"stopping,omitempty"`   // why no further task of the run starts
+	Stopping  string    `json:"stopping,omitempty"`   // why no further task of the run starts; empty if tasks may start
 	Counts    Counts    `json:"counts"`
-	Cost      CostRow   `json:"cost"` // of the attempts that started since the report's time
+	Cost      CostRow   `json:"cost"` // cost of the attempts that started since the report's time
 	Created   time.Time `json:"created"`
 	Ended     time.Time `json:"ended,omitzero"`
 }
@@ -93,7 +93,7 @@ type MorningRun struct {
 // MorningQuestion is a group of questions of agents that were answered in the same way.
 type MorningQuestion struct {
 	By      string `json:"by"`             // what answered: "rule …", "grant …", or the name of a user; empty if the questions are open or were withdrawn
-	Tool    string `json:"tool,omitempty"` // the tool that the agents asked for; empty if they asked something else
+	Tool    string `json:"tool,omitempty"` // the tool that the agents asked permission for; empty if they asked something else
 	Denied  bool   `json:"denied,omitempty"`
 	Open    bool   `json:"open,omitempty"` // the questions wait for an answer
 	Count   int    `json:"count"`
@@ -103,12 +103,12 @@ type MorningQuestion struct {
 	Task    string `json:"task"`
 }
 
-// MorningAccount is what the attempts of one account did. Agents without accounts have one with the
-// name of the agent.
+// MorningAccount says what the attempts of one account did. The attempts of an agent without
+// accounts are listed under the agent's name.
 type MorningAccount struct {
 	Name     string    `json:"name"`
 	Attempts int       `json:"attempts"`
-	USD      *float64  `json:"usd"` // null if no attempt has reported a cost
-	Limited  int       `json:"limited,omitempty"`
-	Until    time.Time `json:"until,omitzero"` // end of the pause of the account, if it is paused now
+	USD      *float64  `json:"usd"`               // null if no attempt has reported a cost
+	Limited  int       `json:"limited,omitempty"` // number of attempts that ended at a rate limit
+	Until    time.Time `json:"until,omitzero"`    // end of the pause of the account, if it is paused now
 }

@@ -1,15 +1,15 @@
 package fleet
 
 // RunForm holds what a user can choose for a run without writing a plan: prompts, and settings that
-// apply to all prompts. They mean the same as the flags of 'gaffer run'. An empty field means the
-// default.
+// apply to all prompts. The settings mean the same as the flags of 'gaffer run'. An empty field
+// means the default.
 type RunForm struct {
 	Prompts    []string `json:"prompts"`
 	Agent      string   `json:"agent,omitempty"`
 	Model      string   `json:"model,omitempty"`
-	BestOf     int      `json:"best_of,omitempty"`    // how many agents work on each prompt; 0 means one
-	Candidates []string `json:"candidates,omitempty"` // with BestOf: the agents, each as AGENT or AGENT:MODEL; if empty, all candidates use Agent
-	Pick       string   `json:"pick,omitempty"`       // with BestOf: who picks a result
+	BestOf     int      `json:"best_of,omitempty"`    // number of agents that work on each prompt; 0 means one
+	Candidates []string `json:"candidates,omitempty"` // the agents if BestOf is set, each as AGENT or AGENT:MODEL; if empty, all of them are Agent
+	Pick       string   `json:"pick,omitempty"`       // who picks one of the results, if BestOf is set
 	Verify     []string `json:"verify,omitempty"`
 	Worktree   bool     `json:"worktree,omitempty"`
 	Land       string   `json:"land,omitempty"`
@@ -19,18 +19,18 @@ type RunForm struct {
 	Retries    int      `json:"retries,omitempty"`
 	Timeout    string   `json:"timeout,omitempty"` // such as 45m
 	OnFailure  string   `json:"on_failure,omitempty"`
-	Questions  string   `json:"questions,omitempty"` // what becomes of the agents' questions; empty means that the user is asked
+	Questions  string   `json:"questions,omitempty"` // what gaffer does with the agents' questions; empty means that the user is asked
 }
 
 // RunDraft is a run that a user is about to start: a form, or the text of a plan.
 type RunDraft struct {
-	Project string `json:"project"`           // path of a project on the server's machine; with Workers, the name of a project
-	Workers bool   `json:"workers,omitempty"` // the server's workers execute the run, not its machine
-	On      string `json:"on,omitempty"`      // with Workers: name of the only worker that may take the tasks
+	Project string `json:"project"`           // path of a project on the server's machine; if Workers is set, the name of a project
+	Workers bool   `json:"workers,omitempty"` // the server's workers execute the run; if false, the server's machine does
+	On      string `json:"on,omitempty"`      // name of the only worker that may take the tasks, if Workers is set; empty means any worker
 
 	Form *RunForm `json:"form,omitempty"` // nil if there is a text
 	Text string   `json:"text,omitempty"`
-	File string   `json:"file,omitempty"` // path of the project's file that Text comes from, or the name of another file; empty for a new text
+	File string   `json:"file,omitempty"` // path of the file of the project, or name of another file, from which Text was loaded; empty for a new text
 
 	Key string `json:"key,omitempty"` // idempotency key: starting the same key again returns the same run
 }
@@ -46,7 +46,7 @@ const (
 // are unknown.
 type PlanFinding struct {
 	Severity string `json:"severity"`
-	File     string `json:"file,omitempty"` // set only if the position is in another file than the plan's
+	File     string `json:"file,omitempty"` // file of the position; empty means the plan's own file
 	Line     int    `json:"line,omitempty"`
 	Column   int    `json:"column,omitempty"`
 	Text     string `json:"text"`
@@ -71,19 +71,20 @@ type PlanCheck struct {
 	Name     string        `json:"name,omitempty"`
 	Findings []PlanFinding `json:"findings"`
 	Tasks    []PlanTask    `json:"tasks"`
-	Text     string        `json:"text,omitempty"`     // the plan as a file; only for a form
-	Command  string        `json:"command,omitempty"`  // the command line that makes the same run; only for a form
-	Form     *RunForm      `json:"form,omitempty"`     // the form of the plan; nil if the plan does not fit one
-	FormWhy  string        `json:"form_why,omitempty"` // why there is no form
+	Text     string        `json:"text,omitempty"`     // the form as the text of a plan file; set only if the draft is a form
+	Command  string        `json:"command,omitempty"`  // the command line that starts the same run; set only if the draft is a form
+	Form     *RunForm      `json:"form,omitempty"`     // the plan as a form; nil if the plan is not valid or a form cannot express it
+	FormWhy  string        `json:"form_why,omitempty"` // why a form cannot express the plan
 }
 
-// PlanText is the text of a plan from which a user starts.
+// PlanText is the text of a plan from which a user starts a new run. It comes from a plan file, or
+// from the plan of an earlier run.
 type PlanText struct {
 	Text  string   `json:"text"`
 	File  string   `json:"file,omitempty"`
-	Notes []string `json:"notes,omitempty"` // what the text lacks
+	Notes []string `json:"notes,omitempty"` // what was left out of the text, as sentences
 
-	Project string `json:"project,omitempty"` // where the past run was executed, as in RunDraft
+	Project string `json:"project,omitempty"` // project of the plan file or of the earlier run, as in RunDraft
 	Workers bool   `json:"workers,omitempty"`
 	On      string `json:"on,omitempty"`
 }
@@ -107,17 +108,17 @@ type RunPlaces struct {
 	Machine string           `json:"machine"`           // name of the server's machine
 	Folders []ProjectFolder  `json:"folders"`           // projects on the server's machine
 	Workers []ProjectWorkers `json:"workers"`           // projects of the server's workers
-	Refused string           `json:"refused,omitempty"` // why the server's machine executes no new runs; empty if it does
+	Refused string           `json:"refused,omitempty"` // why the server's machine cannot execute new runs; empty if it can
 }
 
 // ProjectFolder is a project on the server's machine.
 type ProjectFolder struct {
 	Path   string `json:"path"`
 	Name   string `json:"name"`
-	Active bool   `json:"active,omitempty"` // the project that is chosen if the user chooses none
+	Active bool   `json:"active,omitempty"` // the project that is used if the user chooses none
 }
 
-// ProjectWorkers are the workers of a project that are online.
+// ProjectWorkers lists the online workers of a project.
 type ProjectWorkers struct {
 	Project string          `json:"project"`
 	Workers []ProjectWorker `json:"workers"`

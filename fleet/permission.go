@@ -51,9 +51,9 @@ type Choice struct {
 	Reply Reply
 }
 
-// Choices returns the answers that views offer, in the order of their numbers: the question's
-// options, and for a request for permission also the answers that hold for longer than this
-// request, with the narrowest and the widest of the suggested rules.
+// Choices returns the answers that views offer, in the order of their numbers. They begin with the
+// question's options. For a request for permission, answers follow that also hold for later
+// requests, with the narrowest and the widest of the suggested rules.
 func (q Question) Choices() (list []Choice) {
 	for _, option := range q.Options {
 		list = append(list, Choice{option, Reply{Text: option}})
@@ -88,8 +88,8 @@ func (q Question) Reply(typed string) (Reply, error) {
 	return Reply{Text: text}, err
 }
 
-// Grants reports whether text is the answer that allows a request for permission, and whether it is
-// one that denies it.
+// Grants reports whether text, as the answer to a request for permission, allows the request or
+// denies it.
 func Grants(text string) (allows, denies bool) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "allow", "yes", "y", "ok", "accept":
@@ -103,10 +103,10 @@ func Grants(text string) (allows, denies bool) {
 // PermissionQuery selects requests for permission.
 type PermissionQuery struct {
 	Project string    // only requests of this project's runs; empty means all
-	Since   time.Time // only requests since then; zero means all
+	Since   time.Time // only requests that were made at this time or later; zero means all
 }
 
-// PermissionRequest sums up requests for permission that the same rule would answer.
+// PermissionRequest counts the requests for permission that the same rule would answer.
 type PermissionRequest struct {
 	Rule    string             `json:"rule"` // the rule that would answer the requests
 	Tool    string             `json:"tool"`

@@ -16,8 +16,8 @@ type Activity struct {
 	Said   time.Time `json:"said,omitzero"`    // when the agent reported Doing
 }
 
-// AgentActivity is what an agent does now that gaffer did not start, such as one that a user has
-// started by hand. It changes too often for an event in the store.
+// AgentActivity says what an agent is doing that gaffer did not start, such as one that a user has
+// started by hand. The values change too often to store an event for each change.
 type AgentActivity struct {
 	Doing   string  `json:"doing,omitempty"`    // the agent's last tool call or message, on one line
 	CostUSD float64 `json:"cost_usd,omitempty"` // what the agent's session has cost so far
@@ -39,14 +39,14 @@ type Context struct {
 	Window int64 `json:"window,omitempty"` // how many tokens fit into the context; 0 if unknown
 }
 
-// Progress is the last report about a running attempt. An empty State means that nothing has
-// changed.
+// Progress is the last report about a running attempt. If State is empty, nothing has changed since
+// the report before.
 type Progress struct {
 	Activity
 	Process
 	Spent       Amount  `json:"spent,omitzero"`
 	Context     Context `json:"context,omitzero"`
-	Compacted   string  `json:"compacted,omitempty"`   // how the conversation was last compacted
+	Compacted   string  `json:"compacted,omitempty"`   // how the conversation was compacted the last time
 	Compactions int     `json:"compactions,omitempty"` // how often the conversation was compacted so far
 }
 

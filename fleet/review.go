@@ -19,15 +19,17 @@ const (
 // Review is the user's review of everything that a task has changed, on its branch and in its
 // worktree.
 type Review struct {
-	Run      string            `json:"run"`
-	Task     string            `json:"task"`
-	State    ReviewState       `json:"state"`
-	Round    int               `json:"round"`              // how many times the change was sent back to the agent
-	Comments []Comment         `json:"comments,omitempty"` // the user's comments, oldest first
-	Viewed   map[string]string `json:"viewed,omitempty"`   // digest of each file's diff, by path, when the user marked the file as viewed
-	Seen     string            `json:"seen,omitempty"`     // git tree of the change when the user last sent it back or approved it
-	By       string            `json:"by,omitempty"`       // the user who changed the review last
-	Updated  time.Time         `json:"updated,omitzero"`
+	Run      string      `json:"run"`
+	Task     string      `json:"task"`
+	State    ReviewState `json:"state"`
+	Round    int         `json:"round"`              // how many times the change was sent back to the agent
+	Comments []Comment   `json:"comments,omitempty"` // the user's comments, oldest first
+	// Viewed has the files that the user has marked as viewed, by path. The value is the digest
+	// that the file's diff had at that moment.
+	Viewed  map[string]string `json:"viewed,omitempty"`
+	Seen    string            `json:"seen,omitempty"` // git tree of the change when the user last sent it back or approved it
+	By      string            `json:"by,omitempty"`   // the user who changed the review last
+	Updated time.Time         `json:"updated,omitzero"`
 
 	Landing *Landing `json:"landing,omitempty"` // the last merge of the change; nil if it was not merged
 	Rescue  string   `json:"rescue,omitempty"`  // git ref that keeps a discarded change; empty if it was not discarded
@@ -57,7 +59,7 @@ const (
 // (Path is empty).
 type Comment struct {
 	ID    string    `json:"id"`
-	Key   string    `json:"key,omitempty"` // chosen by the client: a repeated request with the same key adds nothing
+	Key   string    `json:"key,omitempty"` // chosen by the client; a repeated request with the same key adds no second comment
 	Path  string    `json:"path,omitempty"`
 	Side  Side      `json:"side,omitempty"`
 	First int       `json:"first,omitempty"` // number of the first commented line, from 1
@@ -68,7 +70,7 @@ type Comment struct {
 	By    string    `json:"by,omitempty"`
 	At    time.Time `json:"at"`
 
-	Round    int            `json:"round,omitempty"` // round in which the comment was sent to the agent; 0 if not sent yet
+	Round    int            `json:"round,omitempty"` // number of the round in which the comment was sent to the agent; 0 if it was not sent yet
 	Answer   *CommentAnswer `json:"answer,omitempty"`
 	Resolved bool           `json:"resolved,omitempty"`
 }
@@ -86,14 +88,15 @@ type ReviewAction struct {
 	// Action is comment, edit, delete, resolve, view, approve, send_back or reopen. It decides
 	// which fields below are used.
 	Action string `json:"action"`
-	// Comment is the new comment. For edit, it has the new text.
+	// Comment is the new comment, if Action is comment. If Action is edit, its Text is the new text
+	// of an existing comment.
 	Comment Comment `json:"comment,omitzero"`
 	ID      string  `json:"id,omitempty"` // id of the comment to edit, delete or resolve; if empty, Comment.ID
-	// Resolved is the new state of the comment. Nil means true.
+	// Resolved is the new state of the comment, if Action is resolve. Nil means true.
 	Resolved *bool  `json:"resolved,omitempty"`
-	Path     string `json:"path,omitempty"`   // path of the file, for view
-	Digest   string `json:"digest,omitempty"` // digest of the file's diff; empty marks the file as not viewed
-	Tree     string `json:"tree,omitempty"`   // git tree that the user saw, for approve and send_back
+	Path     string `json:"path,omitempty"`   // path of the file, if Action is view
+	Digest   string `json:"digest,omitempty"` // digest of the file's diff, if Action is view; empty marks the file as not viewed
+	Tree     string `json:"tree,omitempty"`   // git tree that the user saw, if Action is approve or send_back
 }
 
 // The actions of a user in a review.
@@ -134,7 +137,7 @@ type Change struct {
 	Run     string       `json:"run"`
 	Task    string       `json:"task"`
 	Branch  string       `json:"branch"`
-	Base    string       `json:"base"`    // commit that the branch started from
+	Base    string       `json:"base"`    // commit that the change is compared with; usually the one that the branch started from
 	Tip     string       `json:"tip"`     // last commit of the branch
 	Tree    string       `json:"tree"`    // git tree of the changed files, including changes that are not committed
 	Commits []Commit     `json:"commits"` // commits of the branch, oldest first
@@ -156,7 +159,7 @@ type Commit struct {
 type ChangeFile struct {
 	Path    string `json:"path"`
 	From    string `json:"from,omitempty"` // old path of a renamed or copied file
-	Status  string `json:"status"`         // added, changed, deleted, renamed, copied or type
+	Status  string `json:"status"`         // added, changed, deleted, renamed, copied, or type if the file has become, for example, a link
 	OldMode string `json:"old_mode,omitempty"`
 	NewMode string `json:"new_mode,omitempty"`
 	OldBlob string `json:"old_blob,omitempty"`
@@ -203,22 +206,23 @@ type Anchor struct {
 	Side    Side   `json:"side,omitempty"`
 	First   int    `json:"first,omitempty"` // number of the first line; 0 means the file, or the whole change if Path is empty
 	Last    int    `json:"last,omitempty"`
-	// Outdated is set if the commented lines have changed since. The comment keeps their old text.
+	// Outdated is set if the commented lines have changed since the comment was made. The comment
+	// still has the old text of these lines.
 	Outdated bool `json:"outdated,omitempty"`
 }
 
-// ChangeQuery selects which part of a task's change is shown. The zero value means all of the
+// ChangeQuery selects which part of a task's change is shown. The zero value means the whole
 // current change.
 type ChangeQuery struct {
-	Since   string // only files that differ from this git tree; see [Review.Seen]
-	Attempt int    // the change as it was at the end of this attempt, by its number from 1; 0 means now
+	Since   string // id of a git tree: only files that differ from it are shown; empty means all files; see [Review.Seen]
+	Attempt int    // number of an attempt, from 1: the change as it was at the end of that attempt; 0 means now
 }
 
 // FileQuery selects one file of a change.
 type FileQuery struct {
 	Path    string
 	Tree    string // git tree of the change that is shown
-	From    string // git tree to compare with; empty means the commit that the branch started from
+	From    string // git tree to compare with; empty means the base of the change
 	Context int    // number of unchanged lines around a hunk; 0 means the default
 }
 
@@ -235,9 +239,9 @@ type TaskChange struct {
 // plan.
 type RunReviews struct {
 	Reviews []Review `json:"reviews"`
-	// The fields below count the changes by state. A change is ready if its task is complete and,
-	// in addition, the user has approved the change, or its review is open and has no comment for
-	// the agent.
+	// The fields below count the changes by state. Changes is the number of all changes. A change
+	// is ready if its task is complete and the user has approved it, or its review is open without
+	// comments for the agent.
 	Changes   int    `json:"changes"`
 	Ready     int    `json:"ready"`
 	Commented int    `json:"commented"`

@@ -2,18 +2,19 @@ package fleet
 
 import "time"
 
-// Schedule says when gaffer starts the same run again and again, and what has become of it.
+// Schedule says when gaffer starts the same run again and again, and what happened at the planned
+// times.
 type Schedule struct {
 	Name    string        `json:"name"`
-	ID      string        `json:"id"`   // differs between schedules that had the same name
+	ID      string        `json:"id"`   // distinguishes schedules that had the same name at different times
 	Cron    string        `json:"cron"` // the cron expression as the user has written it
 	Zone    string        `json:"zone"` // IANA name of the time zone of Cron
 	Missed  MissedRule    `json:"missed"`
 	Overlap OverlapRule   `json:"overlap"`
-	Jitter  int           `json:"jitter_seconds,omitempty"` // a run starts up to this much later than planned
+	Jitter  int           `json:"jitter_seconds,omitempty"` // maximum delay of a run after its planned time, in seconds
 	Project string        `json:"project"`                  // path of the folder that the runs work in
 	Machine string        `json:"machine"`                  // name of the machine that has the folder
-	User    string        `json:"user"`                     // name of the user whose programs run it
+	User    string        `json:"user"`                     // name of the system user whose gaffer starts the runs
 	Args    []string      `json:"args"`                     // the arguments of 'gaffer run': plans and flags
 	Added   time.Time     `json:"added"`
 	State   ScheduleState `json:"state"`
@@ -22,7 +23,7 @@ type Schedule struct {
 	Exporter string      `json:"exported_to,omitempty"`
 	Removed  time.Time   `json:"removed,omitzero"`
 	Next     []time.Time `json:"next"`  // the next planned times; none if the schedule is paused or removed
-	Fires    []Fire      `json:"fires"` // the latest planned times and what became of them, oldest first
+	Fires    []Fire      `json:"fires"` // the latest planned times and what happened at them, oldest first
 }
 
 // LastFire returns the fire that was decided last, or nil if there was none.
@@ -48,9 +49,9 @@ type MissedRule string
 
 // The values of MissedRule.
 const (
-	MissedRunOnce MissedRule = "run-once" // one run for all of them, if the last is at most a day old
+	MissedRunOnce MissedRule = "run-once" // one run for all missed times, if the last of them was at most a day ago
 	MissedSkip    MissedRule = "skip"     // no run
-	MissedRunAll  MissedRule = "run-all"  // one run for each, one after the other
+	MissedRunAll  MissedRule = "run-all"  // one run for each missed time, one after the other
 )
 
 // MissedRules returns the values of MissedRule. The first is the default.
@@ -69,10 +70,10 @@ const (
 // OverlapRules returns the values of OverlapRule. The first is the default.
 func OverlapRules() []OverlapRule { return []OverlapRule{OverlapSkip, OverlapQueue, OverlapAllow} }
 
-// Fire is one planned time of a schedule, and what became of it.
+// Fire is one planned time of a schedule, and what happened at it.
 type Fire struct {
 	ID      string     `json:"id"`              // unique within the schedule
-	Planned time.Time  `json:"planned"`         // the planned time; for a run that the user asked for, when that was
+	Planned time.Time  `json:"planned"`         // the planned time; for a run that a user asked for, the time of that request
 	Count   int        `json:"count,omitempty"` // how many planned times this one stands for, if more than one
 	By      string     `json:"by,omitempty"`    // the user who asked for the run; empty if the schedule did
 	Decided time.Time  `json:"decided"`
@@ -82,22 +83,22 @@ type Fire struct {
 	// RunStatus is the status of the run. It is empty if there is no run, or if the run was pruned.
 	RunStatus Status `json:"run_status,omitempty"`
 
-	// Holder is the process that starts the run, and Lease is when another process may do so
-	// instead. Both are set only while Status is FireStarting.
+	// Holder is the process that starts the run. After the time Lease, another process may start
+	// the run instead. Both are set only while Status is FireStarting.
 	Holder string    `json:"holder,omitempty"`
 	Lease  time.Time `json:"lease,omitzero"`
 }
 
-// FireStatus is what became of a planned time.
+// FireStatus says what happened at a planned time.
 type FireStatus string
 
 // The values of FireStatus.
 const (
-	FireWaiting  FireStatus = "waiting"  // the run waits for the end of an earlier one
+	FireWaiting  FireStatus = "waiting"  // the run waits until an earlier one has ended
 	FireStarting FireStatus = "starting" // the run will exist as soon as its plan was read
 	FireStarted  FireStatus = "started"  // the run exists
 	FireFailed   FireStatus = "failed"   // the run could not be started
-	FireSkipped  FireStatus = "skipped"  // by a rule there is no run
+	FireSkipped  FireStatus = "skipped"  // no run starts, because of the rule for missed or overlapping runs
 )
 
 // Final reports whether the status never changes again.

@@ -5,8 +5,8 @@ import "time"
 // Found is the result of a search.
 type Found struct {
 	Hits []Hit `json:"hits"`
-	// Partial is set if the search took too long: prompts and results of older runs were not
-	// searched.
+	// Partial is set if the search took too long. Then the prompts and results of older runs were
+	// not searched.
 	Partial bool `json:"partial,omitempty"`
 }
 

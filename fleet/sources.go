@@ -7,25 +7,26 @@ import "time"
 type WatchedSource struct {
 	Name    string `json:"name"`
 	From    string `json:"from"`              // the source, such as "gh:ada/shop label:agent"
-	Plan    string `json:"plan,omitempty"`    // file with the defaults of the tasks
+	Plan    string `json:"plan,omitempty"`    // plan file with default settings for the tasks that are made from items
 	Project string `json:"project,omitempty"` // folder in which the runs work
 	Every   string `json:"every"`             // how often the server looks, such as "10m0s"
 
 	LastLook time.Time `json:"last_look,omitzero"` // zero if no server has looked yet
 	NextLook time.Time `json:"next_look,omitzero"`
-	Taken    int       `json:"taken"`              // number of items that were taken so far
+	Taken    int       `json:"taken"`              // number of items from which tasks were made so far
 	LastRun  string    `json:"last_run,omitempty"` // id of the run that was started last
 	Failures int       `json:"failures,omitempty"` // how many looks in a row have failed
 	Error    string    `json:"error,omitempty"`    // why the last look failed; empty if it succeeded
 }
 
-// Sources is the list of watched sources, and the reports to sources that are not sent yet.
+// Sources holds the watched sources, and the reports that were not sent to their sources yet.
 type Sources struct {
 	Sources []WatchedSource `json:"sources"`
 	Reports []SourceReport  `json:"reports"`
 }
 
-// SourceReport is a report about the end of a task that the source of the task's item must get.
+// SourceReport reports that a task has ended. It is sent to the source of the item from which the
+// task was made.
 type SourceReport struct {
 	Run    string    `json:"run"`
 	Task   string    `json:"task"`
@@ -33,7 +34,7 @@ type SourceReport struct {
 	Item   string    `json:"item"`
 	Status Status    `json:"status"`
 	Ended  time.Time `json:"ended"`
-	Tries  int       `json:"tries"`
-	Next   time.Time `json:"next,omitzero"`
-	Error  string    `json:"error,omitempty"`
+	Tries  int       `json:"tries"`           // how often a process has tried to send the report
+	Next   time.Time `json:"next,omitzero"`   // when the next try may begin; zero if no try has failed
+	Error  string    `json:"error,omitempty"` // why the last try failed
 }

@@ -9,7 +9,7 @@ type TerminalSize struct {
 // TerminalPhase says what a view of an agent's terminal shows.
 type TerminalPhase string
 
-// The phases of a view. Only in the last one nothing follows.
+// The phases of a view. After TerminalEnded, no other phase follows.
 const (
 	TerminalWaiting TerminalPhase = "waiting" // the attempt has no terminal yet, or the next attempt has not started
 	TerminalLive    TerminalPhase = "live"
@@ -20,10 +20,10 @@ const (
 // TerminalState is the state of one client's view of an agent's terminal.
 type TerminalState struct {
 	Phase  TerminalPhase `json:"phase"`
-	Screen int           `json:"screen"` // number of the shown screen; the output of another number begins with an empty screen
+	Screen int           `json:"screen"` // number of the shown screen; after the number has changed, the client clears its screen
 	TerminalSize
 	Typist string `json:"typist,omitempty"` // name of the user who has the keyboard; empty if none has
-	Mine   bool   `json:"mine,omitempty"`   // this client has the keyboard, and its keys reach the terminal
+	Mine   bool   `json:"mine,omitempty"`   // this client has the keyboard, and its keys already reach the terminal
 
 	Attempt int    `json:"attempt,omitempty"` // number of the shown attempt
 	Status  Status `json:"status,omitempty"`  // status of the task

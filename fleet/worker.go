@@ -15,8 +15,8 @@ type WorkerMeta struct {
 	Slots   int      `json:"slots"` // how many tasks the worker can run at the same time
 	Labels  []string `json:"labels"`
 	Agents  []string `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
-	Pools   []string `json:"pools,omitempty"`  // the worker's token allows only tasks that require one of these labels; empty means all
-	Source  string   `json:"source"`           // how the worker knows what its agents do: "output"; "worker" if it has no agent
+	Pools   []string `json:"pools,omitempty"`  // labels that limit the worker's token: it allows only tasks that require one of them; empty means all tasks
+	Source  string   `json:"source"`           // how the worker knows what its agents do: "output" if it reads their output, "worker" if it has no agent
 	Held    int      `json:"held"`             // number of tasks that the worker runs now
 	// Run is the id of the only run that the worker works on, if the worker starts and ends with
 	// that run. It is empty for other workers.
@@ -26,8 +26,8 @@ type WorkerMeta struct {
 	Programs []AgentProgram `json:"programs,omitempty"`
 }
 
-// Worker is a program that may run tasks. It has two statuses: whether it sent a
-// heartbeat recently, and what it last reported about its agents.
+// Worker is a program that may run tasks. It has two statuses: WorkerStatus says whether it sent a
+// heartbeat recently, and ClaudeStatus is what it last reported about its agents.
 type Worker struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`
@@ -40,7 +40,7 @@ type Worker struct {
 	Held         int       `json:"held,omitempty"` // number of attempts that the worker runs now
 	Labels       []string  `json:"labels,omitempty"`
 	Allowed      []string  `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
-	Pools        []string  `json:"pools,omitempty"`  // the worker takes only tasks that require one of these labels; empty means all tasks
+	Pools        []string  `json:"pools,omitempty"`  // labels that limit the worker's token: it allows only tasks that require one of them; empty means all tasks
 	Version      string    `json:"version,omitempty"`
 	Host         string    `json:"host,omitempty"`
 	Source       string    `json:"source,omitempty"` // how the worker knows what its agents do
@@ -48,8 +48,8 @@ type Worker struct {
 
 	Programs []AgentProgram `json:"programs,omitempty"` // which agents the worker's machine can run; empty if the worker has not reported it
 
-	// The fields below are set only for an agent that the user has started by hand: its process,
-	// its working directory, and what it waits for.
+	// The fields below are set only for an agent that the user has started by hand. For is what
+	// that agent waits for.
 	ByHand bool   `json:"by_hand,omitempty"`
 	PID    int    `json:"pid,omitempty"`
 	Pane   string `json:"pane,omitempty"` // id of the tmux pane that the agent runs in

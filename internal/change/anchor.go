@@ -15,18 +15,18 @@ import (
 	"gaffer/internal/git"
 )
 
-// Anchors returns where comments are shown in a change, in their order. The lines of a
-// comment are always followed from the tree that it was written on, never from one change
-// to the next: lines that were changed and changed back are the same lines.
+// Anchors returns where comments are shown in a change, in the order of comments. It compares the
+// tree that a comment was written on directly with the tree of the change, not with the trees in
+// between. So a comment keeps its place if its lines were changed and then changed back.
 //
 //   - Lines that no hunk touches keep their place, shifted by the hunks before them.
-//   - Lines that were only indented differently keep it too.
+//   - Lines of which only the indentation has changed keep their place too.
 //   - Lines that were moved are found by their text, if it is unique.
-//   - Otherwise the comment is outdated and is shown at the hunk.
+//   - Otherwise the comment is outdated and is shown at the hunk that changed its lines.
 //   - If the file is gone, the comment is outdated and belongs to the file as a whole.
 //
-// A comment on the old side may name the tree of the change on which it was written, or
-// the commit or tree that this change was compared with.
+// A comment on the old side may name the tree of the change on which it was written, or the commit
+// or tree that this change was compared with.
 func (r *Reader) Anchors(ctx context.Context, c fleet.Change, comments []fleet.Comment) ([]fleet.Anchor, error) {
 	kept, err := snapshot.List(ctx, r.repo, c.Run, c.Task)
 	if err != nil {
@@ -146,6 +146,8 @@ func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, oldTree, newTree,
 }
 
 // search finds the lines of an anchor by their text alone, because the tree that had them is gone.
+// If it does not find them at exactly one place, the comment is outdated and belongs to the file as
+// a whole.
 func (t *tracker) search(ctx context.Context, a *fleet.Anchor, to, text string) error {
 	first, last := a.First, a.Last
 	a.First, a.Last, a.Outdated = 0, 0, true
@@ -216,8 +218,8 @@ func isMissing(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// covers returns the first and last old line of a hunk that has no context lines. If the hunk only
-// inserts lines after line n, it returns n+1 and n.
+// covers returns the first and the last old line that a hunk changes. The hunk must have no context
+// lines. If it only inserts lines after line n, covers returns n+1 and n.
 func covers(h *gitdiff.TextFragment) (first, last int) {
 	if h.OldLines == 0 {
 		return int(h.OldPosition) + 1, int(h.OldPosition)
@@ -312,8 +314,8 @@ func occurrences(lines, part []string) (found []int) {
 	return found
 }
 
-// isDistinctive reports whether a text has more than brackets and other signs. A text of only signs
-// occurs in many places.
+// isDistinctive reports whether a text contains a letter or a digit. A text of only brackets and
+// other signs occurs in many places.
 func isDistinctive(text string) bool {
 	return strings.ContainsFunc(text, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
 }

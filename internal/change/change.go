@@ -1,10 +1,10 @@
-// Package change reads the change of a task: what differs between its worktree, with
-// uncommitted files, and the commit that its branch started from. It also finds the lines
-// that comments belong to after the files were changed.
+// Package change reads the change of a task: what differs between its worktree, with uncommitted
+// files, and the commit that its branch started from. It also finds the lines that comments belong
+// to after the files were changed.
 //
-// An agent can write the repository's settings, attributes and refs. Therefore diffs come
-// from git diff-tree in an empty git folder that borrows the repository's objects, see
-// [worktree.Repo.Inspect]: nothing that the repository names is run or obeyed.
+// An agent can write the repository's settings, attributes and refs. Therefore diffs come from git
+// diff-tree in an empty git folder that borrows the repository's objects, see
+// [worktree.Repo.Inspect]. There, no program or setting that the repository names has an effect.
 package change
 
 import (
@@ -69,8 +69,8 @@ func (r *Reader) Attempt(ctx context.Context, run, task string, number int) (fle
 	return r.of(ctx, run, task, kept)
 }
 
-// At returns the kept change of a task whose tree has this id. It returns a
-// [*worktree.MissingError] if the tree is not kept any more.
+// At returns the kept change of a task whose tree has this id. It returns a [*git.MissingError] if
+// no such change is kept.
 func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, error) {
 	list, err := r.keptAndAttempts(ctx, run, task)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, 
 }
 
 // Keeps returns nil if a kept change of the task has this tree, or was compared with it. If not, it
-// returns a [*worktree.MissingError].
+// returns a [*git.MissingError].
 func (r *Reader) Keeps(ctx context.Context, run, task, tree string) error {
 	list, err := r.keptAndAttempts(ctx, run, task)
 	if err == nil && !slices.ContainsFunc(list, func(k snapshot.Snapshot) bool { return k.Tree == tree || k.Base == tree }) {
@@ -94,7 +94,8 @@ func (r *Reader) Keeps(ctx context.Context, run, task, tree string) error {
 	return err
 }
 
-// keptAndAttempts returns all snapshots of a task, for reviews and of attempts, the latest first.
+// keptAndAttempts returns all snapshots of a task: first those for reviews, then those of attempts.
+// Both lists begin with the latest snapshot.
 func (r *Reader) keptAndAttempts(ctx context.Context, run, task string) ([]snapshot.Snapshot, error) {
 	list, err := snapshot.List(ctx, r.repo, run, task)
 	if err != nil {
@@ -131,8 +132,8 @@ func (r *Reader) Since(ctx context.Context, c fleet.Change, tree string) (fleet.
 	return c, nil
 }
 
-// Release deletes the refs of older snapshots of a task's change. It keeps the newest ones, and
-// those with a tree in trees.
+// Release deletes the refs of older snapshots for reviews of a task's change. It keeps the newest
+// 20, and those with a tree in trees.
 func (r *Reader) Release(ctx context.Context, run, task string, trees []string) error {
 	const newest = 20
 	return snapshot.Release(ctx, r.repo, run, task, newest, trees)
@@ -227,7 +228,7 @@ func diffTree(args ...string) []string {
 	}, args...)
 }
 
-// list does the same as compare, but does not count lines, which takes the most time.
+// list does the same as compare, but does not count lines, because counting takes the most time.
 func (r *Reader) list(ctx context.Context, from, to string) ([]fleet.ChangeFile, error) {
 	out, err := r.repo.Inspect(ctx, "", diffTree("-z", "--raw", from, to)...)
 	if err != nil {

@@ -25,8 +25,8 @@ type Options struct {
 const usualContext = 3
 
 // File returns the diff of one file of a change. In path, U+FFFD may stand for bytes that are not
-// UTF-8, as it does in JSON. File returns a [*worktree.MissingError] if the change does not have
-// the file.
+// UTF-8, as it does in JSON. File returns a [*git.MissingError] if the change does not have the
+// file.
 func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Options) (fleet.FileChange, error) {
 	files := c.Files
 	if o.From != "" {
@@ -97,7 +97,7 @@ func find(files []fleet.ChangeFile, path string) (found fleet.ChangeFile, ok boo
 // not UTF-8.
 func jsonText(text string) string { return string([]rune(text)) }
 
-// errBinary reports that a file is not text, so it has no lines.
+// errBinary is returned by fragments if a file is not text, so that it has no lines.
 var errBinary = errors.New("the file is not text")
 
 // fragments returns the hunks of one file that differ between two trees or commits. It returns
@@ -115,7 +115,8 @@ func (r *Reader) fragments(ctx context.Context, from, to string, f fleet.ChangeF
 	if err != nil {
 		return nil, fmt.Errorf("diff of %s: %w", f.Path, err)
 	}
-	// Count the files: in a diff, lines of a file begin with a space, + or -.
+	// Check that all files were parsed. Each has a line that begins with "diff --git"; lines of its
+	// content begin with a space, + or -.
 	want := strings.Count("\n"+out, "\ndiff --git ")
 	if len(files) != want {
 		return nil, fmt.Errorf("diff of %s: %d files were read of %d", f.Path, len(files), want)
@@ -150,7 +151,7 @@ func hunkOf(fragment *gitdiff.TextFragment) fleet.Hunk {
 }
 
 // Blob returns the content of the blob with this id. It returns a [*LargeError] if the content is
-// too large to be shown.
+// too large to be shown, and a [*git.MissingError] if there is no such blob.
 func (r *Reader) Blob(ctx context.Context, id string) ([]byte, error) {
 	if !git.IsID(id) {
 		return nil, &git.MissingError{What: "blob", Name: truncate.Bytes(id, 70), Advice: "want the id of a file of the change"}

@@ -33,13 +33,14 @@ func (e *Error) Conflict() bool { return true }
 // Hint returns advice for the user.
 func (e *Error) Hint() string { return e.Advice }
 
-// Program is a program that runs in a folder.
+// Program is a command-line program, with the folder and the environment in which it runs.
 type Program struct {
 	Name string
 	Dir  string
 	Env  []string // environment; nil means that of this process
 	// EndsWithParent means that the program is killed when this process is killed, where the system
-	// can do that. Otherwise it could write a comment after the next process has looked for it.
+	// can do that. Otherwise the program could still write a comment after the next gaffer process
+	// has checked whether that comment exists.
 	EndsWithParent bool
 }
 
@@ -55,11 +56,11 @@ func (p *Program) CheckInstalled(advice string) error {
 const (
 	runTime   = 2 * time.Minute // time limit for one call
 	endGrace  = 5 * time.Second // how long a program may take to exit after it was told to end
-	maxOutput = 64 << 20        // how many bytes a program may print
+	maxOutput = 64 << 20        // maximum number of bytes that a program may print
 )
 
 // Run runs the program with this input and returns what it prints, without space at both ends. If
-// the program fails, the error is an [*Error] with its message.
+// the program fails, the error is an [*Error] with the program's message.
 func (p *Program) Run(ctx context.Context, input string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTime)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 // Base is the commit at which a task's branch starts.
 type Base struct {
 	Commit string `json:"commit"`           // full id of the commit
-	Branch string `json:"branch,omitempty"` // name of the branch whose tip this is, if the branch was named or checked out; else empty
+	Branch string `json:"branch,omitempty"` // name of the branch that has Commit as its tip, if that branch was named or checked out; else empty
 }
 
 // Base resolves the name of a branch or commit. An empty name means the commit that is

@@ -46,8 +46,8 @@ func (g Client) whyNoBranch(ctx context.Context, name, commit string, err error)
 	}
 }
 
-// Branches returns the names of all branches. The value is true if the branch has commits that HEAD
-// does not contain, in the worktree where [Open] was called.
+// Branches returns all branches by name. The value is true if the branch has commits that are not
+// in the HEAD of the worktree where [Open] was called.
 func (r *Repo) Branches(ctx context.Context) (map[string]bool, error) {
 	g := r.Git.In(r.here)
 	all, err := g.Run(ctx, "for-each-ref", "--format=%(refname)", Heads)

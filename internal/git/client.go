@@ -25,8 +25,8 @@ const (
 
 // settings returns git options for every command. They turn off hooks and background work, and
 // settings of the machine that would change what a command does. The fsync setting makes commits
-// survive a power failure. The options also override programs in the repository's own settings. For
-// further programs see withoutProgram.
+// survive a power failure. Some of the options override settings of the repository that name
+// programs. withoutProgram handles the other settings of this kind.
 func settings() []string {
 	return []string{
 		"--no-pager",
@@ -43,9 +43,9 @@ func settings() []string {
 	}
 }
 
-// userVariables returns the names of the git variables that describe the user and the machine. All
-// other git variables, such as GIT_DIR, come from a git command that has started gaffer, and are
-// removed.
+// userVariables returns the names of the git variables that describe the user and the machine.
+// Other git variables, such as GIT_DIR, describe the git command that has started gaffer, for
+// example to run a hook. environ removes them.
 func userVariables() []string {
 	return []string{
 		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
@@ -55,8 +55,8 @@ func userVariables() []string {
 	}
 }
 
-// environ returns the environment for git: base without the git variables that do not describe the
-// user, and with gaffer's settings.
+// environ returns the environment for git: base with gaffer's settings, and with only those git
+// variables that userVariables lists.
 func environ(base []string) []string {
 	env := slices.DeleteFunc(slices.Clone(base), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

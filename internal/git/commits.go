@@ -40,7 +40,7 @@ func (g Client) CountCommits(ctx context.Context, args ...string) (int, error) {
 }
 
 // CommitTree creates a commit with the files of a tree, and returns the commit's id. No branch
-// points to it.
+// points to the commit.
 func (g Client) CommitTree(ctx context.Context, tree, message string, parents ...string) (string, error) {
 	args := []string{"commit-tree", tree}
 	for _, p := range parents {
@@ -50,9 +50,9 @@ func (g Client) CommitTree(ctx context.Context, tree, message string, parents ..
 	return strings.TrimSpace(out), err
 }
 
-// WithAuthor returns a client that can create commits. Their author and committer is the user. If
-// the user has configured no name, it is "gaffer", and not a name that git derives from the
-// machine's name.
+// WithAuthor returns a client that can create commits. The user is their author and committer. If
+// the user has configured no name, the client uses the name gaffer, and not a name that git derives
+// from the machine's name.
 func (g Client) WithAuthor(ctx context.Context) (Client, error) {
 	for _, role := range []string{"GIT_AUTHOR", "GIT_COMMITTER"} {
 		_, err := g.Run(ctx, "-c", "user.useConfigOnly=true", "var", role+"_IDENT")

@@ -90,8 +90,9 @@ func variables(list []setting) []string {
 }
 
 // withoutProgram returns settings that keep git from running the program that the setting key
-// names. It reports false if that setting names no program. Hooks, pager, editor and the file
-// system monitor are turned off for every command, see settings. Diff drivers are never used.
+// names. It reports false if that setting names no program. It need not handle hooks, pager, editor
+// and the file system monitor: the function settings turns them off for every command. Nor need it
+// handle diff drivers, which gaffer never uses.
 func withoutProgram(key string) ([]setting, bool) {
 	section, rest, _ := strings.Cut(key, ".")
 	name, middle := rest, ""
@@ -108,7 +109,7 @@ func withoutProgram(key string) ([]setting, bool) {
 		return become("true")
 	case "core.sshcommand":
 		return become("ssh")
-	case "core.gitproxy": // cannot be overridden, because the first value counts
+	case "core.gitproxy": // git uses the first value, so the setting cannot be overridden
 		return []setting{{"protocol.git.allow", "never"}}, true
 	case "credential.helper":
 		return become("")

@@ -16,7 +16,8 @@ const Heads = "refs/heads/"
 const maxPart = 200
 
 // RefPart converts an id to a part of a ref's name. It replaces each character that git rejects by
-// a percent sign and two hex digits, so that different ids stay different.
+// a percent sign and two hex digits, and the last part of a long id by a checksum. So different ids
+// stay different.
 func RefPart(id string) string {
 	var b strings.Builder
 	for i := 0; i < len(id); i++ {

@@ -1,19 +1,18 @@
 // Package git runs the git program, version 2.38 or newer, on a user's repository.
 //
-// It is safe to use on a repository that a stranger or an agent has prepared: no hook,
-// filter, merge driver or other program that the repository's own settings name runs
-// before the user trusts it, see [Repo.Programs]. Git gets a clean environment, and a
-// command that is stopped may delete its lock files first.
+// It is safe to use on a repository that a stranger or an agent has prepared: no hook, filter,
+// merge driver or other program that the repository's own settings name runs before the user trusts
+// it, see [Repo.Programs]. Git gets a clean environment. A command that is stopped gets time to
+// delete its lock files.
 //
-// [Client] calls git in one folder. [Repo] finds a repository, answers questions about
-// its branches and commits, and has the lock that all gaffer processes use for changes.
-// gaffer's own files are in the repository's git folder, below gaffer/:
+// [Client] calls git in one folder. [Repo] finds a repository, answers questions about its branches
+// and commits, and has the lock that all gaffer processes use for changes. gaffer's own files are
+// in the repository's git folder, below gaffer/:
 //
 //	gaffer/lock  held by the process that changes something
-//	gaffer/busy  held by its git commands, which may outlive gaffer
+//	gaffer/busy  held by the git commands of that process, which may outlive it
 //
-// The package changes nothing by itself except a branch that [Repo.Branch] creates. How
-// worktrees and merges are made is the subject of the packages worktree and merge.
+// Worktrees and merges are created by the packages worktree and merge, which use this package.
 package git
 
 import (

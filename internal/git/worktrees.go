@@ -30,7 +30,7 @@ func (r *Repo) Worktrees(ctx context.Context, g Client) ([]Worktree, error) {
 	}
 	list := parseWorktrees(out)
 	if len(list) > 0 {
-		list[0].Path = r.main // git reports its git folder instead if that folder is elsewhere
+		list[0].Path = r.main // git reports the git folder instead if that folder is not in the main worktree
 	}
 	return list, nil
 }

@@ -18,11 +18,12 @@ import (
 
 const (
 	// endGrace is how long a check may take to exit after SIGTERM, before it gets SIGKILL. It is
-	// also how long its output may stay open after its end.
+	// also how long the output of a check may stay open after the check has exited.
 	endGrace = 5 * time.Second
-	// reportEvery is how often a message about a long check is printed.
+	// reportEvery is the interval between two messages about a check that takes long.
 	reportEvery = 10 * time.Second
-	// keptOutput is how many bytes of the end of a check's output are kept.
+	// keptOutput is the maximum size of the last part of a check's output that is reported, in
+	// bytes.
 	keptOutput = 4 << 10
 )
 
@@ -96,7 +97,7 @@ func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // ErrWaitDelay: the command succeeded, but a process that it started was still running
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // ErrWaitDelay means that the command succeeded, but a process that it started was still running
 		return nil
 	case cmd.ProcessState == nil || cmd.ProcessState.Success():
 		return fmt.Errorf("check %s: %w", command, err)
@@ -105,7 +106,8 @@ func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []
 	return &checkError{task, command, strings.TrimSpace(text + "\n(" + cmd.ProcessState.String() + ")")}
 }
 
-// tail is a writer that keeps only the last keptOutput bytes.
+// tail is a writer that keeps only the last part of what is written to it: at most twice keptOutput
+// bytes.
 type tail struct{ kept *bytes.Buffer }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -194,7 +194,8 @@ type repository struct {
 	trees []worktree.Tree
 }
 
-// change returns the change of a task in the repository at dir. Its review is new and open.
+// change returns the change of a task in the repository at dir. It sets the review of the change to
+// a new, open one, which the caller replaces by the stored review.
 func (r repositories) change(ctx context.Context, dir string, t store.Task, spec plan.Task) (*change, error) {
 	repo := r[dir]
 	if repo == nil {

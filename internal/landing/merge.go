@@ -18,7 +18,7 @@ import (
 )
 
 // Queue merges changes of a run one after the other. It remembers which of them the user had
-// approved. If an agent resolves a conflict, that makes the approval of its change void, but the
+// approved. When an agent resolves a conflict, the approval of its change becomes void, but the
 // queue still merges the change.
 type Queue struct {
 	l        *Lander
@@ -37,9 +37,9 @@ func (l *Lander) Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet
 }
 
 // Merge merges the changes of the queue in order, and returns the result of each. It stops at a
-// target branch that may not be moved, and at a change that was sent back to its agent. Call Merge
-// again after that agent has ended. confirmed says that the user agrees to changes of files in a
-// worktree that has the target branch checked out.
+// target branch that may not be moved, and at a change that was sent back to its agent. The caller
+// can call Merge again after that agent has ended. confirmed says that the user agrees to changes
+// of files in a worktree that has the target branch checked out.
 func (q *Queue) Merge(ctx context.Context, confirmed bool) ([]fleet.MergeResult, error) {
 	q.request.Yes = confirmed
 	list, err := q.l.changes(ctx, q.request.Run)
@@ -83,7 +83,7 @@ func (l *Lander) Auto(ctx context.Context, run string) ([]fleet.MergeResult, err
 		if c.spec.Land != plan.LandMerge || c.review.State == fleet.ReviewMerged || c.review.State == fleet.ReviewDiscarded {
 			continue
 		}
-		if c.task.Status != store.Complete { // the agent is working on a conflict, and later changes wait for it
+		if c.task.Status != store.Complete { // for example, its agent is working on a conflict; later changes wait for this one
 			break
 		}
 		m, err := q.merge(ctx, c, list)
@@ -147,7 +147,7 @@ func (q *Queue) merge(ctx context.Context, c *change, list []*change) (fleet.Mer
 // needsApproval reports whether the queue merges only changes that the user has approved.
 func (q *Queue) needsApproval() bool { return !q.request.All && q.request.Task == "" }
 
-// mayMerge checks whether a change can be merged now. If not, it sets the state of m and why.
+// mayMerge checks whether a change can be merged now. If not, it sets State, Why and Hint of m.
 func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *fleet.MergeResult) error {
 	skip := func(why, hint string) error {
 		m.State, m.Why, m.Hint = fleet.MergeSkipped, why, hint
@@ -211,8 +211,8 @@ func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *flee
 	return nil
 }
 
-// failed sets in m why a change was not merged, and returns m. It returns err if the whole request
-// must end with that error.
+// failed sets in m why a change was not merged, and returns m. If the whole request must end with
+// err, it returns err too.
 func (q *Queue) failed(ctx context.Context, c *change, m fleet.MergeResult, err error) (fleet.MergeResult, error) {
 	m.Why = strings.TrimPrefix(err.Error(), "merge into "+m.Into+": ")
 	if hint, ok := errors.AsType[interface {
@@ -263,7 +263,8 @@ func conflictText(m fleet.MergeResult, method merge.Method) string {
 		m.Into, strings.Join(m.Files, "\n- "), how)
 }
 
-// fixRounds is how often gaffer sends a change back to its agent before the user must decide.
+// fixRounds is the maximum number of times that gaffer sends a change back to its agent. After
+// that, the user must decide.
 const fixRounds = 3
 
 // fixPrefix is the start of the ids of messages about conflicts and failed checks.

@@ -48,7 +48,7 @@ func (l *Lander) Overview(ctx context.Context, run string) (fleet.Changes, error
 		if err != nil {
 			return sum, err
 		}
-		unchanged := tip == "" || tip == c.tree.Base.Commit // the branch has no commits, neither of the agent nor of gaffer at the end of the task
+		unchanged := tip == "" || tip == c.tree.Base.Commit // no commit was added to the branch, neither by the agent nor by gaffer when the task ended
 		switch {
 		case c.review.State == fleet.ReviewMerged:
 			sum.Merged++
@@ -72,7 +72,7 @@ func (l *Lander) Overview(ctx context.Context, run string) (fleet.Changes, error
 				sum.Unknown++
 			case err != nil:
 				return sum, err
-			case found[0].Merged: // the user has merged it with git
+			case found[0].Merged: // for example, the user has merged it with git
 				sum.Merged++
 			case len(found[0].Conflicts) > 0:
 				sum.Conflicts++

@@ -41,7 +41,7 @@ type Feedback struct {
 type forgeProgram struct{ forge.Program }
 
 // forgeOf returns the program for the repository's remote origin: glab if the address mentions
-// GitLab, or else gh. If program is not empty, it is used instead.
+// GitLab, and gh otherwise. If program is not empty, forgeOf returns the program of that name.
 func forgeOf(ctx context.Context, repo *worktree.Repo, program string) (*forgeProgram, error) {
 	env, err := repo.Environ()
 	if err != nil {
@@ -64,7 +64,8 @@ func forgeOf(ctx context.Context, repo *worktree.Repo, program string) (*forgePr
 	return f, f.CheckInstalled("install it and log in, or push the branch and open the pull request yourself")
 }
 
-// find returns the open pull request of a branch. If none is open, it returns the latest one.
+// find returns the open pull request from one branch into another. If none is open, it returns the
+// latest one. If there is none at all, the Number of the result is 0.
 func (f *forgeProgram) find(ctx context.Context, branch, into string) (p PullRequest, err error) {
 	type found struct {
 		Number int    `json:"number"`
@@ -106,7 +107,9 @@ func (l *Lander) FindPR(ctx context.Context, run, task string) (PullRequest, err
 	return p, err
 }
 
-// PR pushes the branch of a task and opens a pull request for it, unless one is already open.
+// PR pushes the branch of a task and opens a pull request for it, unless one is already open. into
+// is the target branch; empty means the target branch of the change. program is gh or glab; empty
+// means the one that fits the repository.
 func (l *Lander) PR(ctx context.Context, run, task, into, program string) (PullRequest, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {
@@ -260,13 +263,13 @@ func (l *Lander) Feedback(ctx context.Context, run, task, into, program string) 
 	return done, err
 }
 
-// keyOf returns a key for a comment on a pull request. By this key the comment is found again, even
-// if its place in the files or in the answer of GitHub or GitLab has changed.
+// keyOf returns the key of a comment on a pull request. A later call recognizes the comment by this
+// key, even if its place in the files or in the answer of GitHub or GitLab has changed.
 func keyOf(parts ...string) string {
 	return fmt.Sprintf("pr-%x", sha256.Sum256([]byte(strings.Join(parts, "\x00"))))
 }
 
-// maxLog is how many bytes of a failed check's log are quoted.
+// maxLog is the maximum number of bytes that are quoted of a failed check's log.
 const maxLog = 4 << 10
 
 // github reads the comments and the failed checks of a pull request with gh.

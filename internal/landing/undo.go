@@ -14,8 +14,9 @@ import (
 	"gaffer/internal/engine/review"
 )
 
-// Undo takes the last merge of a task's change back. If the branch is checked out, the request must
-// have the user's consent. If the branch cannot be moved back, the result says why.
+// Undo takes back the last merge of a task's change. If the target branch is checked out, the
+// request must have the user's consent. If the branch cannot be moved back for a reason that the
+// user can remove, Undo returns no error, and the result says why.
 func (l *Lander) Undo(ctx context.Context, request fleet.MergeRequest) (fleet.MergeResult, error) {
 	m := fleet.MergeResult{Run: request.Run, Task: request.Task}
 	c, _, err := l.find(ctx, request.Run, request.Task)
@@ -103,8 +104,8 @@ func (l *Lander) Restore(ctx context.Context, run, task string) (fleet.Review, e
 }
 
 // Rebase copies the commits of a task's branch onto another branch: onto the given one or, if that
-// is empty, onto the target branch of its change. The user's approval stays valid, because git
-// merges the files without help.
+// is empty, onto the target branch of its change. An approved change stays approved, because git
+// combines the files without any conflict.
 func (l *Lander) Rebase(ctx context.Context, run, task, branch string) (merge.Rebased, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {

@@ -126,9 +126,9 @@ func exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// resolveFolder returns the absolute path of a folder, with symbolic links resolved. If path is a
-// link to a subfolder of a repository, the project must be that repository, and not the folder that
-// contains the link.
+// resolveFolder returns the absolute path of a folder, with symbolic links resolved. That matters
+// if path is a link to a subfolder of a repository: the project must be that repository, and not
+// the folder that contains the link.
 func resolveFolder(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

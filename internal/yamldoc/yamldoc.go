@@ -42,7 +42,7 @@ func Position(tk *token.Token) (line, column int) {
 }
 
 // Parse parses data, which must contain only one document. It returns nil if the document is empty.
-// An error is an [*Error].
+// All errors are of type [*Error].
 func Parse(data []byte, options ...parser.Option) (body ast.Node, err error) {
 	// Turn a panic into an error: the parser is a third-party package, and hostile input may make
 	// it panic.
@@ -72,8 +72,8 @@ func Parse(data []byte, options ...parser.Option) (body ast.Node, err error) {
 	return body, nil
 }
 
-// Decode stores a parsed node in the value that target points to, by its yaml tags. A key without a
-// field is an error. An error is an [*Error].
+// Decode stores a parsed node in the value that target points to, by the yaml tags of its fields. A
+// key for which there is no field is an error. All errors are of type [*Error].
 func Decode(n ast.Node, target any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -96,15 +96,15 @@ func firstLine(text string) string {
 	return line
 }
 
-// tokenError is implemented by all errors of the parser.
+// tokenError is implemented by errors of the parser that know the token at which they occurred.
 type tokenError interface {
 	error
 	GetToken() *token.Token
 	GetMessage() string
 }
 
-// plainMessages replaces messages of the parser that users would not understand. The first entry
-// whose field says occurs in the message is used.
+// plainMessages replaces messages of the parser that users would not understand. An entry applies
+// if the message contains the text says. The first such entry is used.
 var plainMessages = []struct{ says, means string }{
 	{"found character '\t'", "found a tab, want spaces at the beginning of a line"},
 	{"mapping value is not allowed", "found a second ':' in the line; a text with ': ' in it stands in quotes"},

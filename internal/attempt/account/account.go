@@ -29,8 +29,9 @@ type Account struct {
 type program struct {
 	config string   // variable with the path of the config folder
 	folder string   // the default config folder, below the user's home folder
-	keys   []string // variables that the program prefers to the login in its config folder
-	// conversation returns a pattern for the files of a conversation, below the config folder.
+	keys   []string // variables with keys, which the program prefers to the login in its config folder
+	// conversation returns a pattern for the paths of a conversation's files, relative to the
+	// config folder.
 	conversation func(thread string) string
 }
 
@@ -48,12 +49,12 @@ var programs = map[string]program{
 	"gemini": {keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}},
 }
 
-// ConfigVariable returns the variable in which programs of this kind find their config folder, or
-// "" if they have none.
+// ConfigVariable returns the name of the variable with the path of the config folder, for programs
+// of this kind, or "" if they have no such variable.
 func ConfigVariable(kind string) string { return programs[kind].config }
 
-// Environment returns the variables of the account: those with their values as NAME=value, and
-// those whose values are references to secrets.
+// Environment returns the account's variables. env has those with plain values, as NAME=value. refs
+// has those whose values are references to secrets.
 func (a Account) Environment() (env []string, refs map[string]secret.Value) {
 	refs = map[string]secret.Value{}
 	for name, v := range a.Env {
@@ -69,8 +70,8 @@ func (a Account) Environment() (env []string, refs map[string]secret.Value) {
 	return env, refs
 }
 
-// Unset returns the variables that the program must not inherit, because it would use another
-// account's key instead of this account.
+// Unset returns the names of variables that the program must not inherit. With one of them, the
+// program would use another account's key instead of this account.
 func (a Account) Unset() (names []string) {
 	for _, name := range programs[a.Kind].keys {
 		if _, own := a.Env[name]; !own {
@@ -104,10 +105,11 @@ func isThread(text string) bool {
 	return len(text) >= 8 && strings.Trim(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-") == ""
 }
 
-// MoveConversation lets the account to continue the conversation thread, which was last used with
-// the account from: it copies the conversation's files to the config folder of to. Both accounts
-// are of one agent. MoveConversation does nothing if the accounts share a folder. It may be
-// repeated. It returns [ErrNoConversation] if there are no such files.
+// MoveConversation makes it possible to continue a conversation with another account of the same
+// agent. thread is the id of the conversation, which was last used with the account from.
+// MoveConversation copies the conversation's files to the config folder of the account to. If the
+// accounts share a folder, it does nothing. It may be repeated. It returns [ErrNoConversation] if
+// it finds no files of the conversation.
 func MoveConversation(thread string, from, to Account, getenv func(string) string) error {
 	source, target := from.configFolder(getenv), to.configFolder(getenv)
 	if filepath.Clean(source) == filepath.Clean(target) {

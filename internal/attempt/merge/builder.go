@@ -17,9 +17,9 @@ type builder struct {
 	branch, tip    string
 	title, message string
 
-	// earlier has commits of the branch, or of branches that it started from, whose
-	// content the target already has under other ids, because they were squashed or
-	// rebased.
+	// earlier has the ids of commits whose content the target already has under other ids, because
+	// an earlier landing squashed or rebased them. They are commits of the branch, or of branches
+	// that it started from.
 	earlier []string
 }
 
@@ -186,8 +186,8 @@ func (b builder) copyCommit(ctx context.Context, base, commit string, parents []
 }
 
 // mergeTrees merges two commits without a worktree. It returns the tree of the result, or the files
-// with conflicts. Git exits with 1 if there are conflicts and if it cannot merge at all. Only for
-// conflicts it prints a tree.
+// with conflicts. Git exits with 1 both if there are conflicts and if it cannot merge at all. It
+// prints a tree only if there are conflicts.
 func mergeTrees(ctx context.Context, g git.Client, args ...string) (tree string, conflicts []string, err error) {
 	out, err := g.Run(ctx, append([]string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"}, args...)...)
 	tree, files, _ := strings.Cut(strings.TrimSuffix(out, "\n"), "\x00")

@@ -19,14 +19,14 @@ import (
 	"gaffer/statefile/host"
 )
 
-// checkSite is the temporary worktree in which the result of a merge is checked, with its
-// record and its lock. There is one for each target branch:
+// checkSite is the temporary worktree in which the result of a merge is checked, with its record
+// and its lock. There is one for each target branch:
 //
 //	gaffer/checks/<name>.json  the record, in the repository's git folder
 //	gaffer/checks/<name>.lock  held by the process that checks the merge
 //
-// Only the holder of the lock may use it. The lock ends with its process, so anything at
-// a site that can be locked was left by a crash.
+// Only the holder of the lock may use the site. The lock is released when its process ends. So what
+// a process finds at a site that it has just locked was left by a crash.
 type checkSite struct {
 	repo *worktree.Repo
 	name string
@@ -103,7 +103,7 @@ func trySite(repo *worktree.Repo, name string) *checkSite {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	held, err1 := f.Stat()
 	named, err2 := os.Lstat(path)
-	if err != nil || err1 != nil || err2 != nil || !os.SameFile(held, named) { // the owner has deleted the lock file since it was opened
+	if err != nil || err1 != nil || err2 != nil || !os.SameFile(held, named) { // another process holds the lock, or has deleted the lock file since it was opened
 		_ = f.Close()
 		return nil
 	}
@@ -219,7 +219,8 @@ func (s *checkSite) clean() bool {
 	return err == nil && all
 }
 
-// release unlocks the site. It deletes the record only if nothing is left at the site.
+// release unlocks the site. If nothing is left at the site, release first deletes its record and
+// its lock file.
 func (s *checkSite) release() {
 	if s.away && s.clean() {
 		for _, end := range []string{".json", ".lock"} {

@@ -29,7 +29,7 @@ type LandSpec struct {
 	Message string // text added to that commit's message; may be empty
 
 	// MoveCheckedOut allows Land to update the files of a worktree that has the target branch
-	// checked out. If it is false, Land returns a [*ConsentError] for such a target.
+	// checked out. If it is false and there is such a worktree, Land returns a [*ConsentError].
 	MoveCheckedOut bool
 
 	// Check and Scratch have the same meaning as in a [Spec].
@@ -37,18 +37,18 @@ type LandSpec struct {
 	Scratch string
 }
 
-// Land brings the commits of a task's branch into a target branch. Landings in the same
-// target wait for each other. The result is checked before the branch moves. If any of
-// the branches moves during the check, everything is computed and checked again.
+// Land brings the commits of a task's branch into a target branch. Two calls for the same target
+// wait for each other. The result is checked before the target branch moves. If any of the branches
+// moves during the check, everything is computed and checked again.
 //
-// The target branch moves in the same ref transaction that creates the ref [Landing.Undo]. If a
+// The target branch moves in the same ref transaction that creates the ref [Landing.Undo]. But if a
 // worktree has the target branch checked out, git moves the branch together with the files of that
-// worktree, and the ref is created before that. So [Landings] tells after a crash whether the branch
-// has moved. If Land is repeated with the same work, it returns the first landing.
+// worktree. Then Land creates the ref before that, and [Landings] tells after a crash whether the
+// branch has moved. If Land is repeated with the same work, it returns the first landing.
 //
 // Land returns a [*ConflictError] on a conflict, a [*CheckError] if the check fails, a
-// [*TargetError] or [*ConsentError] if the target may not be moved, a [*NothingError] if
-// there is nothing to land.
+// [*TargetError] or [*ConsentError] if the target may not be moved, a [*NothingError] if there is
+// nothing to land, and a [*RevertedError] if the same work was landed and reverted before.
 func Land(ctx context.Context, repo *worktree.Repo, s LandSpec) (done Landing, err error) {
 	if s.Method == "" {
 		s.Method = ByMerge
@@ -91,8 +91,8 @@ type lander struct {
 }
 
 // readLandings reads the earlier landings of the run. If the same work was landed already, it sets
-// done. If the target does not contain an earlier landing of this task, because the branch was moved
-// back or a crash came first, it marks that landing as undone.
+// done. If the target does not contain an earlier landing of this task, because the branch was
+// moved back or a crash prevented the landing, it marks that landing as undone.
 func (l *lander) readLandings(ctx context.Context) error {
 	list, err := landings(ctx, l.git, l.spec.Tree.Run)
 	if err != nil {
@@ -134,7 +134,7 @@ func (l *lander) readLandings(ctx context.Context) error {
 	return nil
 }
 
-// build creates the commits. No ref points to them until publish.
+// build creates the commits of the landing. No ref points to them until publish.
 func (l *lander) build(ctx context.Context) error {
 	if l.done.Earlier {
 		return nil
@@ -196,7 +196,7 @@ func (l *lander) publish(ctx context.Context) error {
 	if err := l.target.forward(ctx, l.git, where[0].Path, l.before, l.after); err != nil {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 		defer stop()
-		if moved, e := l.git.Contains(ctx, git.Heads+l.done.Into, l.done.After); e != nil || moved { // git was interrupted after it had moved the branch
+		if moved, e := l.git.Contains(ctx, git.Heads+l.done.Into, l.done.After); e != nil || moved { // keep the undo ref: git was interrupted, and has or may have moved the branch
 			return err
 		}
 		_, e := l.git.Run(ctx, "update-ref", "-d", l.done.Undo, record)

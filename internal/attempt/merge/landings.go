@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// Landing is a task's work that was brought into a branch. The ref Undo points to a commit that has
-// the Landing as JSON in its message. The ref is created together with the move of the branch.
+// Landing describes how the work of a task was brought into a branch. The ref Undo points to a
+// commit that has the Landing as JSON in its message. The ref is created when the branch moves.
 type Landing struct {
 	Run    string    `json:"run"`
 	Task   string    `json:"task"`
@@ -35,7 +35,7 @@ type Landing struct {
 }
 
 const (
-	undoPrefix   = "refs/gaffer/undo/"   // prefix of the refs of landings that the target contains
+	undoPrefix   = "refs/gaffer/undo/"   // prefix of the refs of landings that were not taken back
 	undonePrefix = "refs/gaffer/undone/" // prefix of the refs of landings that were taken back
 )
 
@@ -55,7 +55,8 @@ func recordLanding(ctx context.Context, g git.Client, l Landing) (string, error)
 }
 
 // markUndone deletes the undo ref of a landing, and creates the undone ref at the commit record.
-// Both happen in one transaction, together with the given steps.
+// Both happen in one transaction, together with steps, which are further commands for git
+// update-ref.
 func markUndone(ctx context.Context, g git.Client, undo, record string, steps ...string) error {
 	undone := undonePrefix + strings.TrimPrefix(undo, undoPrefix)
 	return g.UpdateRefs(ctx, "gaffer: undo", fmt.Sprintf("delete %s\nupdate %s %s\n", undo, undone, record)+strings.Join(steps, ""))

@@ -1,9 +1,9 @@
 // Package merge merges the branches of tasks into other branches, and takes that back.
 //
-// A merge is made without a worktree, from git objects that no branch refers to. Its
-// checks run in a temporary worktree, see checksite.go. Then the target branch moves, if
-// neither it nor the merged branches have moved meanwhile. A crash at any moment leaves
-// the target either as it was or merged.
+// A merge needs no worktree: its commits are created directly as git objects, and at first no
+// branch refers to them. Checks of the result run in a temporary worktree, see checksite.go. Then
+// the target branch moves, if neither it nor the merged branches have moved meanwhile. A crash at
+// any moment leaves the target either as it was or merged.
 //
 //	[Branches]  merges several branches in order; for merge tasks and teams
 //	[Land]      brings the work of one task into a branch, so that it can be undone
@@ -16,8 +16,8 @@
 //	refs/gaffer/undo/<run>/<task>/<n>    a landing: the target's commits before and after
 //	refs/gaffer/undone/<run>/<task>/<n>  a landing that was taken back
 //
-// A user's worktree that has the target branch checked out is changed by [Branches] only
-// if none of its files is changed, and by [Land] and [Undo] only with the user's consent.
+// If a worktree of the user has the target branch checked out, [Branches] changes it only if it has
+// no uncommitted changes. [Land] and [Undo] change it only with the user's consent.
 package merge
 
 import (
@@ -37,9 +37,9 @@ type Spec struct {
 	Titles   []string // title of each branch's merge commit, in the order of Branches; empty means git's default
 	Message  string   // text added to the message of each merge commit; may be empty
 
-	// Check examines the result of the merge before the target moves, in a temporary
-	// worktree at dir. It returns an error to reject the result. Other processes may use
-	// the repository meanwhile. Nil means no check.
+	// Check examines the result of the merge before the target moves, in a temporary worktree at
+	// dir. It returns an error to reject the result. While it runs, other processes may use the
+	// repository. Nil means no check.
 	Check func(ctx context.Context, dir string) error `json:"-"`
 	// Scratch is the parent folder of the temporary worktree. The worktree has the same path each
 	// time, so that tools that cache by path can use their caches.
@@ -57,19 +57,19 @@ type Result struct {
 // Merged is the name of a merged branch, and the id of its merge commit.
 type Merged struct{ Branch, Commit string }
 
-// Branches merges branches into another, one after the other, with one commit for each. It
-// skips branches that the target already contains, so it may be repeated. All branches
-// must exist. A branch that [worktree.Repo.Remove] has deleted is merged already.
+// Branches merges branches into the target branch, one after the other, with one commit for each.
+// It skips branches that the target already contains, so it may be repeated. All branches must
+// exist. A branch that [worktree.Repo.Remove] has deleted is merged already.
 //
-// Branches needs no worktree. If a worktree has the target branch checked out, Branches
-// moves it forward, provided that none of its files is changed. Otherwise it changes
-// nothing and returns a [*TargetError]. At the first branch with a conflict it returns a
-// [*ConflictError]: the branches before it are merged, and nothing else is changed.
+// Branches needs no worktree. If a worktree has the target branch checked out, Branches updates its
+// files, provided that it has no uncommitted changes. Otherwise Branches changes nothing and
+// returns a [*TargetError]. At the first branch with a conflict it returns a [*ConflictError]: the
+// branches before it are merged, and nothing else is changed.
 //
-// With a Check, the target moves only to a commit that the check has accepted. If any
-// of the branches moves during the check, everything is merged and checked again. If
-// the check rejects the result, Branches changes nothing and returns a [*CheckError].
-// Checked merges into the same branch wait for each other.
+// With a Check, the target moves only to a commit that the check has accepted. If any of the
+// branches moves during the check, everything is merged and checked again. If the check rejects the
+// result, Branches changes nothing and returns a [*CheckError]. Checked merges into the same branch
+// wait for each other.
 func Branches(ctx context.Context, repo *worktree.Repo, s Spec) (result Result, err error) {
 	if err = repo.MayWrite(); err == nil {
 		result, err = mergeBranches(ctx, repo, s)

@@ -16,10 +16,10 @@ type Rebased struct {
 	Rescue string   `json:"rescue"` // the ref that keeps Before; empty if nothing changed
 }
 
-// Rebase copies the commits of a task's branch onto the tip of another branch, and moves
-// the task's worktree there. It keeps the old commits under a rescue ref. It returns a
-// [*ConflictError] on a conflict, and a [*worktree.UnfinishedError] if the worktree has
-// files that are not committed.
+// Rebase copies the commits of a task's branch onto the tip of another branch, and updates the
+// files of the task's worktree. onto is the name of the other branch. Rebase keeps the old commits
+// under a rescue ref. It returns a [*ConflictError] on a conflict, and a
+// [*worktree.UnfinishedError] if the worktree has uncommitted files.
 func Rebase(ctx context.Context, repo *worktree.Repo, t worktree.Tree, onto string) (done Rebased, err error) {
 	if err := repo.MayWrite(); err != nil {
 		return done, err

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// target is the branch that a merge moves. If a worktree has the branch checked out, its files move
-// together with the branch. That worktree may be the user's.
+// target is the branch that a merge moves. If a worktree has the branch checked out, the files in
+// that worktree change together with the branch. The worktree may be the user's.
 type target struct {
 	repo      *worktree.Repo
 	branch    string
@@ -76,9 +76,9 @@ func (t *target) checkNoRebase() error {
 }
 
 // forward fast-forwards the branch from the commit old to commit, together with the files of the
-// worktree at path. It is the only step of a merge that changes a worktree which may be the user's.
-// Git refuses to overwrite changed files; the options make it refuse for ignored files too. They
-// also override settings of the user with which git would not simply fast-forward.
+// worktree at path. It is the only step of a merge that may change a worktree of the user. Git
+// refuses to overwrite changed files; the options make it refuse for ignored files too. They also
+// override settings of the user with which git would not simply fast-forward.
 func (t *target) forward(ctx context.Context, g git.Client, path, old, commit string) error {
 	g = g.In(path)
 	if on, err := g.HeadBranch(ctx); err != nil {

@@ -118,7 +118,7 @@ func (t *try) checkUnmoved(ctx context.Context) error {
 	return t.target.checkMovable(ctx, t.git)
 }
 
-// clearSite removes the worktree that an earlier check has left.
+// clearSite removes the temporary worktree of this try or of an earlier one.
 func (t *try) clearSite(ctx context.Context) error { return t.site.takeAway(ctx, t.git) }
 
 // checkOut creates the temporary worktree with the merged files.
@@ -150,8 +150,8 @@ func (t *try) runCheck(ctx context.Context) error {
 // cleanupTime is the time limit for cleaning up after a step that failed or was stopped.
 const cleanupTime = 10 * time.Second
 
-// removeSite deletes the temporary worktree after a check that failed or was stopped. If it cannot,
-// the next merge deletes it.
+// removeSite deletes the temporary worktree after a check that failed or was stopped. If that
+// fails, the next merge deletes the worktree.
 func (t *try) removeSite(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer stop()

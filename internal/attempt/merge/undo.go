@@ -44,12 +44,12 @@ func (e *GoneError) Error() string {
 	return fmt.Sprintf("branch %s does not contain the merge any more", e.Landing.Into)
 }
 
-// Undo takes a landing back. If nothing was added to the branch since, the branch moves back to
-// where it was. Undo keeps files that the user has changed meanwhile; if the move would overwrite
-// them, Undo changes nothing and returns a [*TargetError]. For a worktree that has the branch
-// checked out Undo needs consent, see [*ConsentError]. The result has the id of the reverting
-// commit, if Undo made one. If the landing is gone, Undo marks it as taken back and returns a
-// [*GoneError].
+// Undo takes a landing back. If no commit was added to the branch since the landing, the branch
+// moves back to where it was. Undo keeps files that the user has changed meanwhile; if the move
+// would overwrite them, Undo changes nothing and returns a [*TargetError]. If a worktree has the
+// branch checked out, Undo needs the user's consent, see [*ConsentError]. The result has the id of
+// the reverting commit, if Undo made one. If the branch no longer contains the landing, Undo marks
+// the landing as taken back and returns a [*GoneError].
 func Undo(ctx context.Context, repo *worktree.Repo, s UndoSpec) (Landing, error) {
 	done := s.Landing
 	err := repo.Locked(ctx, func(g git.Client) error {
@@ -127,7 +127,7 @@ func takeBack(ctx context.Context, repo *worktree.Repo, g git.Client, s UndoSpec
 		if err := t.checkMovable(ctx, g); err != nil {
 			return err
 		}
-		// If gaffer crashes here, the next Undo finds the reverting commit in the log.
+		// If gaffer crashes after this call, the next Undo finds the reverting commit in the log.
 		err = t.forward(ctx, g, where[0].Path, tip, to)
 	} else {
 		err = t.back(ctx, g, where[0].Path, tip, to)

@@ -1,4 +1,4 @@
-// Package pane is the program in a terminal in which users watch an agent. It hosts the supervisor
+// Package pane is the program in a terminal in which users watch an agent. It starts the supervisor
 // of one attempt and shows the agent's activity as readable text. It makes no decisions. If it is
 // killed, the agent keeps running and only the display is lost.
 package pane

@@ -8,8 +8,7 @@ import (
 	"gaffer/internal/attempt/agent"
 )
 
-// view converts an agent's output to readable text. It keeps only the state that the
-// agent's reader needs.
+// view converts an agent's output to readable text, line by line.
 type view struct {
 	reader agent.Reader    // nil if the output is plain text, which needs no conversion
 	asks   *agent.Question // the open question, or nil
@@ -60,8 +59,8 @@ func (v *view) take(b *strings.Builder, s agent.Signal) {
 	}
 }
 
-// answer returns the arguments of 'gaffer answer' that answer the open question with what the user
-// has typed.
+// answer returns the arguments of the command 'gaffer answer' that answers the open question. task
+// is the task as RUN/TASK, typed is what the user has typed.
 func (v *view) answer(task, typed string) []string {
 	typed = strings.TrimSpace(typed)
 	var n int

@@ -11,9 +11,9 @@ import (
 )
 
 // login lists the places where a program may keep its login. If gaffer cannot rule out that the
-// user is logged in, it assumes so, to never refuse a run that could work.
+// user is logged in, it assumes a login, so that it never refuses a run that could work.
 type login struct {
-	variables []string     // environment variables with the login, or prefixes of their names
+	variables []string     // names, or prefixes of names, of environment variables that contain a login
 	folder    string       // environment variable with the path of the program's settings folder
 	otherwise string       // path of the settings folder, relative to the home folder, if the variable in folder is not set
 	files     []loginTrace // files in the settings folder

@@ -1,10 +1,10 @@
-// Package preflight checks what would prevent a plan from running on this machine:
-// missing programs, logins, models, repositories and branches. It reports all problems
-// at once and creates nothing.
+// Package preflight checks what would prevent a plan from running on this machine: missing
+// programs, logins, models, repositories and branches. It reports all problems at once and creates
+// nothing.
 //
-// It runs no program that a project, a plan or gaffer.yaml names: it only looks these
-// up. It runs git, and may run an agent program that the user has installed under its
-// own name with fixed arguments, see [Ask].
+// It runs no program that a project, a plan or gaffer.yaml names: it only checks that these
+// programs exist. It runs git. It may also run an agent program that the user has installed under
+// its own name, with fixed arguments, see [Ask].
 package preflight
 
 import (
@@ -219,8 +219,8 @@ func (c *checker) checkAccounts(accounts []account.Account, u *agentUse) {
 	c.found = append(c.found, found...)
 }
 
-// CheckAccount returns why an account cannot be used on this machine. Of o, it uses Root and
-// Environ. It runs no program.
+// CheckAccount returns why an account cannot be used on this machine. It uses only Root and Environ
+// of the options. It runs no program.
 func CheckAccount(a account.Account, o Options) (found []Problem) {
 	if a.Config != "" {
 		info, err := os.Stat(a.Config)
@@ -287,8 +287,8 @@ func variables(env map[string]secret.Value) (list []string) {
 	return list
 }
 
-// checkReferences reports the variables of an agent and of its tasks whose references to secrets
-// cannot be resolved.
+// checkReferences reports references to secrets that cannot be resolved. It checks the variables of
+// an agent and of the tasks that use the agent.
 func (c *checker) checkReferences(u *agentUse) {
 	refs := maps.Clone(c.Agents[u.agent].Env)
 	maps.DeleteFunc(refs, func(name string, _ secret.Value) bool { _, replaced := u.first.Env[name]; return replaced })

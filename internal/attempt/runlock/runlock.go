@@ -84,7 +84,8 @@ func (l Locks) Lock(ctx context.Context, run string) (release func(), err error)
 	}, nil
 }
 
-// Owner returns the process that works on a run, or else the process that did so last.
+// Owner returns the process that works on a run, or the last one if it died during its work. The
+// result is a zero value if no process is recorded.
 func (l Locks) Owner(run string) fleet.Owner {
 	data, err := os.ReadFile(l.ownerFile(run))
 	if err != nil {

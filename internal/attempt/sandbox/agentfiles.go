@@ -11,19 +11,21 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// agentFolder is the folder in which an agent program keeps its settings, logins and conversations.
-// The program sees its settings read-only, and what it creates beside the writable entries is lost.
-// So an agent cannot add a hook or a server that runs outside of the sandbox later.
+// agentFolder is a folder in which an agent program keeps its settings, logins and conversations.
+// Inside a sandbox, the program can only read its settings, and loses everything that it creates
+// there beside the writable entries. So an agent cannot add a hook or a server that later runs
+// outside of the sandbox.
 type agentFolder struct {
 	path     string
-	settings []string // patterns of entries that the program only reads; empty: all that no other list names
-	writable []string // names of entries that the program changes
+	settings []string // patterns of entries that the program can only read; empty means all entries that no other list names
+	writable []string // names of entries that the program can change
 	create   []string // writable entries that are created if they are missing
-	hidden   []string // patterns of entries that the program does not see, and makes anew
-	copied   []string // paths of files that it replaces; it gets a copy
+	hidden   []string // patterns of entries that the program does not see; it may create its own, which are lost
+	copied   []string // paths of files that the program replaces; the sandbox has a copy of each
 }
 
-// agentFolders returns the folders of a kind of agent.
+// agentFolders returns the folders in which an agent program of this kind keeps its files. work is
+// the folder that the agent works in.
 func agentFolders(kind string, env []string, home, work string) []agentFolder {
 	switch kind {
 	case "claude":
@@ -56,11 +58,11 @@ func agentFolders(kind string, env []string, home, work string) []agentFolder {
 // notInNames matches the characters that Claude Code replaces in the name of a project's folder.
 var notInNames = lazyregexp.New(`[^A-Za-z0-9]`)
 
-// claudeProject returns the name of the folder in which Claude Code keeps the conversations of a
-// folder.
+// claudeProject returns the name that Claude Code gives to the folder with the conversations about
+// the project folder work.
 func claudeProject(work string) string { return notInNames().ReplaceAllString(work, "-") }
 
-// agentFiles shows the agent program its own folders.
+// agentFiles adds the agent program's own folders to the sandbox.
 func (l *layout) agentFiles(kind string, c Command, work string) error {
 	for _, f := range agentFolders(kind, c.Env, l.home, work) {
 		if !filepath.IsAbs(f.path) {
@@ -109,15 +111,16 @@ var secretName = lazyregexp.New(`(?i)TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCE
 // urlWithPassword matches a URL with a password in it.
 var urlWithPassword = lazyregexp.New(`^[a-zA-Z][\w+.-]*://[^/@\s]*:[^/@\s]+@`)
 
-// sockets are variables that name sockets and files through which a program reaches others of the
-// user.
+// sockets are names of variables that a sandbox removes. Most of them lead to sockets or files
+// through which the agent could reach other programs of the user. The last ones name folders that
+// the sandbox replaces.
 var sockets = []string{
 	"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "GNUPGHOME", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
 	"XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONFIG", "CONTAINER_HOST", "KUBECONFIG", "TMUX", "TMUX_PANE", "STY", "VSCODE_IPC_HOOK_CLI", "GIT_ASKPASS", "SSH_ASKPASS", "NETRC",
 	"TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "XDG_STATE_HOME",
 }
 
-// ownPrefixes returns the beginnings of the names of variables that a kind of agent reads.
+// ownPrefixes returns prefixes of the names of variables that a kind of agent reads.
 func ownPrefixes(kind string, env []string) []string {
 	switch kind {
 	case "claude":
@@ -141,7 +144,8 @@ func ownPrefixes(kind string, env []string) []string {
 
 var envKey = lazyregexp.New(`(?m)^\s*env_key\s*=\s*"([A-Za-z0-9_]+)"`)
 
-// codexKeys returns the variables that the settings of Codex name as the keys of its models.
+// codexKeys returns the names of the variables that contain API keys of models. The settings of
+// Codex list these names.
 func codexKeys(env []string) (names []string) {
 	dir := cmp.Or(lookup(env, "CODEX_HOME"), filepath.Join(lookup(env, "HOME"), ".codex"))
 	text, _ := os.ReadFile(filepath.Join(dir, "config.toml")) // without settings there are no names
@@ -151,8 +155,9 @@ func codexKeys(env []string) (names []string) {
 	return names
 }
 
-// environment returns the environment of a program in a sandbox: without variables that look like
-// credentials, except the agent's own and those that the user has set for this program.
+// environment returns the environment of a program in a sandbox. It removes the variables in
+// sockets and those that look like credentials. It keeps the agent's own variables, and those that
+// the user has set for this program.
 func environment(kind string, c Command) []string {
 	own := ownPrefixes(kind, c.Env)
 	return slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool {

@@ -10,16 +10,17 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Names of gaffer's hidden commands outside and inside of a sandbox.
+// Names of the hidden gaffer commands that run [EnterMain] and [InitMain].
 const (
 	EnterCommand = "sandbox-enter"
 	InitCommand  = "sandbox-init"
 )
 
-// copiesFolder is where a sandbox shows the originals of copied files.
+// copiesFolder is the folder inside a sandbox that contains the originals of copied files.
 const copiesFolder = "/run/gaffer-copies"
 
-// enter returns the part of the command line that is outside of the sandbox.
+// enter returns the beginning of the command line: the gaffer command that runs outside of the
+// sandbox, and its arguments.
 func (l *layout) enter(self string, s Spec, c Command) []string {
 	argv := []string{self, EnterCommand, "--scratch=" + c.Scratch}
 	for _, path := range l.remove {
@@ -51,7 +52,7 @@ func (l *layout) bubblewrap(self, bwrap string, s Spec, c Command) []string {
 		case masked:
 			argv = append(argv, "--ro-bind", "/dev/null", m.to)
 		}
-		if i == 0 { // the root: these folders are never the machine's
+		if i == 0 { // after the root: give the sandbox its own /dev and /proc, not the machine's
 			argv = append(argv, "--dev", "/dev", "--proc", "/proc")
 		}
 	}
@@ -70,7 +71,8 @@ func (l *layout) bubblewrap(self, bwrap string, s Spec, c Command) []string {
 }
 
 // container returns the command line for a program inside a container. The image must contain the
-// program. gaffer's own program, which is linked statically, is shown at a path of its own.
+// program. It need not contain gaffer: the machine's gaffer program, which is linked statically, is
+// mounted into the container.
 func (l *layout) container(self, engine string, s Spec, c Command) []string {
 	const inside = "/run/gaffer"
 	argv := append(l.enter(self, s, c), engine, "run", "--rm", "--interactive", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--pids-limit=4096", "--ipc=private",
@@ -84,11 +86,11 @@ func (l *layout) container(self, engine string, s Spec, c Command) []string {
 		argv = append(argv, "--network=none")
 	}
 	for _, v := range containerVariables(l.env) {
-		argv = append(argv, "--env="+v) // the name alone: the engine takes the value from its own environment, which nobody else can read
+		argv = append(argv, "--env="+v) // only the name: the engine takes the value from its own environment, which other users cannot read
 	}
 	for i, m := range l.mounts {
 		if slices.ContainsFunc(l.mounts[i+1:], func(later mount) bool { return within(m.to, later.to) }) {
-			continue // a later mount covers it; the engine refuses two mounts of one path, and orders them itself
+			continue // a later mount covers this one; the engine refuses two mounts at one path, and mounts in an order of its own
 		}
 		switch m.kind {
 		case readOnly:
@@ -117,18 +119,19 @@ func (l *layout) container(self, engine string, s Spec, c Command) []string {
 	return append(append(append(argv, init[1:]...), "--"), c.Argv...)
 }
 
-// socketName is the name of the socket in the scratch folder, and socketInside its path inside of the
-// sandbox. It connects the first process inside with gaffer outside.
+// socketName is the name of the socket in the scratch folder. socketInside is the path of the same
+// socket inside the sandbox. The socket connects the first process inside with gaffer's process
+// outside.
 const (
 	socketName   = "socket"
 	socketInside = "/run/gaffer-socket"
 )
 
-// currentUser returns the numbers of this process's user and group.
+// currentUser returns the numeric ids of this process's user and group, as USER:GROUP.
 func currentUser() string { return strconv.Itoa(os.Getuid()) + ":" + strconv.Itoa(os.Getgid()) }
 
-// containerVariables returns the names of the variables that a container gets. It leaves out those
-// that describe the machine outside of the container.
+// containerVariables returns the names of the variables that a container gets. It leaves out
+// variables that describe the machine outside of the container.
 func containerVariables(env []string) (names []string) {
 	seen := map[string]bool{"PATH": true, "PWD": true, "OLDPWD": true, "SHLVL": true, "_": true, "HOSTNAME": true, "GAFFER_SELF": true, "LD_LIBRARY_PATH": true, "LD_PRELOAD": true}
 	for _, v := range env {

@@ -21,17 +21,19 @@ import (
 // stopSignals are the signals with which a supervisor stops an agent.
 var stopSignals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 
-// controlLine begins the line that the first process inside of a sandbox sends about the agent's end.
+// controlLine is the first line that the first process inside a sandbox sends on its connection. It
+// distinguishes that connection from those of the agent to the proxy.
 const controlLine = "GAFFER "
 
-// EnterMain runs the part of a sandbox that is outside: it starts bwrap or a container engine, and
-// ends as the agent has ended. Its arguments are what [Machine.Wrap] has made.
+// EnterMain is the main function of gaffer's process outside of a sandbox. It starts bwrap or a
+// container engine, and ends as the agent has ended: with the same exit code, or by the same
+// signal. Its arguments are those that [Machine.Wrap] has put into the command line.
 //
-// It starts bwrap while it ignores the stop signals, so that bwrap ignores them too, which would
-// otherwise die of them at once. Then it passes the signals on to the group of bwrap, in which the
-// first process inside passes them on to the agent.
+// EnterMain ignores the stop signals while it starts bwrap. bwrap inherits this; otherwise a stop
+// signal would end bwrap at once. Afterwards EnterMain passes the signals on to bwrap's process
+// group. The first process inside the sandbox is in that group, and passes them on to the agent.
 func EnterMain(args []string, stderr io.Writer) int {
-	runtime.LockOSThread() // bwrap ends when the thread ends that has started it
+	runtime.LockOSThread() // bwrap is killed when the thread that started it ends
 	signal.Ignore(stopSignals...)
 	e, err := parseEnter(args)
 	if err == nil {
@@ -84,7 +86,7 @@ func passSignalsTo(group int) {
 	}()
 }
 
-// entered is a sandbox, seen from outside.
+// entered is the state of gaffer's process outside of a sandbox.
 type entered struct {
 	scratch string
 	remove  []string
@@ -92,8 +94,8 @@ type entered struct {
 	argv    []string
 	signal  atomic.Int32   // the signal that has ended the agent; 0 if none
 	reports sync.WaitGroup // open connections that may report the signal
-	// connected is closed when the first process inside has connected. It starts the agent only after
-	// that, so its report is never missed.
+	// connected is closed when the first process inside has connected. That process starts the
+	// agent only afterwards, so its report about the agent is never missed.
 	connected chan struct{}
 	once      sync.Once // closes connected
 }
@@ -128,7 +130,7 @@ func (e *entered) prepare() error {
 			return err
 		}
 	}
-	// The path of a socket may have about 100 bytes, so listen from inside of the folder.
+	// The path of a socket may have at most about 100 bytes, so listen from inside of the folder.
 	back, err := os.Getwd()
 	if err != nil {
 		return err
@@ -177,7 +179,7 @@ func (e *entered) serve(conn net.Conn) {
 	}
 }
 
-// clean deletes the scratch folder, and what the agent must not leave in its repository.
+// clean deletes the scratch folder, and the files that the agent must not leave in its repository.
 func (e *entered) clean() {
 	for _, path := range e.remove {
 		_ = os.RemoveAll(path) // it did not exist before, so the agent has made it
@@ -187,8 +189,8 @@ func (e *entered) clean() {
 	}
 }
 
-// removeAll deletes a folder with everything in it, even folders that forbid it, such as those of
-// Go's downloaded modules.
+// removeAll deletes a folder with everything in it, even read-only folders, such as those of Go's
+// downloaded modules.
 func removeAll(folder string) {
 	if os.RemoveAll(folder) == nil {
 		return
@@ -199,5 +201,5 @@ func removeAll(folder string) {
 		}
 		return nil
 	})
-	_ = os.RemoveAll(folder) // what is left here is deleted with the attempt's folder
+	_ = os.RemoveAll(folder) // if this fails, the files are deleted with the attempt's folder
 }

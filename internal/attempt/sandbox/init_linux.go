@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// InitMain is the first process inside of a sandbox. It starts the agent in a session of its own,
-// passes signals on to it, reaps all processes, and ends when the agent ends. The kernel then ends
-// all other processes of the sandbox.
+// InitMain is the main function of the first process inside a sandbox. It starts the agent in a new
+// session, passes signals on to it, reaps all processes, and returns the exit code when the agent
+// ends. The kernel then ends all other processes of the sandbox.
 func InitMain(args []string, stderr io.Writer) int {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, append(stopSignals, syscall.SIGUSR1, syscall.SIGUSR2)...)
@@ -43,7 +43,7 @@ func InitMain(args []string, stderr io.Writer) int {
 	return 127
 }
 
-// inside is a sandbox, seen from its first process.
+// inside is the state of the first process inside a sandbox.
 type inside struct {
 	copies  []copied
 	socket  string
@@ -88,7 +88,7 @@ func (p *inside) prepare() (err error) {
 	if _, err = io.ReadFull(p.control, make([]byte, 1)); err != nil {
 		return fmt.Errorf("no answer of the process outside: %w", err)
 	}
-	go func() { // this process must not outlive gaffer's process outside
+	go func() { // this process must not outlive gaffer's process outside of the sandbox
 		_, _ = io.Copy(io.Discard, p.control)
 		os.Exit(1)
 	}()
@@ -114,8 +114,8 @@ func copyFile(f copied) error {
 	return err
 }
 
-// listen starts the proxy that the agent uses. It passes every connection on to the process outside,
-// which decides whether the host is listed.
+// listen starts the proxy that the agent uses. The proxy passes every connection on to gaffer's
+// process outside of the sandbox, which decides whether the agent may connect to the host.
 func (p *inside) listen() error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -148,7 +148,8 @@ func (p *inside) forward(conn net.Conn) {
 	exchange(conn, conn, out)
 }
 
-// await reaps processes until the agent ends, and returns the exit code for it.
+// await reaps processes until the agent ends. It returns the exit code of the agent, or 128 plus
+// the number of the signal that ended it.
 func (p *inside) await(pid int) int {
 	for {
 		var status syscall.WaitStatus
@@ -159,8 +160,8 @@ func (p *inside) await(pid int) int {
 		case err != nil:
 			return 1
 		case status.Signaled():
-			// The last message: the process outside then ends of the same signal.
-			_, _ = fmt.Fprintf(p.control, "signal %d\n", int(status.Signal())) // if this fails, the exit code tells it
+			// Report the signal, so that gaffer's process outside ends by the same signal.
+			_, _ = fmt.Fprintf(p.control, "signal %d\n", int(status.Signal())) // if this fails, only the exit code shows the signal
 			return 128 + int(status.Signal())
 		}
 		return status.ExitStatus()

@@ -23,12 +23,15 @@ type Spec struct {
 	Nested bool `json:"nested,omitempty"`
 }
 
-// SpecOf returns the spec of a task's sandbox.
+// SpecOf returns the spec of a task's sandbox. Its mode is the chosen one, that of c. Its other
+// settings are those of want, the sandbox in the task's plan. kind is the built-in agent whose
+// files the program needs.
 func SpecOf(c Choice, want plan.Sandbox, kind string) Spec {
 	return Spec{Mode: c.Mode, Kind: kind, Network: want.Network, Hosts: want.Hosts, Write: want.Write, Read: want.Read, Image: want.Image}
 }
 
-// Outside reports whether a sandbox of this spec is around the program: bubblewrap or a container.
+// Outside reports whether gaffer runs the program inside a sandbox: bubblewrap or a container. In
+// the other modes there is no sandbox, or the program creates it itself.
 func (s Spec) Outside() bool {
 	return s.Mode == plan.SandboxBubblewrap || s.Mode == plan.SandboxContainer
 }
@@ -38,15 +41,15 @@ type Command struct {
 	Argv  []string
 	Env   []string // whole environment; if a name occurs twice, the last value counts
 	Given []string // names of variables that the user has set for this program; they are never removed
-	Dir   string   // folder to run in, which the program may change
-	// Scratch is a folder for the home folder and the temporary files of the sandbox. It must not
-	// exist, and is deleted when the program has ended.
+	Dir   string   // folder to run in; the program may change its content
+	// Scratch is the path of a folder for the home folder and the temporary files of the sandbox.
+	// It must not exist yet. The sandbox creates it, and deletes it when the program has ended.
 	Scratch string
 	Files   []string // further files that the program may read
 }
 
-// Wrap returns the command line and the environment with which a program runs in a sandbox. A spec
-// whose sandbox is not around the program changes nothing.
+// Wrap returns the command line and the environment with which a program runs in a sandbox. If
+// [Spec.Outside] is false, Wrap returns those of c unchanged.
 func (m *Machine) Wrap(s Spec, c Command) (argv, env []string, err error) {
 	if !s.Outside() {
 		return c.Argv, c.Env, nil
@@ -71,20 +74,20 @@ type mountKind int
 const (
 	readOnly mountKind = iota
 	writable
-	private // a folder in the scratch folder
+	private // a writable folder that is stored in the scratch folder
 	empty   // an empty folder; what is written there is lost
 	masked  // a file that cannot be read
 )
 
-// mount is one path inside a sandbox. A later mount covers earlier ones.
+// mount is one path inside a sandbox. In a list of mounts, a later one covers earlier ones.
 type mount struct {
 	kind mountKind
 	from string // path outside of the sandbox; empty for empty and masked
 	to   string
 }
 
-// copied is a file of which the sandbox has a copy, so that the program can replace it without
-// effect outside.
+// copied is a file that is copied into the sandbox. The program can replace the copy, and the
+// original does not change. from is the path of the original, to is the path of the copy.
 type copied struct{ from, to string }
 
 // layout is the content of a sandbox.
@@ -116,7 +119,8 @@ func (l *layout) addIfThere(kind mountKind, paths ...string) {
 	}
 }
 
-// source returns the path outside of the sandbox that a path inside of it shows.
+// source returns the path outside of the sandbox for a path inside. shown is false if the sandbox
+// does not show a file of the machine at that path.
 func (l *layout) source(path string) (from string, shown bool) {
 	for _, m := range l.mounts {
 		if !within(path, m.to) {
@@ -130,7 +134,7 @@ func (l *layout) source(path string) (from string, shown bool) {
 	return from, shown
 }
 
-// mask hides the paths that the sandbox would show.
+// mask hides those of the paths that the sandbox would otherwise show.
 func (l *layout) mask(paths ...string) {
 	for _, p := range paths {
 		p = realPath(p)
@@ -157,7 +161,7 @@ const (
 )
 
 // layout returns what a program sees in a sandbox: the machine's files, which it can only read, an
-// almost empty home folder, and the folder it works in.
+// almost empty home folder, and the folder that it works in.
 func (m *Machine) layout(s Spec, c Command) (*layout, error) {
 	home := lookup(c.Env, "HOME")
 	if !filepath.IsAbs(home) || realPath(home) == "/" {
@@ -212,8 +216,8 @@ func (m *Machine) layout(s Spec, c Command) (*layout, error) {
 	return l, nil
 }
 
-// addWritable adds folders that the plan opens for writing. They must exist: a sandbox cannot create
-// them where the program could not.
+// addWritable adds folders that the plan opens for writing. A folder that does not exist is an
+// error, because there is nothing to mount.
 func (l *layout) addWritable(paths []string) error {
 	for _, p := range paths {
 		if !exists(p) {
@@ -237,8 +241,8 @@ func expand(paths []string, home string) (list []string) {
 	return list
 }
 
-// installation shows the programs in the hidden folders: gaffer, the agent program with its modules,
-// and the other programs in PATH.
+// installation shows programs in folders that are hidden so far: those in PATH, and the agent
+// program with its modules.
 func (l *layout) installation(self string, c Command) {
 	hidden := func(path string) bool {
 		_, shown := l.source(realPath(path))
@@ -284,8 +288,9 @@ func (l *layout) installation(self string, c Command) {
 	}
 }
 
-// isPrefix reports whether a folder contains one installation alone, such as ~/.nvm/versions/node/v22
-// or ~/sdk/go. ~/.local and ~/.cargo contain more than programs.
+// isPrefix reports whether a folder contains one installation and nothing else, such as
+// ~/.nvm/versions/node/v22 or ~/sdk/go. It returns false for ~/.local and ~/.cargo, which contain
+// more than programs.
 func isPrefix(folder, home string) bool {
 	if folder = realPath(folder); within(home, folder) || folder == filepath.Join(home, ".local") || folder == filepath.Join(home, ".cargo") {
 		return false
@@ -323,8 +328,8 @@ func credentials(home string) (list []string) {
 	return list
 }
 
-// systemCredentials returns the files and folders of the machine that contain credentials. Only root
-// can read most of them, but gaffer may run as root.
+// systemCredentials returns the files and folders outside of home folders that contain credentials.
+// Only root can read most of them, but gaffer may run as root.
 func systemCredentials() []string {
 	return []string{
 		"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssh", "/etc/ssl/private", "/etc/letsencrypt", "/etc/kubernetes", "/etc/wireguard",

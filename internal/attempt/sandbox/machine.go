@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// Facts are what a machine has for sandboxes. A reason is empty if the sandbox works.
+// Facts say which sandboxes work on a machine. NoBubblewrap and NoContainer are empty if that
+// sandbox works.
 type Facts struct {
 	System       string // operating system, as in runtime.GOOS
 	Bwrap        string // path of the program bwrap
@@ -29,17 +30,20 @@ type Facts struct {
 type Machine struct {
 	Environ []string // environment of gaffer, as NAME=value
 	Self    string   // path of gaffer's program
-	// Hidden are folders that no agent may read, besides the folders with credentials that every
-	// machine may have: gaffer's state and settings.
+	// Hidden are files and folders that no agent may read: gaffer's state, database and settings.
+	// The common folders with credentials, such as ~/.ssh, are hidden too, without being listed
+	// here.
 	Hidden []string
 
-	mu            sync.Mutex
-	facts         Facts
-	looked, asked bool // facts are known; those about containers are known
+	mu    sync.Mutex
+	facts Facts
+	// looked says that the facts are known, except those about containers. asked says that those
+	// about containers are known.
+	looked, asked bool
 }
 
-// Facts finds out what the machine has. It looks once, and asks the container engine, which may take
-// long, only if containers is set.
+// Facts returns what the machine has. It examines the machine only once. It runs the container
+// engine, which may take long, only if containers is true.
 func (m *Machine) Facts(containers bool) Facts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,7 +57,7 @@ func (m *Machine) Facts(containers bool) Facts {
 	return m.facts
 }
 
-// SetFacts replaces what Facts would find out, for tests.
+// SetFacts makes Facts return f, for tests.
 func (m *Machine) SetFacts(f Facts) { m.looked, m.asked, m.facts = true, true, f }
 
 // lookTimeout is the time limit for a program that is run to find out whether it works.
@@ -67,7 +71,7 @@ func Look(ctx context.Context, environ []string) Facts {
 	return f
 }
 
-// lookLocal finds out everything but what a container engine can do.
+// lookLocal finds out everything except what a container engine can do.
 func lookLocal(ctx context.Context, environ []string) Facts {
 	f := Facts{System: runtime.GOOS, NoContainer: "no container engine was asked"}
 	_, err := find("socat", environ)
@@ -80,7 +84,8 @@ func lookLocal(ctx context.Context, environ []string) Facts {
 	return f
 }
 
-// probe are the arguments of bwrap for a program that shows whether it works.
+// probe are the arguments of bwrap for a test program. The result of running it shows whether bwrap
+// works.
 var probe = []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--die-with-parent", "--cap-drop", "ALL", "--as-pid-1"}
 
 func lookBubblewrap(ctx context.Context, environ []string) (path, reason string) {
@@ -119,7 +124,8 @@ func lookEngine(ctx context.Context, environ []string) (path, reason string) {
 	return "", strings.Join(reasons, "; ")
 }
 
-// try runs a program and returns the last line that it printed to stderr, if it failed.
+// try runs a program. If that fails, text is the last line that the program printed to stderr, or
+// the error if it printed none.
 func try(ctx context.Context, environ []string, program string, args ...string) (text string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -136,7 +142,8 @@ func try(ctx context.Context, environ []string, program string, args ...string) 
 	return text[:min(len(text), 200)], err
 }
 
-// find returns the path of a program in the absolute folders of PATH.
+// find returns the path of a program. It searches the absolute folders of PATH, unless the name
+// contains a slash.
 func find(name string, environ []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil

@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// EnterMain is for Linux only.
+// EnterMain only prints that sandboxes need Linux.
 func EnterMain(_ []string, stderr io.Writer) int { return noLinux(stderr) }
 
-// InitMain is for Linux only.
+// InitMain only prints that sandboxes need Linux.
 func InitMain(_ []string, stderr io.Writer) int { return noLinux(stderr) }
 
 func noLinux(stderr io.Writer) int {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// hostList are the hosts that a sandbox may connect to: a name, *.name for all names below it, and a
-// port if it is not 80 or 443.
+// hostList lists the hosts that a sandbox may connect to. An entry is NAME, or *.NAME for all names
+// below NAME. It may end with :PORT; without a port, it allows ports 80 and 443.
 type hostList []string
 
-// allows reports whether the list contains a host and a port.
+// allows reports whether the list allows connections to this port of the host.
 func (l hostList) allows(host, port string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	for _, entry := range l {
@@ -35,12 +35,12 @@ func (l hostList) allows(host, port string) bool {
 }
 
 const (
-	requestTimeout = time.Minute // for the head of a request to the proxy
+	requestTimeout = time.Minute // for reading the head of a request to the proxy
 	dialTimeout    = 30 * time.Second
 )
 
-// serveProxy answers one connection to the proxy: CONNECT for a tunnel, or one request with the
-// address of a plain HTTP server.
+// serveProxy answers the request on one connection to the proxy. That is CONNECT, which opens a
+// tunnel, or one plain HTTP request with the whole URL. in reads from conn.
 func serveProxy(conn net.Conn, in *bufio.Reader, hosts hostList) {
 	_ = conn.SetReadDeadline(time.Now().Add(requestTimeout)) // fails only for a broken connection
 	r, err := http.ReadRequest(in)
@@ -86,7 +86,7 @@ func refuse(conn net.Conn, status int, text string) {
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, http.StatusText(status), len(text), text)
 }
 
-// exchange copies data in both directions until both have ended. in reads what comes from conn.
+// exchange copies data in both directions until both have ended. in reads from conn.
 func exchange(conn net.Conn, in io.Reader, out net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() { pump(out, in) })

@@ -12,14 +12,15 @@ import (
 
 // repository is the git repository of a folder.
 type repository struct {
-	link   string // the .git of the work folder: a folder, or a file that names Git
-	git    string // folder of the worktree: its HEAD and index
-	common string // folder of the repository: objects, refs, config, hooks; the same as git if the folder is no worktree
+	link   string // path of .git in the work folder or above it: a folder, or a file with the path of git
+	git    string // folder with the HEAD and index of the worktree
+	common string // folder with the objects, refs, config and hooks of the repository; the same as git in a main worktree
 	branch string // ref that is checked out, such as refs/heads/x; empty if none
 }
 
-// findRepository returns the repository that a folder belongs to, or a zero value. It does not trust
-// the folder's .git, which an agent may have written: a worktree counts only if its repository has it.
+// findRepository returns the repository that a folder belongs to, or a zero value if there is none.
+// It does not trust a .git file, which an agent may have written: a linked worktree counts only if
+// its repository lists it.
 func findRepository(work string) repository {
 	for dir := work; ; dir = filepath.Dir(dir) {
 		link := filepath.Join(dir, ".git")
@@ -69,8 +70,8 @@ func readLine(file string) string {
 	return strings.TrimSpace(line)
 }
 
-// Writable returns the folders of the repository that a commit in this folder writes to, for a
-// program with a sandbox of its own.
+// Writable returns the folders that a commit in the folder work writes to, for a program that
+// creates its own sandbox. The result is empty if work belongs to no repository.
 func Writable(work string) []string {
 	r := findRepository(realPath(work))
 	switch {
@@ -82,14 +83,15 @@ func Writable(work string) []string {
 	return []string{r.common, r.git}
 }
 
-// repository makes commits possible: the program can add objects, and move the branch that is checked
-// out and those beside it. It cannot change what git runs: hooks and settings.
+// repository adds a repository so that the program can commit: it can add objects, and move
+// branches. In a linked worktree, it can move only branches in the same folder as the branch that
+// is checked out. It cannot change what git runs: hooks and settings.
 func (l *layout) repository(r repository) {
 	if r.link == "" {
 		return
 	}
 	if r.git == r.common {
-		l.add(writable, r.git) // a mount of its own cannot be renamed
+		l.add(writable, r.git) // as a mount of its own, the folder cannot be renamed
 		_ = os.Mkdir(filepath.Join(r.git, "hooks"), 0o755)
 		l.protect(r.git, "config", "config.worktree", "commondir", "hooks", "modules", "worktrees", "objects/pack", "objects/info")
 		return
@@ -109,8 +111,9 @@ func (l *layout) repository(r repository) {
 	l.add(readOnly, r.link)
 }
 
-// protect makes paths in a writable folder read-only. Those that do not exist are deleted later if
-// the program has created them.
+// protect makes entries of a writable folder read-only. An entry of the folder that does not exist
+// yet is deleted after the program has ended, in case the program has created it. Names with a
+// slash are not deleted.
 func (l *layout) protect(folder string, names ...string) {
 	for _, name := range names {
 		path := filepath.Join(folder, name)
@@ -122,8 +125,8 @@ func (l *layout) protect(folder string, names ...string) {
 	}
 }
 
-// gitVariables returns variables that replace the user's git settings, whose file is hidden because it
-// may contain credentials.
+// gitVariables returns variables that replace the user's git settings. The file with these settings
+// is hidden because it may contain credentials.
 func gitVariables(environ, env []string, mode plan.SandboxMode) (list []string) {
 	count, _ := strconv.Atoi(lookup(env, "GIT_CONFIG_COUNT"))
 	set := func(key, value string) {
@@ -131,12 +134,12 @@ func gitVariables(environ, env []string, mode plan.SandboxMode) (list []string) 
 		list = append(list, "GIT_CONFIG_KEY_"+n+"="+key, "GIT_CONFIG_VALUE_"+n+"="+value)
 		count++
 	}
-	set("gc.auto", "0")            // the sandbox protects the packed objects
-	set("commit.gpgsign", "false") // the keys are hidden
+	set("gc.auto", "0")            // garbage collection would fail: packed objects are read-only in the sandbox
+	set("commit.gpgsign", "false") // the signing keys are hidden
 	set("tag.gpgsign", "false")
 	set("credential.helper", "")
 	if mode == plan.SandboxContainer {
-		set("safe.directory", "*") // the folder's owner may have another number in the container
+		set("safe.directory", "*") // the folder's owner may have another numeric id in the container
 	}
 	if git, err := find("git", environ); err == nil {
 		cmd := exec.Command(git, "config", "--global", "--includes", "-z", "--get-regexp", `^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol)|merge\.conflictstyle|pull\.rebase)$`)

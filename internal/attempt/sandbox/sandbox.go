@@ -16,20 +16,21 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Settings are what the user has set about sandboxes.
+// Settings are the user's settings for sandboxes.
 type Settings struct {
 	Mode plan.SandboxMode // empty or auto: the plan decides
 	// Forced says that Mode is from a flag of the user, which overrides the plan. If it is false, the
 	// plan may choose a stronger sandbox than Mode, but no weaker one.
 	Forced bool
-	Image  string // image of containers for which the plan names none
+	Image  string // container image for tasks whose plan names none
 }
 
 // Unattended reports whether no user answers the agent's requests for permission.
 func Unattended(t plan.Task) bool { return t.Questions != "" && t.Questions != plan.Ask }
 
-// Apply returns the sandbox that a task wants, given what its plan says. The result's mode is never
-// weaker than the user's setting.
+// Apply returns the sandbox that a task gets. It combines want, the sandbox in the task's plan,
+// with the settings. The result's mode is never weaker than the user's setting. If neither the plan
+// nor the user sets a mode, an unattended task gets the mode auto, see [Unattended].
 func (s Settings) Apply(want plan.Sandbox, unattended bool) plan.Sandbox {
 	if want.Image == "" {
 		want.Image = s.Image
@@ -47,14 +48,16 @@ func (s Settings) Apply(want plan.Sandbox, unattended bool) plan.Sandbox {
 	return want
 }
 
-// strength returns how strong a sandbox is. An unknown or empty mode is the weakest.
+// strength returns the rank of a mode: the stronger the sandbox, the higher the rank. An empty or
+// unknown mode, and auto, have rank 0.
 func strength(m plan.SandboxMode) int {
 	order := []plan.SandboxMode{"", plan.SandboxNone, plan.SandboxProgram, plan.SandboxBubblewrap, plan.SandboxContainer}
 	return max(slices.Index(order, m), 0)
 }
 
-// ApplyPlan returns the plan with the sandbox of each task, see [Settings.Apply]. It changes no task
-// of gaffer itself.
+// ApplyPlan returns a copy of the plan in which each task has the sandbox that [Settings.Apply]
+// returns. It does not change tasks whose agent gaffer itself implements; own reports whether an
+// agent is one of these.
 func (s Settings) ApplyPlan(p plan.Plan, own func(agent string) bool) plan.Plan {
 	p.Tasks = slices.Clone(p.Tasks)
 	for i, t := range p.Tasks {
@@ -65,7 +68,7 @@ func (s Settings) ApplyPlan(p plan.Plan, own func(agent string) bool) plan.Plan 
 	return p
 }
 
-// Program says what a sandbox must know about an agent program.
+// Program describes an agent program, for the choice of its sandbox.
 type Program struct {
 	Kind string // the built-in agent whose protocol the program uses
 	// Custom says that gaffer.yaml names the program, so that its needs are unknown.
@@ -80,12 +83,13 @@ type Program struct {
 // Choice is the sandbox of an attempt.
 type Choice struct {
 	Mode plan.SandboxMode `json:"mode"` // never empty or auto
-	// Why says why there is no sandbox although the task wants the strongest.
+	// Why is the reason that the attempt has no sandbox although its task wants the strongest one.
+	// It is empty in all other cases.
 	Why string `json:"why,omitempty"`
 }
 
 // Choose returns the sandbox that a program gets on a machine with these facts. If the task wants a
-// sandbox that the machine or the program does not have, it returns an [*UnavailableError].
+// sandbox that the machine or the program does not have, Choose returns an [*UnavailableError].
 func (f Facts) Choose(want plan.Sandbox, p Program) (Choice, error) {
 	switch {
 	case p.Gaffer || want.Mode == "" || want.Mode == plan.SandboxNone:
@@ -99,8 +103,9 @@ func (f Facts) Choose(want plan.Sandbox, p Program) (Choice, error) {
 	return Choice{Mode: want.Mode}, nil
 }
 
-// strongest returns the strongest sandbox for a task that has not chosen one. It leaves out programs
-// whose needs are unknown: a sandbox could hide what they need, and only the user knows that.
+// strongest returns the strongest sandbox that works, for a task that wants the mode auto. Programs
+// whose needs are unknown get none: a sandbox could hide files that they need, and only the user
+// knows these.
 func (f Facts) strongest(want plan.Sandbox, p Program) Choice {
 	switch {
 	case p.Kind == plan.CommandAgent && !p.Custom:
@@ -122,9 +127,11 @@ func (f Facts) strongest(want plan.Sandbox, p Program) Choice {
 	return Choice{Mode: plan.SandboxNone, Why: strings.Join(reasons, "; ")}
 }
 
-// unavailable returns why a program cannot run in a sandbox of this mode here, or "".
+// unavailable returns why a program cannot run in a sandbox of this mode on this machine, or "" if
+// it can.
 func (f Facts) unavailable(mode plan.SandboxMode, want plan.Sandbox, p Program) string {
-	// Codex asks only before a command leaves Codex's own sandbox, so without that no rule would hold.
+	// Codex asks for permission only before a command leaves Codex's own sandbox. If it cannot
+	// create that sandbox, rules about permissions have no effect.
 	if p.Kind == "codex" && p.Restricted && (mode == plan.SandboxContainer || mode == plan.SandboxBubblewrap && !f.Nested) {
 		return "codex cannot make its own sandbox in it, without which it asks for no permission: no rule would hold"
 	}
@@ -142,7 +149,7 @@ func (f Facts) unavailable(mode plan.SandboxMode, want plan.Sandbox, p Program) 
 	return fmt.Sprintf("there is no sandbox %q", mode)
 }
 
-// programUnavailable returns why an agent program's own sandbox cannot be used, or "".
+// programUnavailable returns why an agent program's own sandbox cannot be used, or "" if it can.
 func (f Facts) programUnavailable(want plan.Sandbox, kind string) string {
 	switch {
 	case kind != "claude" && kind != "codex":

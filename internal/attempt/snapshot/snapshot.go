@@ -1,12 +1,12 @@
-// Package snapshot keeps the content of tasks' worktrees, as it was at some moment: when
-// the user has looked at a change, and when an attempt has ended. Refs keep it, so that
-// git does not delete it, even after the worktree and its branch are gone:
+// Package snapshot keeps the content of tasks' worktrees as it was at certain moments: when the
+// user looked at a change, and when an attempt ended. Refs point to the snapshots, so that git does
+// not delete them, even after the worktree and its branch are gone:
 //
 //	refs/gaffer/review/<run>/<task>/<n>         what the user has looked at
-//	refs/gaffer/attempt/<run>/<task>/<attempt>  the end of an attempt
+//	refs/gaffer/attempt/<run>/<task>/<attempt>  the content at the end of an attempt
 //
-// A snapshot has files that are not committed, but no ignored ones. Taking it changes
-// neither the worktree nor its index, and runs no program of the repository.
+// A snapshot includes uncommitted files, but no ignored ones. Taking it changes neither the
+// worktree nor its index, and runs no program of the repository.
 package snapshot
 
 import (
@@ -26,10 +26,10 @@ import (
 // Snapshot is the content of a task's worktree at one moment.
 type Snapshot struct {
 	Ref    string
-	Commit string // id of the commit that keeps the tree; its parents are Tip and Base
+	Commit string // id of the commit that keeps the tree; its parents are Tip and Base, or only Tip if both are the same
 	Branch string
-	Base   string // id of the commit that the content is compared with
-	Tip    string // id of the branch's commit
+	Base   string // id of the commit that Tree is compared with to get the change
+	Tip    string // id of the branch's newest commit
 	Tree   string // id of the tree with all files that are not ignored, committed or not
 }
 
@@ -38,11 +38,10 @@ const (
 	attemptPrefix = "refs/gaffer/attempt/"
 )
 
-// ForReview keeps the current content of a task's worktree for a review. If an earlier
-// snapshot for reviews has the same content, it returns that one. If the folder is
-// missing, it keeps the content of the branch. If the whole worktree was removed, it
-// returns the last snapshot. It returns a [*git.MissingError] if nothing is known of the
-// task.
+// ForReview keeps the current content of a task's worktree for a review. If an earlier snapshot for
+// reviews has the same content, ForReview returns that one. If the worktree's folder is missing,
+// ForReview keeps the content of the branch. If the whole worktree was removed, ForReview returns
+// the task's last snapshot, or a [*git.MissingError] if there is none.
 func ForReview(ctx context.Context, r *worktree.Repo, run, task string) (Snapshot, error) {
 	list, err := List(ctx, r, run, task)
 	if err != nil {
@@ -83,8 +82,9 @@ func ForReview(ctx context.Context, r *worktree.Repo, run, task string) (Snapsho
 	return k, err
 }
 
-// OfAttempt keeps the current content of a task's worktree as the end of an attempt. It returns the
-// differences from the base, in the same form as [worktree.Repo.Diff].
+// OfAttempt keeps the current content of a task's worktree as the content at the end of an attempt.
+// number is the number of the attempt. It returns the differences from the base, in the same form
+// as [worktree.Repo.Diff]. there is false if the worktree or its folder is missing.
 func OfAttempt(ctx context.Context, r *worktree.Repo, run, task string, number int) (list []git.FileDiff, there bool, err error) {
 	t, err := r.Lookup(run, task)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,8 +125,9 @@ func Attempts(ctx context.Context, r *worktree.Repo, run, task string) (map[int]
 	return all, err
 }
 
-// Release deletes the snapshots that were taken for reviews of a task. It keeps the newest ones,
-// and those whose tree or base is in trees. Git later deletes content that no ref keeps.
+// Release deletes the snapshots that were taken for reviews of a task. It keeps the newest of them,
+// as many as newest says, and those whose tree or base is in trees. Git later deletes content that
+// no ref keeps.
 func Release(ctx context.Context, r *worktree.Repo, run, task string, newest int, trees []string) error {
 	list, err := List(ctx, r, run, task)
 	if err != nil || len(list) <= newest {
@@ -145,7 +146,7 @@ func Release(ctx context.Context, r *worktree.Repo, run, task string, newest int
 	return err
 }
 
-// Forget deletes all snapshots of these runs. It keeps rescue refs.
+// Forget deletes all snapshots of these runs. It keeps the rescue refs of package worktree.
 func Forget(ctx context.Context, r *worktree.Repo, runs []string) error {
 	gone := map[string]bool{}
 	for _, run := range runs {
@@ -213,7 +214,8 @@ func list(ctx context.Context, r *worktree.Repo, prefix, run, task string) ([]Sn
 	return list, nil
 }
 
-// last returns the newest snapshot of a task whose worktree is gone.
+// last returns the newest snapshot of a task whose worktree is gone. list has the snapshots for
+// reviews; only if it is empty, last returns a snapshot of an attempt.
 func last(ctx context.Context, r *worktree.Repo, run, task string, list []Snapshot) (Snapshot, error) {
 	if len(list) > 0 {
 		return list[len(list)-1], nil
@@ -259,10 +261,10 @@ func take(ctx context.Context, r *worktree.Repo, t worktree.Tree) (k Snapshot, e
 	return k, err
 }
 
-// baseOf returns the commit that a change is compared with. That is the recorded base, unless the
-// agent has since merged, or was rebased onto, the branch that its work started from. Then it is
-// the newest commit of that branch which the work contains, because commits of that branch are not
-// the agent's work.
+// baseOf returns the commit that a change is compared with. Usually that is the recorded base. But
+// the work may have been rebased onto newer commits of the branch that it started from, or the
+// agent may have merged such commits into it. They are not the agent's work. So baseOf then returns
+// the newest commit of that branch that the work contains.
 func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) (string, error) {
 	base := t.Base.Commit
 	target := "HEAD"
@@ -284,8 +286,8 @@ func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) 
 	if err != nil || !later {
 		return base, err
 	}
-	// If the work was merged, the target contains the tip. So count only commits that were made on
-	// the target itself.
+	// If the work was merged into the target branch, that branch contains the tip. So consider only
+	// commits that were made on the target branch itself.
 	out, err := r.Git.Run(ctx, "rev-list", "--first-parent", into, "--not", base)
 	if err != nil {
 		return "", err

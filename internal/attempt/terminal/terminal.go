@@ -23,7 +23,7 @@ import (
 
 // Options are the settings and dependencies of Terminals.
 type Options struct {
-	State    string // path of the folder for state of this machine
+	State    string // path of gaffer's state folder on this machine
 	Project  string // path of the project's root
 	Ledger   string // path of the folder with the project's records; it identifies the tmux server
 	Database string // database for gaffer commands that run in a terminal
@@ -48,7 +48,7 @@ const maxSocket = 100
 func New(opts Options) *Terminals { return &Terminals{opts, ServerOf(opts.State, opts.Ledger)} }
 
 // ServerOf returns the tmux server of the project whose records are in the folder ledger. state is
-// the path of the folder for state of this machine.
+// the path of gaffer's state folder on this machine.
 func ServerOf(state, ledger string) *tmux.Server {
 	name := fmt.Sprintf("%x", sha256.Sum256([]byte(ledger)))[:12]
 	socket := filepath.Join(state, "tmux", name)
@@ -58,8 +58,9 @@ func ServerOf(state, ledger string) *tmux.Server {
 	return tmux.New(socket)
 }
 
-// For returns the terminal in which users can watch an attempt, or nil if it gets none. log is the
-// path of the task's log file. offset is where the attempt's output begins in it.
+// For returns the terminal in which users can watch an attempt, or nil if the task gets none. log
+// is the path of the task's log file. offset is the position in that file at which the output of
+// the attempt begins.
 func (t *Terminals) For(task store.Task, spec plan.Task, log string, offset int64) *supervisor.Terminal {
 	d := spec.Dispatch
 	if d == nil || d.Session == "" {
@@ -84,9 +85,9 @@ func (t *Terminals) For(task store.Task, spec plan.Task, log string, offset int6
 	}
 }
 
-// startSession starts a tmux session. If a session of that name exists, it belongs to the bead's
-// previous attempt, because a bead has one agent at a time. startSession waits up to 2 seconds
-// until that session ends, and then ends it.
+// startSession starts a tmux session. If a session of that name exists, it belongs to the previous
+// attempt, because a bead has one agent at a time and its session has the same name in each
+// attempt. startSession waits up to 2 seconds for that session to end, and then ends it itself.
 func startSession(ctx context.Context, server *tmux.Server, session string, argv, env []string, dir string) error {
 	exists := (*tmux.ExistsError)(nil)
 	var err error
@@ -122,8 +123,8 @@ func (e *NoTerminalError) Hint() string { return e.Next }
 // attachWithin is how long Attach waits for the terminal of an agent that has just started.
 const attachWithin = 3 * time.Second
 
-// Attach returns the command that attaches to the agent of a task. If the agent has just
-// started, it waits for the terminal.
+// Attach returns the command that attaches to the agent of a task. name is the task's name as the
+// user has typed it. If the agent has just started, Attach waits for its terminal.
 func (t *Terminals) Attach(ctx context.Context, name string, readOnly bool) (Attachment, error) {
 	if err := tmux.Available(ctx); err != nil {
 		return Attachment{}, err
@@ -192,7 +193,7 @@ func (t *Terminals) Watch(ctx context.Context, tasks func(context.Context) ([]fl
 	}
 }
 
-// lost returns the tasks whose agents are running without their terminals.
+// lost returns the ids of the tasks whose agents are running without their terminals.
 func (t *Terminals) lost(ctx context.Context, tasks func(context.Context) ([]fleet.Task, error)) (lost []string, err error) {
 	list, err := tasks(ctx)
 	if err != nil {

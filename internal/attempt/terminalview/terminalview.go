@@ -3,9 +3,10 @@
 // keyboard.
 //
 // Each view has a tmux client of its own, which is read-only unless the view has the keyboard. All
-// views of a terminal have the same size: that of the view with the keyboard, else that of the view
-// which reported its size last. If the user has attached another terminal, with 'gaffer attach', all
-// views have the size of that terminal, so that a view never changes what the user sees there.
+// views of a terminal have the same size: that of the view with the keyboard or, if none has it,
+// that of the view that reported its size last. If the user has attached another terminal, with
+// 'gaffer attach', all views have the size of that terminal, so that a view never changes what the
+// user sees there.
 package terminalview
 
 import (
@@ -42,14 +43,14 @@ type Views struct {
 // shared is what the views of one terminal share. The mutex of Views protects it.
 type shared struct {
 	id       string
-	views    []*View // the view that reported its size last is the last
+	views    []*View // in the order in which they last reported their sizes
 	typist   *View   // the view that has the keyboard; nil if none has
 	fixed    fleet.TerminalSize
 	measured time.Time // when fixed was read
 }
 
-// size returns the size of all views. fixed is the window's size if another terminal is attached,
-// and zero otherwise.
+// size returns the size that all views have. s.fixed is the window size of another attached
+// terminal, or zero if there is none.
 func (s *shared) size() fleet.TerminalSize {
 	switch {
 	case s.fixed != (fleet.TerminalSize{}):
@@ -60,7 +61,7 @@ func (s *shared) size() fleet.TerminalSize {
 	return s.views[len(s.views)-1].wanted
 }
 
-// notify makes every view look at what has changed.
+// notify tells every view that what the views share has changed.
 func (s *shared) notify() {
 	for _, v := range s.views {
 		select {
@@ -70,7 +71,7 @@ func (s *shared) notify() {
 	}
 }
 
-// maxOpen is how many views may be open. Each has a process.
+// maxOpen is the maximum number of open views. Each view runs a tmux process.
 const maxOpen = 64
 
 // TooManyError reports that too many views are open.
@@ -95,7 +96,7 @@ type View struct {
 	wanted  fleet.TerminalSize // the size that the client would like; protected by Views.mu
 
 	mu     sync.Mutex
-	client *tmux.Client // the tmux client that receives keys; nil if the view has no keyboard
+	client *tmux.Client // the tmux client that receives keys; nil if the view does not have the keyboard
 }
 
 // Limits of the size of a view.
@@ -162,8 +163,8 @@ func (v *View) Resize(size fleet.TerminalSize) {
 	v.shared.notify()
 }
 
-// TakeKeyboard gives the keyboard to this view. The view that had it becomes read-only. The keys of
-// this view reach the terminal when a state with Mine was reported.
+// TakeKeyboard gives the keyboard to this view. The view that had it becomes read-only. Keys of
+// this view reach the terminal only after Run has reported a state with Mine set.
 func (v *View) TakeKeyboard() {
 	v.all.mu.Lock()
 	defer v.all.mu.Unlock()
@@ -187,7 +188,7 @@ func (v *View) hasKeyboard() bool {
 	return v.shared.typist == v
 }
 
-// Type types keys. They are dropped if the view does not have the keyboard.
+// Type sends keys to the terminal. It drops them if the view does not have the keyboard.
 func (v *View) Type(keys []byte) {
 	if !v.hasKeyboard() {
 		return
@@ -215,7 +216,8 @@ const (
 	startWithin = 5 * time.Second
 	// readSize is the maximum number of bytes of output that are passed on at once.
 	readSize = 32 << 10
-	// maxFailures is how often a tmux client may leave at once although its session exists.
+	// maxFailures is how often in succession a tmux client may end at once although its session
+	// exists. Then Run returns a [*DetachedError].
 	maxFailures = 3
 )
 
@@ -232,9 +234,10 @@ func (*DetachedError) Conflict() bool { return true }
 // Code returns the error code that clients get.
 func (*DetachedError) Code() string { return "no_terminal" }
 
-// Run shows the terminal until the task has ended or ctx ends. It calls output with what the
-// terminal shows, and state at every change, one after the other. If output blocks, tmux drops what
-// is not shown, and draws the whole screen later. Run may be called once.
+// Run shows the terminal until the task has ended or ctx ends. It calls output with the bytes that
+// draw the terminal's screen, and state whenever the state changes, but never both at the same
+// time. While output blocks, tmux drops output, and draws the whole screen again later. Run may be
+// called only once.
 func (v *View) Run(ctx context.Context, output func([]byte) error, state func(fleet.TerminalState) error) error {
 	r := &running{View: v, output: output, state: state}
 	defer v.leave()
@@ -257,7 +260,7 @@ func (v *View) Run(ctx context.Context, output func([]byte) error, state func(fl
 	}
 }
 
-// running is a View while Run runs.
+// running is the state of [View.Run].
 type running struct {
 	*View
 	output func([]byte) error
@@ -270,7 +273,8 @@ type running struct {
 	failures int    // how often in succession a tmux client has ended at once
 }
 
-// wait waits until the task is read again. Meanwhile it reports changes of the keyboard.
+// wait waits until it is time to read the task again. Meanwhile it reports changes of the keyboard
+// and the size.
 func (r *running) wait(ctx context.Context) error {
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
@@ -288,7 +292,8 @@ func (r *running) wait(ctx context.Context) error {
 	}
 }
 
-// report calls state if anything has changed.
+// report calls state with s, unless nothing has changed since the last report. It fills in the
+// fields of s that all views share.
 func (r *running) report(s fleet.TerminalState) error {
 	r.all.mu.Lock()
 	s.TerminalSize, s.Typist = r.shared.size(), ""
@@ -304,7 +309,8 @@ func (r *running) report(s fleet.TerminalState) error {
 	return r.state(s)
 }
 
-// show shows the terminal of a task as long as it exists. attached is false if there is none now.
+// show shows the terminal of a task as long as the terminal exists. attached is false if the task
+// has no terminal at present.
 func (r *running) show(ctx context.Context, task fleet.Task) (attached bool, err error) {
 	s := r.now
 	s.Status, s.Mine = task.Status, false
@@ -376,11 +382,12 @@ func (r *running) attach(ctx context.Context, s fleet.TerminalState) error {
 	}
 }
 
-// errReattach means that the view got or lost the keyboard.
+// errReattach is returned by pump if the view got or lost the keyboard. Then attach must start
+// another tmux client, because only a new client can become writable or read-only.
 var errReattach = errors.New("attach again")
 
-// pump passes the output of a client on until the client ends, with io.EOF, or must be replaced,
-// with errReattach.
+// pump passes on the output of a tmux client. It returns [io.EOF] when the client has ended, and
+// errReattach when attach must replace the client.
 func (r *running) pump(ctx context.Context, client *tmux.Client, s fleet.TerminalState, typing bool) (fleet.TerminalState, error) {
 	var reader sync.WaitGroup
 	chunks, stop := make(chan []byte), make(chan struct{})
@@ -430,8 +437,8 @@ func (r *running) pump(ctx context.Context, client *tmux.Client, s fleet.Termina
 	}
 }
 
-// read sends the output of a client to chunks, and closes it at the end of the output. It uses two
-// buffers by turns: the receiver has finished with one when it takes the other.
+// read sends the output of a client to chunks, and closes chunks at the end of the output. It uses
+// two buffers in turn: the receiver has finished with one when it takes the other.
 func read(client *tmux.Client, chunks chan<- []byte, stop <-chan struct{}) {
 	defer close(chunks)
 	buffers := [2][]byte{make([]byte, readSize), make([]byte, readSize)}
@@ -452,7 +459,7 @@ func read(client *tmux.Client, chunks chan<- []byte, stop <-chan struct{}) {
 // window. An error changes nothing: if the session has ended, its client ends too.
 func (r *running) measure(ctx context.Context) {
 	r.all.mu.Lock()
-	due := time.Since(r.shared.measured) >= measureEvery/2 // another view may have just done it
+	due := time.Since(r.shared.measured) >= measureEvery/2 // another view may have measured a moment ago
 	if due {
 		r.shared.measured = time.Now()
 	}

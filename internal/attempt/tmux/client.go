@@ -29,8 +29,8 @@ type Size struct {
 // attached: it has tmux's flag ignore-size.
 //
 // tmux interprets what the program in the session prints, and draws the result. So the output of a
-// Client has only the sequences that tmux itself uses. If the output is not read, tmux drops it and
-// draws the whole screen later, so it needs no memory.
+// Client has only the sequences that tmux itself uses. If nothing reads the output, tmux drops it
+// and draws the whole screen later, so unread output needs no memory.
 type Client struct {
 	terminal *os.File
 	process  *exec.Cmd
@@ -49,7 +49,8 @@ func (s *Server) AttachClient(ctx context.Context, session string, readOnly bool
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	// The server may have been started by an older gaffer, with more key bindings.
+	// Apply the settings again: an older gaffer, with more key bindings, may have started the
+	// server.
 	if _, err := s.run(ctx, locale(), settings, "source-file", "-"); err != nil {
 		if noServer(err) {
 			return nil, &NotFoundError{session}
@@ -79,7 +80,7 @@ func (c *Client) start(size Size) error {
 		return err
 	}
 	defer theirs.Close()
-	// Open leaves the file in blocking mode, in which Close would not end a Read.
+	// pty.Open leaves the file in blocking mode, in which Close would not end a pending Read.
 	fd, err := unix.FcntlInt(ours.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err := errors.Join(err, ours.Close()); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (c *Client) start(size Size) error {
 	if err != nil {
 		return errors.Join(err, c.terminal.Close())
 	}
-	go func() { // ends when the process exits; Close ends it at the latest
+	go func() { // ends when the process exits, which Close ensures
 		defer close(c.exited)
 		_ = c.process.Wait() // how a client exits does not matter
 	}()
@@ -124,13 +125,13 @@ func (c *Client) Read(p []byte) (int, error) {
 		if n = c.filter.keep(p[:n]); n > 0 {
 			return n, nil
 		}
-		if c.filter.stopped || err != nil { // after the end of the client the error depends on the system
+		if c.filter.stopped || err != nil { // after the client has ended, the error depends on the system
 			return 0, io.EOF
 		}
 	}
 }
 
-// Write types keys. tmux ignores them if the client is read-only.
+// Write sends keys to the session. tmux ignores them if the client is read-only.
 func (c *Client) Write(keys []byte) (int, error) { return c.terminal.Write(keys) }
 
 // clientExit is how long a client's process may take to exit after its terminal was closed.
@@ -155,12 +156,12 @@ const stopSequence = "\x1b[?1l\x1b>"
 
 // stopFilter removes stopSequence and everything after it from the output of a client.
 type stopFilter struct {
-	matched int // number of bytes at the end of the output so far that may be the beginning of stopSequence
+	matched int // number of last bytes of the output so far that may be the beginning of stopSequence
 	stopped bool
 }
 
-// keep returns how many bytes of the next chunk of output are shown. The first bytes of a sequence
-// that continues in the next chunk are shown too; they do not change the screen.
+// keep returns how many bytes of a chunk of output are shown. If the chunk ends with the first
+// bytes of stopSequence, these are shown too, because they do not change the screen.
 func (f *stopFilter) keep(chunk []byte) int {
 	if f.stopped {
 		return 0
@@ -184,9 +185,9 @@ func (f *stopFilter) keep(chunk []byte) int {
 	return len(chunk)
 }
 
-// Window returns the size that a client's terminal needs to show the whole window of a session. It
-// includes tmux's status line. shared reports whether a terminal that is not a [Client] is attached
-// to the server: if so, tmux does not use the sizes of Clients.
+// Window returns the size that a client's terminal needs to show the whole window of a session. The
+// size includes tmux's status line. shared reports whether a terminal that is not a [Client] is
+// attached to the server: if so, tmux does not use the sizes of Clients.
 func (s *Server) Window(ctx context.Context, session string) (size Size, shared bool, err error) {
 	const format = "#{window_width} #{window_height} #{client_flags} #{session_name}"
 	out, running, err := s.query(ctx, "list-clients", "-F", format)

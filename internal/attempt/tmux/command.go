@@ -34,7 +34,7 @@ func noServer(err error) bool {
 }
 
 // maxTries is how often a command is tried if the server is just exiting because its last session
-// has ended. The exiting server has not read the command.
+// has ended. Trying again is safe: the exiting server has not read the command.
 const maxTries = 5
 
 func (s *Server) run(ctx context.Context, env []string, input string, args ...string) (out string, err error) {
@@ -57,8 +57,7 @@ func (s *Server) runOnce(ctx context.Context, env []string, input string, args .
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	var out, stderr strings.Builder
-	// -u: without it, tmux prints underscores for non-ASCII characters if the terminal is not
-	// UTF-8.
+	// Without -u, tmux prints underscores for non-ASCII characters if the terminal is not UTF-8.
 	cmd := exec.CommandContext(limited, program, slices.Concat([]string{"-u"}, s.flags(), args)...)
 	cmd.Dir, cmd.Env = "/", env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &stderr
@@ -86,9 +85,9 @@ func find() (string, error) {
 	return program, nil
 }
 
-// locale returns the variables of our environment that tmux itself needs. It leaves out all others:
-// they would become the environment of every session of a server that we start. TMUX would even
-// direct tmux to the server in whose terminal gaffer was started.
+// locale returns the variables of gaffer's environment that tmux itself needs. It leaves out all
+// others: they would become the environment of every session, if the tmux command starts the
+// server. TMUX would even direct tmux to the server in whose terminal gaffer was started.
 func locale() (env []string) {
 	for _, name := range localeNames() {
 		if value, ok := os.LookupEnv(name); ok {

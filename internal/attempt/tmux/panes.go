@@ -51,8 +51,8 @@ func Screen(ctx context.Context, socket, pane string) (string, error) {
 	return out, err
 }
 
-// userServer returns the server on a socket, after checking that this user owns the
-// socket. The server may belong to the user, not to gaffer.
+// userServer returns the server on a socket, after checking that this user owns the socket. The
+// server may be one that the user has started, not gaffer.
 func userServer(socket string) (*Server, error) {
 	info, err := os.Stat(socket)
 	if err != nil {

@@ -25,8 +25,8 @@ type Server struct {
 	timeout time.Duration // how long the server may take to answer
 }
 
-// answerTimeout is how long a server may take to answer. A busy server needs milliseconds.
-// A server that was stopped by a signal must not block gaffer.
+// answerTimeout is how long a server may take to answer. A busy server needs milliseconds. Without
+// the limit, a server that a signal has stopped would block gaffer.
 const answerTimeout = 10 * time.Second
 
 // New returns the server on a socket. It does not start the server.
@@ -147,7 +147,8 @@ func (s *Server) AttachCommand(session string, readOnly bool) []string {
 // also accept sessions whose name begins with this name.
 func exactTarget(session string) string { return "=" + session }
 
-// flags returns the options before every command: the socket, and no settings file.
+// flags returns the options that precede every tmux command. They name the socket, and keep tmux
+// from reading a settings file.
 func (s *Server) flags() []string { return []string{"-S", s.socket, "-f", os.DevNull} }
 
 // Socket returns the path of the server's socket, which identifies the server.

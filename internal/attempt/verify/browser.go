@@ -51,7 +51,8 @@ func startBrowser(ctx context.Context, path string) (*browser, error) {
 		return b, err
 	}
 	b.page, _ = chromedp.NewContext(ctx, func(c *chromedp.Context) { c.Browser = b.client }) // the page's context ends with ctx
-	// Use a timer and not a context with a deadline: the browser would end at that deadline.
+	// Use a timer and not a context with a deadline: the deadline would end the browser even if it
+	// has started in time.
 	late := time.AfterFunc(browserStart, func() { b.fail(fmt.Errorf("the browser did not start within %s", browserStart)) })
 	defer late.Stop()
 	if err := chromedp.Do(b.page, chromedp.EmulateViewport(viewWidth, viewHeight)); err != nil {
@@ -112,7 +113,7 @@ func (r *messageReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxErrors is how many script errors are kept for the report.
+// maxErrors is the maximum number of script errors that are kept for the report.
 const maxErrors = 5
 
 // handleEvents closes dialogs, because they block the page. It keeps script errors for the report,
@@ -185,8 +186,8 @@ func shortTemp(dir string) string {
 // unresolvable is a host name that never has an address.
 const unresolvable = "gaffer.invalid"
 
-// browserFlags returns flags that restrict the browser to the page's own requests. By
-// default it also contacts its vendor for updates, models and the time.
+// browserFlags returns flags that restrict the browser to the page's own requests. Without them,
+// the browser also contacts its vendor for updates, models and the time.
 func browserFlags(profile string, root bool) []string {
 	flags := []string{
 		"--headless", "--remote-debugging-pipe", "--user-data-dir=" + profile,
@@ -204,7 +205,7 @@ func browserFlags(profile string, root bool) []string {
 	return append(flags, "about:blank")
 }
 
-// close kills all processes of the browser and deletes its files. It returns the end of the
+// close kills all processes of the browser and deletes its files. It returns the last part of the
 // browser's output.
 func (b *browser) close() string {
 	if b.fail != nil {

@@ -14,10 +14,10 @@ import (
 // Check is a condition that must hold when a chunk is done. Exactly one of Command, File and URL is
 // set.
 type Check struct {
-	Name string `json:"name,omitempty"` // shown in the feed; empty means a name made from the other fields
+	Name string `json:"name,omitempty"` // shown in the build's activity feed; empty means a name made from the other fields
 
-	// Command is a shell command that must exit with 0. Then the processes that it has started are
-	// ended too.
+	// Command is a shell command that must exit with 0. When it has exited, the remaining processes
+	// of its process group are ended too.
 	Command string `json:"command,omitempty"`
 
 	// File must exist in the work folder. It is a relative path of a file or folder, or
@@ -27,7 +27,7 @@ type Check struct {
 	// URL must answer over http or https. If the request has a Serve command, URL may contain
 	// {port}.
 	URL    string `json:"url,omitempty"`
-	Status int    `json:"status,omitempty"` // status that URL must answer with; 0 means 200
+	Status int    `json:"status,omitempty"` // HTTP status that URL must answer with; 0 means 200
 	// Contains is text that the page must contain. With a browser, the text is searched in the
 	// document after its scripts ran. Without one, it is searched in the server's answer. All white
 	// space counts as equal.

@@ -42,7 +42,8 @@ func running(g *processGroup) bool {
 	}
 }
 
-// describeEnd describes how a command failed. It returns "" if the command succeeded.
+// describeEnd describes how a command failed. It returns "" if the command succeeded. cut says that
+// the command was stopped because ctx had ended.
 func describeEnd(ctx context.Context, cmd *exec.Cmd, cut bool, timeout time.Duration) string {
 	switch {
 	case cut && errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -55,15 +56,15 @@ func describeEnd(ctx context.Context, cmd *exec.Cmd, cut bool, timeout time.Dura
 	return cmd.ProcessState.String()
 }
 
-// output collects the end of a program's output while the program runs.
+// output collects the last part of a program's output while the program runs.
 type output struct {
 	from, to *os.File
 	kept     tail
 	done     chan struct{}
 }
 
-// captureOutput makes an output collect a program's stdout and stderr. The program's stdin is
-// empty.
+// captureOutput returns an output that collects the stdout and stderr of cmd. The program's stdin
+// is empty.
 func captureOutput(cmd *exec.Cmd) (*output, error) {
 	from, to, err := os.Pipe()
 	if err != nil {
@@ -82,7 +83,7 @@ func captureOutput(cmd *exec.Cmd) (*output, error) {
 // process that left the group may keep the pipe open forever.
 const outputWait = time.Second
 
-// end stops reading and returns the end of the output.
+// end stops reading and returns the last part of the output.
 func (o *output) end() string {
 	_ = o.to.Close()
 	_ = o.from.SetReadDeadline(time.Now().Add(outputWait))

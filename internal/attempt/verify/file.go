@@ -34,8 +34,8 @@ func tryFile(ctx context.Context, dir string, c Check) tryResult {
 	return tryResult{problem: err.Error()}
 }
 
-// contextFS is a file tree whose methods fail once ctx has ended. So the search for a pattern with
-// many stars ends.
+// contextFS is a file tree in which ReadDir fails once ctx has ended. So a search for a pattern
+// with many stars does not continue after the time limit.
 type contextFS struct {
 	fs.FS
 	ctx context.Context

@@ -29,10 +29,10 @@ const (
 // If it is not set, the number is 1.
 const AttemptVariable = "GAFFER_ATTEMPT_NUMBER"
 
-// Main is the command `gaffer verify CHECKS.json`. It reads a [Request] from that file, runs its
-// checks, and writes the [Outcome] to CHECKS.attempt-N.json beside it. It prints the failed checks
-// and the summary. It returns 0 if all checks passed, 1 if not, and 2 if the request is invalid. If
-// it is interrupted it writes nothing.
+// Main is the main function of the command `gaffer verify CHECKS.json`. It reads a [Request] from
+// that file, runs its checks, and writes the [Outcome] to CHECKS.attempt-N.json beside it. It
+// prints the failed checks and the summary. It returns 0 if all checks passed, 2 if the request is
+// invalid, and 1 otherwise. If it is interrupted, it writes no outcome.
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -116,11 +116,11 @@ func Load(path string) (Request, error) {
 	return r, nil
 }
 
-// reportSize is the number of bytes of a verify command's output that the agent's next attempt
-// receives. So report must name all failed checks within it.
+// reportSize is the maximum size of a report, in bytes. The agent's next attempt receives only that
+// much of a verify command's output.
 const reportSize = 2000
 
-// report lists the failed checks, with as much of their output as fits, and the
+// report lists the failed checks, with as much of their output as fits into reportSize, and the
 // summary.
 func report(o Outcome) string {
 	var heads, outputs []string
@@ -145,7 +145,7 @@ func report(o Outcome) string {
 	return b.String() + o.Summary + "\n"
 }
 
-// indentedEnd returns the end of text as indented lines, with at most room bytes in total.
+// indentedEnd returns the last part of text as indented lines, with at most room bytes in total.
 func indentedEnd(text string, room int) string {
 	const margin = "  "
 	lines := strings.Split(text, "\n")

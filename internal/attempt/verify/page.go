@@ -13,10 +13,11 @@ import (
 
 const (
 	maxRedirects = 5
-	maxPage      = 8 << 20 // how many bytes of an answer are read at most
+	maxPage      = 8 << 20 // maximum number of bytes that are read of an answer
 )
 
-// tryPage fetches a page and, in full mode, checks it with a browser.
+// tryPage fetches a page and checks the answer. In full mode, it checks the page with a browser if
+// the check needs one.
 func tryPage(ctx context.Context, c Check, browser string, full bool, picture string) tryResult {
 	began := time.Now()
 	fetching, cancel := context.WithTimeout(ctx, c.timeout())

@@ -26,7 +26,8 @@ const (
 const (
 	// browserStart is the time limit for the start of a browser.
 	browserStart = 30 * time.Second
-	// textTimeout is how long the text may take to appear after the page has loaded.
+	// textTimeout is how long the text that a check wants may take to appear after the page has
+	// loaded.
 	textTimeout = 5 * time.Second
 	// pollInterval is the interval between two reads of a page.
 	pollInterval = 100 * time.Millisecond
@@ -53,7 +54,8 @@ const readState = `(wanted => {
 	return {loaded: document.readyState === "complete", found, text: shown.slice(0, 1500)};
 })`
 
-// tryInBrowser checks a page with a browser. It adds the problems that it finds to f.
+// tryInBrowser checks a page with the browser whose path is given. It stores a screenshot at the
+// path picture, unless that is empty. It returns f with the problems that it has found.
 func tryInBrowser(ctx context.Context, c Check, path, picture string, f tryResult) tryResult {
 	if path == "" {
 		f.noBrowser = true

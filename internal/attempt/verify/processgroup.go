@@ -9,8 +9,8 @@ import (
 // grace is how long a process may take to exit after SIGTERM, before it gets SIGKILL.
 const grace = time.Second
 
-// processGroup is a program that runs in its own process group, together with all processes that it
-// started in it.
+// processGroup is a program in a process group of its own, with the processes that the program has
+// started in that group.
 type processGroup struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the program itself has ended

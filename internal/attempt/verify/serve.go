@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// portPlaceholder stands for a free port in the URLs of a request with Serve.
+// portPlaceholder stands for a free port in the URLs of checks, if the request has a Serve command.
 const portPlaceholder = "{port}"
 
 // server is the request's server process, which runs while pages are checked.
@@ -56,7 +56,7 @@ func freePort() (string, error) {
 	return strconv.Itoa(port), l.Close()
 }
 
-// stop ends the server and returns the end of its output.
+// stop ends the server and returns the last part of its output.
 func (s *server) stop() string {
 	s.group.end(grace)
 	return s.output.end()
@@ -136,7 +136,8 @@ func endpoint(address string) (string, error) {
 }
 
 // serve starts the request's server if it is not running, and returns the check with the server's
-// URL. If the server does not come up, serve stops it, so that the next try starts a new one.
+// port in its URL. If the server does not start to listen, serve stops it, so that the next try
+// starts a new one.
 func (v *verification) serve(ctx context.Context, c Check) (Check, tryResult) {
 	if v.request.Serve == "" {
 		return c, tryResult{}

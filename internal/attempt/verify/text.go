@@ -10,10 +10,10 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// maxOutput is how many characters of a check's output are kept.
+// maxOutput is the maximum number of characters that are kept of a check's output.
 const maxOutput = 2000
 
-// tail keeps only the end of the data that is written to it.
+// tail keeps only the last part of the data that is written to it.
 type tail struct {
 	mu   sync.Mutex
 	data []byte

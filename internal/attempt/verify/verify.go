@@ -53,7 +53,7 @@ type Outcome struct {
 // Detail describes one check's result, so that a failure can be understood.
 type Detail struct {
 	Name       string  `json:"name"`
-	Output     string  `json:"output"`  // the end of the last try's output, at most 2,000 characters
+	Output     string  `json:"output"`  // the last part of the last try's output, at most 2,000 characters
 	Seconds    float64 `json:"seconds"` // duration of both tries and the pause between them, in seconds
 	Screenshot string  `json:"screenshot,omitempty"`
 }
@@ -127,7 +127,7 @@ func summarize(o Outcome) (summary string, passed bool) {
 	return summary, n > 0 && n == len(o.Checks)
 }
 
-// verification is a request while Run executes it.
+// verification is the state of [Run].
 type verification struct {
 	request     Request
 	tools       Tools
@@ -155,8 +155,9 @@ func (v *verification) run(ctx context.Context) {
 	}
 }
 
-// check runs a check, and runs it again if it fails. If the browser cannot be started, the
-// remaining checks are run without it, because the agent cannot repair the browser.
+// check runs a check, and runs it again if it fails. If the browser cannot be started and the
+// request sets no mode, check runs it once more in reduced mode, without the browser. The mode
+// stays reduced for the remaining checks, because the agent cannot repair the browser.
 func (v *verification) check(ctx context.Context, c Check, picture string) (f tryResult, retried bool) {
 	f = v.try(ctx, c, picture)
 	if !f.ok() && v.pause(ctx) {

@@ -15,8 +15,8 @@ import (
 )
 
 // Diff implements [worker.Workspace]. It also keeps a snapshot of the files at the end of the
-// attempt. It keeps none if tasks share the worktree, because attempts of different tasks have the
-// same numbers.
+// attempt. If tasks share the worktree, it keeps none: attempts of different tasks have the same
+// numbers, so their snapshots would have the same names.
 func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fleet.Diff, error) {
 	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil {
@@ -54,8 +54,8 @@ func diffOf(list []git.FileDiff) *fleet.Diff {
 	return d
 }
 
-// shownPath returns a path for display, without control characters and invalid UTF-8. It cuts the
-// beginning of a long path, because the end says more.
+// shownPath returns a path for display, without control characters and invalid UTF-8. It cuts off
+// the beginning of a long path, because the last part says more.
 func shownPath(path string) string {
 	path = strings.ToValidUTF8(strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {

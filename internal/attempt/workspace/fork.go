@@ -14,9 +14,10 @@ import (
 	"gaffer/internal/plan"
 )
 
-// forkStart returns where the branch of a forked task starts: at the files of the original task as
-// they were at the end of an attempt. base is the commit that the original's change is compared
-// with, so the change of the fork includes the work that it starts with.
+// forkStart returns where the branch of a forked task starts. start is a commit with the files of
+// the original task at the end of attempt f.Attempt. If f.Attempt is 0, start is empty, and the
+// branch starts at base. base is the commit that the original task's change is compared with. So
+// the change of the fork includes the work that it starts with.
 func forkStart(ctx context.Context, repo *worktree.Repo, f plan.Fork) (base git.Base, start string, err error) {
 	kept, err := snapshot.Attempts(ctx, repo, f.Run, f.Task)
 	if err != nil {

@@ -23,8 +23,8 @@ const MergeAgent = "gaffer-join"
 // MergeCommand is the hidden command of gaffer that performs a merge step.
 const MergeCommand = "join"
 
-// mergeStep describes what a task of MergeAgent has to do: merge branches of a run, and then
-// perform the further steps.
+// mergeStep describes what a task of MergeAgent has to do: merge branches of a run, and then open a
+// pull request or delete worktrees, if these fields are set.
 type mergeStep struct {
 	Run    string   `json:"run"`
 	Repo   string   `json:"repo,omitempty"` // path of the repository; empty means the project's repository
@@ -37,8 +37,8 @@ type mergeStep struct {
 	Open   string   `json:"open,omitempty"`   // base branch of a pull request to open; empty for no pull request
 }
 
-// MergeMain reads a merge step from in and performs it in the current folder. It returns the exit
-// code. It is the main function of [MergeCommand].
+// MergeMain is the main function of [MergeCommand]. It reads a merge step from in, performs it in
+// the current folder, and returns the exit code.
 func MergeMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	root, err := os.Getwd()
 	if err == nil {
@@ -99,7 +99,7 @@ func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer)
 	}
 	for _, t := range trees {
 		removed, err := repo.Remove(ctx, t, false)
-		if kept := (*worktree.KeptError)(nil); errors.As(err, &kept) { // not removed: the worktree has work that no other branch has
+		if kept := (*worktree.KeptError)(nil); errors.As(err, &kept) { // not removed, for example because the worktree has work that no other branch has
 			fmt.Fprintf(out, "%v\n", err)
 			continue
 		}
@@ -111,8 +111,9 @@ func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer)
 	return nil
 }
 
-// commit commits the uncommitted work in the trees. It returns the branches to merge, and the
-// titles of their merge commits.
+// commit commits the uncommitted work of the tasks to merge. If the step removes the worktrees, it
+// commits the work in all of them. It returns the branches to merge, and the titles of their merge
+// commits.
 func (s mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree) (branches, titles []string, err error) {
 	name := func(i int) string {
 		if i >= 0 && i < len(s.Names) {

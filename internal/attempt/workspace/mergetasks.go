@@ -11,10 +11,10 @@ import (
 	"gaffer/internal/plan"
 )
 
-// AddMergeTasks adds the tasks that merge branches. A workflow gets a merge task after each
-// wave of several tasks, and one at the end. Other plans get a merge task before each task
-// that needs the work of several tasks. So a merge conflict is a task that the user sees,
-// can repair and can retry. A team gets no merge tasks: package teammerge merges its work.
+// AddMergeTasks adds the tasks that merge branches. A workflow gets a merge task after each wave of
+// several tasks, and one at the end. Other plans get a merge task before each task that needs the
+// work of several tasks. So a merge conflict is the failure of a task, which the user can see,
+// repair and retry. A team gets no merge tasks: package teammerge merges its work.
 func AddMergeTasks(p plan.Plan, run string) (plan.Plan, error) {
 	switch {
 	case p.Team != nil:
@@ -25,9 +25,10 @@ func AddMergeTasks(p plan.Plan, run string) (plan.Plan, error) {
 	return addMergesOfPredecessors(p, run)
 }
 
-// RemoveMergeTasks is the reverse of [AddMergeTasks], for the plan of a run that is not a workflow. It
-// removes the added tasks, and the branches that the tasks got. A task that starts from the work of
-// one other task names it in After, even if the original plan did so only by its waves.
+// RemoveMergeTasks is the reverse of [AddMergeTasks], for the plan of a run that is not a workflow.
+// It removes the added tasks, and the branches that AddMergeTasks gave to other tasks. In the
+// result, a task that starts from the work of one other task names that task in After, even if the
+// original plan ordered the two only by waves.
 func RemoveMergeTasks(p plan.Plan, run string) plan.Plan {
 	added := map[string]bool{}
 	for _, t := range p.Tasks {
@@ -101,10 +102,10 @@ func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 	return p, nil
 }
 
-// addMergesOfPredecessors gives each task with a worktree a branch, and says where that branch
-// starts. If the task needs the work of one task, the start is that task's branch. If it needs the
-// work of several, the start is a branch into which an added task merges their work. Tasks that
-// need the same work share the added task.
+// addMergesOfPredecessors gives each task with a worktree a branch, and sets where that branch
+// starts. If the task needs the work of one other task, its branch starts at the branch of that
+// task. If it needs the work of several tasks, an added task merges their work into a new branch,
+// and the branch starts there. Tasks that need the same work share the added task.
 func addMergesOfPredecessors(p plan.Plan, run string) (plan.Plan, error) {
 	repos := map[string]bool{}
 	for _, t := range p.Tasks {
@@ -149,8 +150,8 @@ type mergePlanner struct {
 	run    string
 	tasks  []plan.Task
 	ids    ids
-	merges map[string]mergeTask // added merge tasks, by repository, start and merged tasks
-	byList map[*int]mergeTask   // the same merge tasks; the key is the address of the list of predecessors that all tasks of a wave share
+	merges map[string]mergeTask // added merge tasks; the key is made of repository, start and merged tasks
+	byList map[*int]mergeTask   // the same merge tasks; the key is the address of a list of predecessors, which all tasks of a wave share
 	n      int                  // number of added tasks
 }
 
@@ -168,7 +169,7 @@ func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Tas
 		return nil, nil
 	case len(from.Tasks) == 1 && !from.Checkout:
 		before := m.tasks[from.Tasks[0]]
-		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) { // the task before may be in an earlier wave, so t does not name it yet
+		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) { // t need not name tasks of earlier waves, so After may lack this one
 			t.After = append(slices.Clip(t.After), before.ID)
 		}
 		return nil, nil
@@ -220,7 +221,8 @@ func repoOf(t plan.Task) string {
 	return ""
 }
 
-// shortList lists the tasks. If they are many, it lists the first few and the number of the others.
+// shortList returns the tasks as text. If there are more than a few, it names the first ones and
+// counts the others.
 func shortList(tasks []string) string {
 	const few = 4
 	if len(tasks) > few {

@@ -21,14 +21,14 @@ import (
 // the path of a file with a [selection.PickInput].
 const PickCommand = "choose"
 
-// PickQuestion is a pattern for the line with which the command asks the user. The command reads
-// the answer as a line of its stdin.
+// PickQuestion is a regular expression for the line in which the command asks the user. The command
+// reads the answer as a line of its stdin.
 const PickQuestion = "^" + pickPrefix + "(.*)"
 
 const pickPrefix = "gaffer asks: "
 
-// PickMain picks a candidate in the current folder. It returns the exit code. It is the main
-// function of [PickCommand].
+// PickMain is the main function of [PickCommand]. It picks a candidate in the current folder, and
+// returns the exit code.
 func PickMain(ctx context.Context, file string, in io.Reader, out, errs io.Writer) int {
 	root, err := os.Getwd()
 	if err == nil {
@@ -103,8 +103,8 @@ func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer
 	return nil
 }
 
-// picked returns the candidate whose commits the task's branch contains, because an earlier attempt
-// has picked it. id is empty if there is none.
+// picked returns the candidate that an earlier attempt has picked: the one whose commits the branch
+// of the picking task contains. id is empty if there is none.
 func picked(ctx context.Context, repo *worktree.Repo, s selection.PickInput, own worktree.Tree, find func(string) (worktree.Tree, error)) (id, why string, err error) {
 	tip, err := repo.Base(ctx, own.Branch)
 	if err != nil || tip.Commit == own.Base.Commit {
@@ -129,8 +129,8 @@ func picked(ctx context.Context, repo *worktree.Repo, s selection.PickInput, own
 	return "", "", nil
 }
 
-// choose picks a candidate by the step's rule. If the rule does not decide, it asks the user until
-// the answer names a candidate.
+// choose picks a candidate by the rule in s. If the rule does not decide, choose asks the user
+// until the answer names a candidate.
 func choose(s selection.PickInput, in io.Reader, out io.Writer) (id, why string, err error) {
 	if id, why, ok := s.Decide(); ok {
 		return id, why, nil

@@ -1,6 +1,6 @@
-// Package workspace gives each task of a run the folder and the branch that it works in. It also
-// adds tasks to the plan that merge branches. Because each merge is a task, users can see, repair
-// and retry it.
+// Package workspace gives each task of a run the folder and the branch that it works in. To the
+// plan it adds tasks that merge branches. Because each merge is a task, users can see, repair and
+// retry it.
 package workspace
 
 import (
@@ -18,10 +18,10 @@ import (
 	"gaffer/internal/plan"
 )
 
-// CreateBase returns the commit at which a plan's worktrees start in the repository at root, or ""
-// if the plan has no worktrees. It returns an error if the repository cannot have worktrees, so
-// that the user learns it before anything starts. For a workflow it also creates the workflow's
-// branch.
+// CreateBase returns the id of the commit at which a plan's worktrees start in the repository at
+// root, or "" if the plan has no worktrees. It returns an error if the repository cannot have
+// worktrees, so that the user learns of the problem before anything starts. For a workflow it also
+// creates the workflow's branch.
 func CreateBase(ctx context.Context, root string, p plan.Plan) (commit string, err error) {
 	if p.Workflow != nil {
 		return CreateBranch(ctx, root, p.Workflow.Base, p.Workflow.Branch)
@@ -38,8 +38,10 @@ func CreateBase(ctx context.Context, root string, p plan.Plan) (commit string, e
 	return base.Commit, err
 }
 
-// FillInto sets the target branch of each task for which the plan names none. It uses the branch
-// that is checked out at root. If no branch is checked out there, it changes nothing.
+// FillInto sets Into, the branch that a task's work is merged into, for each task with its own
+// worktree whose plan names no such branch. It uses the branch that is checked out at root. If no
+// branch is checked out there, Into stays empty. FillInto does not change workflows, teams, and
+// tasks of beads.
 func FillInto(ctx context.Context, root string, p plan.Plan) (plan.Plan, error) {
 	open := func(t plan.Task) bool {
 		return t.Dispatch == nil && t.SharedWorktree == "" && (t.Worktree || t.Branch != "") && t.Into == ""
@@ -64,8 +66,8 @@ func FillInto(ctx context.Context, root string, p plan.Plan) (plan.Plan, error) 
 	return p, nil
 }
 
-// CreateBranch creates a branch at base, which is the name of a commit or branch. If the branch
-// exists, it is not changed. CreateBranch returns the commit of base.
+// CreateBranch creates a branch at base, which is the name of a branch or a commit. If the branch
+// exists, it is not changed. CreateBranch returns the id of the commit that base names.
 func CreateBranch(ctx context.Context, root, base, branch string) (commit string, err error) {
 	repo, err := worktree.Open(ctx, root)
 	if err != nil {
@@ -92,8 +94,9 @@ type Workspace struct {
 // Log implements [worker.Workspace].
 func (w Workspace) Log(t store.Task) string { return w.LogFile(t) }
 
-// Work implements [worker.Workspace]. It returns the path of the task's worktree. A task without a
-// worktree works in the root of the project, or of its bead's repository.
+// Work implements [worker.Workspace]. It returns the path of the task's worktree, which it creates
+// if necessary. For a task without a worktree it returns the root of the project, or of the
+// repository of the task's bead.
 func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (string, error) {
 	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil {
@@ -139,8 +142,8 @@ func resolveBase(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree
 	return repo.Base(ctx, name)
 }
 
-// Commit implements [worker.Workspace]. It skips tasks of a workflow or a team, whose work is
-// committed when the branch is merged.
+// Commit implements [worker.Workspace]. It commits nothing for tasks of a workflow or a team: their
+// work is committed when their branch is merged.
 func (w Workspace) Commit(ctx context.Context, t store.Task, task plan.Task) error {
 	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil || task.SharedWorktree != "" && w.Workflow == nil { // skip: a team checks its branches itself
@@ -179,7 +182,8 @@ func (e *TreeGoneError) Error() string {
 // Lost tells the worker that the work of the task is lost.
 func (e *TreeGoneError) Lost() bool { return true }
 
-// rootOf returns the folder in which a task without a worktree works.
+// rootOf returns the root of the repository that a task belongs to. A task without a worktree works
+// there.
 func (w Workspace) rootOf(task plan.Task) string {
 	if task.Dispatch != nil {
 		return task.Dispatch.Repo

@@ -10,11 +10,11 @@ import (
 )
 
 // UnfinishedError reports work in a worktree that gaffer cannot commit to the tree's branch, so
-// that the agent or the user must do it. Nothing was changed.
+// that the agent or the user must do it. The worktree was not changed.
 type UnfinishedError struct {
 	Tree  Tree
-	Files []string // files with conflicts, if a merge is unfinished
-	On    string   // if Files is empty: the branch that is checked out instead of the tree's; empty if none is
+	Files []string // files with conflicts, if a merge is unfinished; from MoveBranch, all uncommitted files
+	On    string   // the branch that is checked out; empty if HEAD is detached
 }
 
 func (e *UnfinishedError) Error() string {
@@ -39,10 +39,11 @@ func (e *UnfinishedError) Hint() string {
 	return fmt.Sprintf("commit all of it there, then bring it over with 'git switch %s' and 'git merge' of the commit", git.Quote(e.Tree.Branch))
 }
 
-// Commit commits all uncommitted files of a worktree to its branch, except ignored files, because
-// the agent may have forgotten to. It returns the id of the commit, or "" if there was nothing to
-// commit. It runs no hooks and leaves out nested repositories. It returns an [*UnfinishedError] if
-// a merge is unfinished, or if another branch is checked out and has the work.
+// Commit commits all uncommitted files of a worktree to its branch, because the agent may have
+// forgotten to do so. It leaves out ignored files and nested repositories, and runs no hooks. It
+// returns the id of the commit, or "" if there was nothing to commit. It returns an
+// [*UnfinishedError] if a merge is unfinished. It also does so if another branch is checked out,
+// and there is uncommitted work or work on that branch.
 func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, error) {
 	if err := r.MayWrite(); err != nil {
 		return "", err
@@ -76,8 +77,8 @@ func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, erro
 	return commit, err
 }
 
-// checkFinished returns an error if a file has unresolved conflicts. It also returns an error if
-// the tree's branch is not checked out, since a commit would go to another branch.
+// checkFinished returns an [*UnfinishedError] if a file has unresolved conflicts, or if the tree's
+// branch is not checked out, because a commit would then go to another branch.
 func checkFinished(ctx context.Context, g git.Client, t Tree, dirty []File) error {
 	var files []string
 	for _, f := range dirty {
@@ -95,7 +96,7 @@ func checkFinished(ctx context.Context, g git.Client, t Tree, dirty []File) erro
 	return nil
 }
 
-// checkNowhereElse returns an error if HEAD has commits that the tree's branch lacks,
+// checkNowhereElse returns an [*UnfinishedError] if HEAD has commits that the tree's branch lacks,
 // because the agent has switched to another branch.
 func checkNowhereElse(ctx context.Context, g git.Client, t Tree) error {
 	on, err := g.HeadBranch(ctx)

@@ -29,10 +29,11 @@ type Spec struct {
 }
 
 // Create creates the worktree of a task. If the task already has one, Create returns it unchanged,
-// with its work and its original base. If the creation was interrupted earlier, Create creates the
-// worktree again. If the user has deleted the folder, Create creates it again from the branch.
+// with its work and its original base. If an earlier creation was interrupted, Create starts it
+// again. If the user has deleted the folder, Create creates it again from the branch.
 //
-// It returns a [*git.TakenError] if the branch or the folder exists and is not the task's.
+// It returns a [*git.TakenError] if the branch or the folder exists and does not belong to the
+// task.
 func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 	if err := r.MayWrite(); err != nil {
 		return Tree{}, err
@@ -130,8 +131,8 @@ func (r *Repo) PrepareFolder(root string) (string, error) {
 	return root, nil
 }
 
-// beginCreation returns the record of a tree. If the tree has no record, it checks that the folder
-// and the branch are free, and writes a record.
+// beginCreation returns the record of a tree. If there is no record yet, beginCreation checks that
+// the folder and the branch do not exist, and writes a record.
 func (r *Repo) beginCreation(ctx context.Context, g git.Client, want Tree, start string) (record, error) {
 	rec, err := r.records.read(want.Run, want.Task)
 	if err == nil {
@@ -209,7 +210,7 @@ func (r *Repo) finishCreation(ctx context.Context, g git.Client, rec *record) er
 	return r.records.save(*rec)
 }
 
-// checkOut creates the branch and the worktree.
+// checkOut creates the branch and the worktree of a record.
 func checkOut(ctx context.Context, g git.Client, rec record, list []git.Worktree) error {
 	for _, e := range git.CheckedOut(list, rec.Branch) {
 		if e.Path != rec.Path {
@@ -230,7 +231,8 @@ func checkOut(ctx context.Context, g git.Client, rec record, list []git.Worktree
 	return err
 }
 
-// undoCreation deletes what an incomplete creation has left, so that another spec may be tried.
+// undoCreation deletes what an incomplete creation has left, so that the caller can try another
+// spec.
 func (r *Repo) undoCreation(ctx context.Context, g git.Client, rec record) error {
 	if rec.Made || ctx.Err() != nil {
 		return nil
@@ -243,7 +245,8 @@ func (r *Repo) undoCreation(ctx context.Context, g git.Client, rec record) error
 		return err
 	}
 	if !rec.Shared && len(git.CheckedOut(list, rec.Branch)) == 0 {
-		// Ignore an error: the branch does not exist or has moved. Then gaffer did not create it.
+		// An error means that the branch does not exist or is at another commit. Then this creation
+		// did not create it.
 		_, _ = g.Run(ctx, "update-ref", "-d", git.Heads+rec.Branch, rec.start())
 	}
 	return r.records.delete(rec)

@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/git"
 )
 
-// deleteWorktree deletes a worktree's folder and its entry in git's list of worktrees. It does not
-// check for work in the folder. If git does not list the folder as a linked worktree, it deletes no
-// files.
+// deleteWorktree deletes a worktree's folder and its entry in git's list of worktrees, which is
+// list. It does not check for work in the folder. If the folder has content, but git does not list
+// it as a linked worktree, deleteWorktree deletes nothing and returns a [*git.TakenError].
 func (r *Repo) deleteWorktree(ctx context.Context, g git.Client, rec record, list []git.Worktree) error {
 	e, registered := git.FindLinked(list, rec.Path)
 	filled, err := folder.IsFilled(rec.Path)
@@ -41,7 +41,7 @@ func (r *Repo) deleteWorktree(ctx context.Context, g git.Client, rec record, lis
 
 // removeFolder renames a folder and then deletes it, so that a folder with its original name always
 // has all of its files. It also deletes leftovers of an earlier removal. The new name begins with a
-// dot. No task's folder does, because ids never begin with a dot.
+// dot, so it is not the name of a task's folder: ids never begin with a dot.
 func removeFolder(path string) error {
 	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".removed")
 	if err := folder.RemoveAll(aside); err != nil {

@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// discardedPrefix is the start of the names of the refs of discarded trees. The ref is created
-// before the tree is removed, and deleted after the tree was restored.
+// discardedPrefix is the start of the names of refs that record discarded trees. Such a ref is
+// created before its tree is removed, and deleted after its tree was restored.
 const discardedPrefix = "refs/gaffer/discarded/"
 
 // Discarded is a tree that the user has discarded.
@@ -69,8 +69,8 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 	return done, err
 }
 
-// recordDiscarded keeps the content of a tree under a rescue ref, and creates the ref from which
-// the tree can be restored.
+// recordDiscarded keeps the content of a tree under a rescue ref, and creates the ref that
+// [Repo.Restore] needs.
 func (r *Repo) recordDiscarded(ctx context.Context, g git.Client, rec *record) (done Discarded, err error) {
 	if g, err = g.WithAuthor(ctx); err != nil {
 		return done, err

@@ -25,7 +25,7 @@ func (r *Repo) inTree(g git.Client, t Tree) (git.Client, error) {
 
 // File is a file in a worktree that differs from the checked-out commit.
 type File struct {
-	State string // git's two status letters: the first for the index, the second for the file, such as " M"
+	State string // git's two status letters, such as " M": the first is for the index, the second for the file in the worktree
 	Path  string
 }
 

@@ -23,15 +23,17 @@ type Tree struct {
 	Path   string   `json:"path"`
 	Branch string   `json:"branch"`
 	Base   git.Base `json:"base"`
-	Shared bool     `json:"shared,omitempty"` // several tasks may use the branch, see [Spec]
+	Shared bool     `json:"shared,omitempty"` // other tasks may use the branch too, see [Spec]
 }
 
 // record is a Tree as it is stored on disk, with the progress of its creation and removal.
 type record struct {
 	Tree
-	Start    string `json:"start,omitempty"`    // commit at which the branch was created; empty means Base
-	Made     bool   `json:"made"`               // the creation is complete, so the tree may have work in it
-	Removing string `json:"removing,omitempty"` // name of the rescue ref; set when the removal begins. If it is set and the folder is missing, the removal continues
+	Start string `json:"start,omitempty"` // commit at which the branch was created; empty means Base
+	Made  bool   `json:"made"`            // the creation is complete, so the tree may have work in it
+	// Removing is the name of the rescue ref, from the beginning of a removal. If it is set and the
+	// folder is missing, the next call of Remove or Discard continues the removal.
+	Removing string `json:"removing,omitempty"`
 }
 
 // start returns the commit at which the branch is created.

@@ -119,9 +119,9 @@ func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) 
 	return done, err
 }
 
-// release keeps the content of a tree under a rescue ref, and records that the removal has begun.
-// It fails if the tree may not be removed. It does nothing if an earlier removal has already
-// deleted the folder.
+// release prepares the removal of a tree: it keeps the content of the tree under a rescue ref, and
+// records that the removal has begun. It returns a [*KeptError] if the tree may not be removed. It
+// does nothing if an earlier removal has already deleted the folder.
 func (r *Repo) release(ctx context.Context, g git.Client, rec *record, force bool) error {
 	filled, err := folder.IsFilled(rec.Path)
 	if err != nil || rec.Removing != "" && !filled {
@@ -189,7 +189,7 @@ func deleteMerged(ctx context.Context, g git.Client, rec record, list []git.Work
 	if _, err := g.Run(ctx, "update-ref", "-d", git.Heads+rec.Branch, tip); err != nil {
 		return false, err
 	}
-	// Ignore an error: the branch has no settings.
+	// An error means only that the branch has no settings.
 	_, _ = g.Run(ctx, "config", "--local", "--remove-section", "branch."+rec.Branch)
 	return true, nil
 }

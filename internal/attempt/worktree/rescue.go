@@ -14,9 +14,10 @@ const rescuePrefix = "refs/gaffer/rescue/"
 
 // Rescue keeps the content of a tree under a ref and returns the ref's name:
 // refs/gaffer/rescue/<run>/<task>, with a number appended if that ref keeps something else. The ref
-// points to the checked-out commit. If there are uncommitted files, it points to a commit on top of
-// that, which has every file that is not ignored. If the index differs from both, a commit of the
-// index is its second parent. Rescue changes neither the worktree nor its index.
+// points to the checked-out commit. If there are uncommitted files, it points to a new commit on
+// top of the checked-out one, with every file that is not ignored. If the index differs from both
+// commits, a commit of the index is the second parent of the new commit. Rescue changes neither the
+// worktree nor its index.
 //
 // If the tree's folder is missing, Rescue keeps only the tree's commits.
 func (r *Repo) Rescue(ctx context.Context, t Tree) (ref string, err error) {
@@ -47,8 +48,9 @@ func (r *Repo) rescue(ctx context.Context, g git.Client, t Tree) (string, error)
 	return KeepCommit(ctx, g, t, commit)
 }
 
-// rescueCommits keeps those commits of a worktree that git still knows although the worktree's
-// folder is missing.
+// rescueCommits keeps the commits of a worktree under a rescue ref. It does not read the worktree's
+// folder, which may be missing. It keeps the HEAD that git has recorded for the worktree, else the
+// tip of its branch, else its base.
 func (r *Repo) rescueCommits(ctx context.Context, g git.Client, t Tree) (string, error) {
 	list, err := r.Worktrees(ctx, g)
 	if err != nil {
@@ -154,7 +156,7 @@ func KeepCommit(ctx context.Context, g git.Client, t Tree, commit string) (strin
 }
 
 // contentID returns a text that is equal for two commits with the same content, even if their times
-// differ. It has the tree, the first parent and the tree of the second parent.
+// differ. The text consists of the tree, the first parent and the tree of the second parent.
 func contentID(ctx context.Context, g git.Client, commit string) (string, error) {
 	var parts []string
 	for _, of := range []string{"^{tree}", "^1", "^2^{tree}"} {

@@ -24,7 +24,7 @@ type scratch struct {
 	dir string
 }
 
-// newScratch creates a scratch for the worktree of the client. It copies the index, so that git
+// newScratch creates a scratch for the worktree in which g works. It copies the index, so that git
 // need not read unchanged files. The caller must call close.
 func newScratch(ctx context.Context, g git.Client) (*scratch, error) {
 	dir, err := os.MkdirTemp("", "gaffer-worktree-")
@@ -50,7 +50,7 @@ func newScratch(ctx context.Context, g git.Client) (*scratch, error) {
 // copyIndex copies an index and its modification time. Git needs that time: it reads all files that
 // are not older than the index.
 func copyIndex(from, to string) error {
-	info, err := os.Stat(from) // get the time before reading: if it is too early, git only reads more files
+	info, err := os.Stat(from) // get the time before the content: a time that is too early only makes git read more files
 	if err != nil {
 		return err
 	}

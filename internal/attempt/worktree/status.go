@@ -20,7 +20,7 @@ type Status struct {
 	Diff      Diff
 }
 
-// Diff has the numbers of differences between a tree and its base, including uncommitted ones.
+// Diff counts the differences between a tree and its base, including uncommitted ones.
 type Diff struct {
 	Files, Insertions, Deletions int // binary files count only in Files
 }

@@ -1,25 +1,23 @@
-// Package worktree creates a git worktree and a branch for each task of a run, keeps its
-// content, and deletes it without losing the work in it. How branches are merged is the
-// subject of package merge.
+// Package worktree creates a git worktree and a branch for each task of a run, keeps its content,
+// and deletes it without losing the work in it. Package merge merges the branches.
 //
-// Its state is in the repository's git folder:
+// The state of this package is in the repository's git folder:
 //
 //	gaffer/trees/<run>/<task>.json  the record of one worktree
 //
-// The repository's refs keep what was removed and discarded, so that nothing is lost and
-// a crash leaves no doubt:
+// Refs of the repository keep the content of worktrees that were removed or discarded:
 //
 //	refs/gaffer/rescue/<run>/<task>     the content of a removed worktree
 //	refs/gaffer/discarded/<run>/<task>  a worktree that the user has discarded
 //
-// A record is written before the thing that it describes, and deleted after it. So a
-// process that finds a record knows what was started and repeats the same steps, which
-// are idempotent.
+// A record is written before its worktree is created, and deleted after its worktree was deleted.
+// So a process that finds a record knows what was started, and repeats the same steps, which are
+// idempotent.
 //
 // The user's own worktree and index are never changed.
 //
-// Submodules are not supported: they are not checked out, and a worktree that contains
-// another repository is not removed.
+// Submodules are not supported: they are not checked out, and a worktree that contains another
+// repository is not removed.
 package worktree
 
 import (

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Path returns the path of the state folder. getenv returns environment variables. It ignores a
+// Path returns the path of the state folder. getenv returns environment variables. Path ignores a
 // relative XDG_STATE_HOME, as the XDG specification demands.
 func Path(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_STATE_HOME"); strings.HasPrefix(dir, "/") {

@@ -21,8 +21,8 @@ import (
 	"gaffer/internal/project/statedir"
 )
 
-// Variable is the name of an environment variable. If its value is "all", gaffer trusts all
-// projects. It is meant for disposable machines and for tests.
+// Variable is the name of an environment variable. If its value is "all", gaffer trusts the
+// programs of all projects. That value is meant for disposable machines and for tests.
 const Variable = "GAFFER_TRUST"
 
 // Program is a setting in a project that makes gaffer run a program.
