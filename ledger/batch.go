@@ -58,8 +58,8 @@ func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded
 			return recorded, fmt.Errorf("record: %w", err)
 		}
 	}
-	for i := range shown {
-		recorded[i] = true
+	for i, written := range shown {
+		recorded[i] = written
 	}
 	return recorded, nil
 }

@@ -3,6 +3,8 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -62,6 +64,31 @@ func TestRecordNewSkipsInvalidAttempts(t *testing.T) {
 	}
 	if n := soundLedger(t, s); n != 2 {
 		t.Errorf("%d records", n)
+	}
+}
+
+// foreignWriter is a host on which a program that takes no lock creates a run record at the last
+// moment.
+type foreignWriter struct {
+	host.Host
+	path string
+}
+
+func (f foreignWriter) RenameNew(op host.Op, from, to string) error {
+	if to == f.path {
+		if err := os.WriteFile(to, []byte(`{"bead": "bd-2"}`), 0o600); err != nil {
+			return err
+		}
+	}
+	return f.Host.RenameNew(op, from, to)
+}
+
+func TestAnAttemptWhoseRecordAnotherProgramCreatesMeanwhileIsNotReportedAsRecorded(t *testing.T) {
+	dir := t.TempDir()
+	s := Open(dir, Options{Host: foreignWriter{host.OS(), filepath.Join(dir, "runs", "bd-2.json")}})
+	recorded, err := s.RecordNew(t.Context(), finishedAttempts()[:3])
+	if err != nil || fmt.Sprint(recorded) != "[true false true]" {
+		t.Errorf("%v, %v", recorded, err)
 	}
 }
 

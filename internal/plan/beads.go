@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ type beadReader struct {
 	*reporter
 	dir        string                 // path of the folder that contains the file
 	folder     func(path string) bool // reports whether a folder exists
+	defaults   Task                   // values of the keys that a bead does not set
 	keys       []keySpec[Task]        // keys of a bead in gaffer's own format
 	draft      draft
 	issues     []*issue // for each task: the issue in the tracker's format; nil if the bead is in gaffer's own format
@@ -27,7 +29,7 @@ func (l *loader) readBeads(arg, dir string, data []byte) draft {
 	d := readBeads(arg, dir, data, &l.reporter, func(path string) bool {
 		info, err := l.host.Stat(readStep, path)
 		return err == nil && info.IsDir()
-	})
+	}, l.opts.BeadDefaults)
 	l.readPrompts(&d, dir)
 	d.dropDone()
 	return d
@@ -35,8 +37,8 @@ func (l *loader) readBeads(arg, dir string, data []byte) draft {
 
 // readBeads reads and checks a file of beads. It marks beads that need no work as Done. folder
 // reports whether a folder exists.
-func readBeads(file, dir string, data []byte, r *reporter, folder func(string) bool) draft {
-	b := beadReader{reporter: r, dir: dir, folder: folder, keys: beadKeys(), unreadable: map[string]bool{}}
+func readBeads(file, dir string, data []byte, r *reporter, folder func(string) bool, defaults Task) draft {
+	b := beadReader{reporter: r, dir: dir, folder: folder, defaults: defaults, keys: beadKeys(), unreadable: map[string]bool{}}
 	b.draft.Plan = Plan{Name: defaultName(file), Source: SourceRunPrompt, SourceFile: file, OnFailure: Continue}
 	for _, n := range b.lines(data) {
 		if isIssue(n) {
@@ -128,11 +130,18 @@ func beadAgent() valueType[string] {
 	}}
 }
 
+// newTask returns a task with the values of a bead that sets no keys. n is the line of the bead.
+func (b *beadReader) newTask(n *node) Task {
+	t := b.defaults
+	t.Dispatch, t.FileEntry, t.Priority = &Dispatch{}, FileEntry{Line: n.line}, normalPriority
+	t.Questions = cmp.Or(t.Questions, Ask)
+	t.Timeout, t.Retries = cmp.Or(t.Timeout, BeadTimeout), cmp.Or(t.Retries, BeadRetries)
+	return t
+}
+
 // bead reads a line in gaffer's own format, and returns its task and the positions of its keys.
 func (b *beadReader) bead(n *node) (Task, taskPositions) {
-	t := Task{
-		QuestionRules: QuestionRules{Questions: Ask}, Priority: normalPriority, Limits: Limits{Timeout: BeadTimeout, Retries: BeadRetries}, Dispatch: &Dispatch{}, FileEntry: FileEntry{Line: n.line},
-	}
+	t := b.newTask(n)
 	bead := *n
 	bead.pairs = slices.Clone(n.pairs)
 	// Ignore keys whose value is null: some programs write them for keys that are not set.
@@ -154,6 +163,10 @@ func (b *beadReader) bead(n *node) (Task, taskPositions) {
 func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	if n.kind != mapping {
 		return
+	}
+	_, ownAgent := given["agent"]
+	if _, ownModel := given["model"]; ownAgent && !ownModel {
+		t.Model = "" // the model of the defaults is for the agent of the defaults
 	}
 	agent, model, _ := strings.Cut(t.Agent, ":")
 	if t.Agent = agent; model != "" {

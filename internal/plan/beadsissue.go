@@ -64,11 +64,10 @@ func (b *beadReader) addIssue(n *node) {
 	}
 	b.addLinks(i, n.get("dependencies"))
 	b.issues = append(b.issues, i)
-	b.draft.add(Task{
-		ID: i.id, Name: firstLine(strings.TrimSpace(i.title)), Prompt: i.prompt(), Priority: -i.priority,
-		QuestionRules: QuestionRules{Questions: Ask}, Limits: Limits{Timeout: BeadTimeout, Retries: BeadRetries},
-		Dispatch: &Dispatch{Bead: i.id}, FileEntry: FileEntry{Line: n.line},
-	}, at)
+	t := b.newTask(n)
+	t.ID, t.Name, t.Prompt, t.Priority = i.id, firstLine(strings.TrimSpace(i.title)), i.prompt(), -i.priority
+	t.Dispatch.Bead = i.id
+	b.draft.add(t, at)
 }
 
 // onlyKeys returns a copy of the mapping n with only the given keys. It leaves out keys whose value

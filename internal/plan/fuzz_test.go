@@ -95,7 +95,7 @@ func FuzzBeads(f *testing.F) {
 	seed(f, "../../examples/beads/*.jsonl", "testdata/broken/beads-*.jsonl")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := &reporter{file: "plan"}
-		d := readBeads("plan", "/dir", data, r, func(string) bool { return true })
+		d := readBeads("plan", "/dir", data, r, func(string) bool { return true }, Task{})
 		for _, task := range d.Tasks {
 			if task.Dispatch.Bead != task.ID || task.Priority > 0 || task.Done && task.After != nil {
 				t.Errorf("a task that is no bead: %+v", task)

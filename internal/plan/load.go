@@ -40,6 +40,7 @@ type Options struct {
 	PendingOnly   bool     // leave out tasks that are already done
 	Agents        []string // names of additional agents that gaffer.yaml defines
 	SeparateFiles bool     // add dependencies, so that tasks which change the same files never run at the same time
+	BeadDefaults  Task     // values of the keys that a bead does not set, if the plan is a file of beads
 }
 
 // The maximum sizes of a plan's files, in bytes.

@@ -75,38 +75,22 @@ func newBeads(s Spec, o Options) *beads {
 func (b *beads) Name() string { return "beads:" + b.path }
 
 func (b *beads) List(ctx context.Context) ([]Item, error) {
-	p, err := plan.Load(b.opts.Host, b.path, plan.Options{Dir: b.opts.Dir, Root: b.opts.Root, Format: plan.Beads, Agents: b.opts.Agents})
+	defaults := b.opts.Outline.Defaults
+	checks := defaults.Verify
+	defaults.Verify = nil
+	p, err := plan.Load(b.opts.Host, b.path, plan.Options{
+		Dir: b.opts.Dir, Root: b.opts.Root, Format: plan.Beads, Agents: b.opts.Agents, BeadDefaults: defaults,
+	})
 	if err != nil {
 		return nil, err
 	}
 	for i := range p.Tasks {
-		p.Tasks[i] = b.withDefaults(p.Tasks[i])
+		t := &p.Tasks[i]
+		t.Verify = slices.Concat(t.Verify, checks) // a bead's checks are added to those of the plan
+		t.Worktree = t.Worktree || t.Branch != ""
 	}
 	tasks, err := b.opts.Beads(ctx, p.Tasks)
 	return itemsOf(b.Name(), tasks), err
-}
-
-// withDefaults applies the plan's defaults to a bead. Of the bead's own values, it keeps the id,
-// name, prompt, dependencies, priority, files, branch, budget, checks, agent and model. It also
-// keeps the timeout and the retries if the defaults have none.
-func (b *beads) withDefaults(t plan.Task) plan.Task {
-	d := b.opts.Outline.Defaults
-	own := t
-	t = d
-	t.ID, t.Name, t.Prompt, t.PromptFile, t.After, t.Priority, t.Files, t.Branch = own.ID, own.Name, own.Prompt, own.PromptFile, own.After, own.Priority, own.Files, own.Branch
-	t.Dispatch, t.FileEntry, t.CandidateKeys, t.Budget = own.Dispatch, own.FileEntry, own.CandidateKeys, own.Budget
-	if own.Agent != "" {
-		t.Agent, t.Model = own.Agent, own.Model
-	}
-	if t.Timeout == 0 {
-		t.Timeout = own.Timeout
-	}
-	if t.Retries == 0 {
-		t.Retries = own.Retries
-	}
-	t.Verify = slices.Concat(own.Verify, d.Verify)
-	t.Worktree = own.Worktree || d.Worktree || own.Branch != ""
-	return t
 }
 
 func (b *beads) Report(context.Context, plan.SourceItem, Result) error {

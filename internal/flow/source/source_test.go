@@ -4,13 +4,16 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"gaffer/internal/flow/prompt"
 	"gaffer/internal/plan"
+	"gaffer/internal/plan/secret"
 	"gaffer/statefile"
 )
 
@@ -44,6 +47,40 @@ func TestATextNamesASource(t *testing.T) {
 		if got, err := Parse(text); err == nil {
 			t.Errorf("%q is %+v", text, got)
 		}
+	}
+}
+
+func TestABeadKeepsItsOwnValuesAndGetsTheOthersFromThePlan(t *testing.T) {
+	dir := t.TempDir()
+	lines := `{"bead": "bd-1", "prompt": "One", "agent": "codex", "timeout": "5m", "retries": 0, "env": {"PORT": "1"}, "labels": ["gpu"], "verify": "own", ` +
+		`"permissions": {"deny": ["Bash(rm:*)"]}, "sandbox": "bubblewrap", "questions": "deny"}` + "\n" + `{"bead": "bd-2", "prompt": "Two"}` + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "beads.jsonl"), []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defaults := plan.Task{
+		Agent: "claude", Model: "opus", Env: map[string]secret.Value{"PORT": {Text: "9"}, "HOST": {Text: "h"}}, Labels: []string{"linux"}, Verify: []string{"plan"},
+		Limits: plan.Limits{Timeout: time.Hour, Retries: 3}, QuestionRules: plan.QuestionRules{Questions: plan.Ask},
+	}
+	source, err := Open(Spec{Kind: Beads, File: "beads.jsonl"}, Options{
+		Dir: dir, Root: dir, Outline: plan.Outline{Defaults: defaults},
+		Beads: func(_ context.Context, tasks []plan.Task) ([]plan.Task, error) { return tasks, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := source.List(t.Context())
+	if err != nil || len(items) != 2 {
+		t.Fatalf("%d items, %v", len(items), err)
+	}
+	own, other := items[0].Task, items[1].Task
+	if own.Agent != "codex" || own.Model != "" || own.Timeout != 5*time.Minute || own.Retries != 0 || own.Env["PORT"].Text != "1" || own.Env["HOST"].Text != "h" ||
+		!slices.Equal(own.Labels, []string{"gpu"}) || !slices.Equal(own.Verify, []string{"own", "plan"}) || len(own.Permissions.Deny) != 1 ||
+		own.Sandbox.Mode != "bubblewrap" || own.Questions != plan.Deny {
+		t.Errorf("the bead with values of its own is %+v", own)
+	}
+	if other.Agent != "claude" || other.Model != "opus" || other.Timeout != time.Hour || other.Retries != 3 || other.Env["PORT"].Text != "9" ||
+		!slices.Equal(other.Labels, []string{"linux"}) || !slices.Equal(other.Verify, []string{"plan"}) || other.Questions != plan.Ask {
+		t.Errorf("the bead without values is %+v", other)
 	}
 }
 
