@@ -7,8 +7,8 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/app/retention"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/page"
 	"gaffer/internal/text/display"
 )
@@ -19,7 +19,7 @@ type Opener func(ctx context.Context, terms app.ServerOptions) (page.Backend, er
 // Open returns an Opener for the database that the command is configured with.
 func Open(e *env.Env) Opener {
 	return func(ctx context.Context, terms app.ServerOptions) (page.Backend, error) {
-		a, err := connect.OpenApp(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })
+		a, err := openfleet.OpenApp(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })
 		if err != nil {
 			return page.Backend{}, err
 		}
