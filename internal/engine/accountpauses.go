@@ -19,9 +19,9 @@ type rateLimits struct {
 // time that an agent reports must be wrong. Users cannot end a pause themselves.
 const maxPause = 8 * 24 * time.Hour
 
-// authPause is how long an account is not used after its login was refused. The user may repair the
-// login at any time.
-const authPause = time.Hour
+// refusedLoginPause is how long an account is not used after its login was refused. The user may
+// repair the login at any time.
+const refusedLoginPause = time.Hour
 
 // pauseAccount prevents attempts from using an account before end. In runs with a parallel limit,
 // tasks of other agents become ready in place of tasks that cannot start any more. reason is the

@@ -98,7 +98,7 @@ func (e *finishes) pauseAccountOf(a store.Attempt, f Finish) error {
 		if err != nil || !other {
 			return err
 		}
-		end = e.now.Add(authPause)
+		end = e.now.Add(refusedLoginPause)
 	}
 	return e.rateLimits.pauseAccount(accountOf(a, t), end, f.Class)
 }

@@ -71,7 +71,7 @@ func (e *Engine) RetryWith(ctx context.Context, r Retrying) error {
 		}
 		t.Reserve.MicroUSD = cmp.Or(r.Budget.MicroUSD, t.Reserve.MicroUSD)
 		t.Reserve.Tokens = cmp.Or(r.Budget.Tokens, t.Reserve.Tokens)
-		if err := tx.budgets.mayStart(run, t); err != nil && (run.Active == 0 || isTaskBudget(err)) {
+		if err := tx.budgets.mayStart(run, t); err != nil && (run.Active == 0 || isFinalBudgetError(err)) {
 			return err
 		}
 		if err := tx.retries.resume(run, why); err != nil {
@@ -92,9 +92,10 @@ func (e *Engine) RetryWith(ctx context.Context, r Retrying) error {
 	})
 }
 
-// isTaskBudget reports whether an error of mayStart is final, so that it does not help to wait. An
-// error about the run's budget is not final: running tasks may spend less than is reserved for them.
-func isTaskBudget(err error) bool {
+// isFinalBudgetError reports whether an error of mayStart is final, so that it does not help to
+// wait. An error about the run's budget is not final: running tasks may spend less than is reserved
+// for them.
+func isFinalBudgetError(err error) bool {
 	var refused *BudgetError
 	return !errors.As(err, &refused) || refused.Task != ""
 }
