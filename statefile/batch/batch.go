@@ -11,11 +11,11 @@ import (
 	"sync"
 )
 
-// Queue holds requests and runs them in batches. The first caller becomes the leader. It does the work for itself
-// and for all requests that were queued during its [Leader.Prepare]. A new goroutine works on the
-// requests that arrive during the work, until the queue is empty. One of the waiting callers could
-// do that too, but it would start only after the scheduler has run all callers that were just
-// woken. The zero value is ready to use.
+// Queue holds requests and runs them in batches. The first caller becomes the leader. It does the
+// work for itself and for all requests that were queued during its [Leader.Prepare]. A new
+// goroutine works on the requests that arrive during the work, until the queue is empty. One of the
+// waiting callers could do that too, but it would start only after the scheduler has run all
+// callers that were just woken. The zero value is ready to use.
 type Queue[R any] struct {
 	mu      sync.Mutex
 	waiting []*entry[R]
