@@ -109,7 +109,7 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 	}
 	o.Plans = plan.Options{Dir: p.Root, Root: p.Root, Agents: slices.Sorted(maps.Keys(c.Agents()))}
 	o.WithFleet = func(ctx context.Context, do func(mcp.Fleet) error) error {
-		return openfleet.WithFleet(ctx, e, func(f openfleet.Fleet) error { return do(asked{f}) })
+		return openfleet.WithFleet(ctx, e, func(f openfleet.Fleet) error { return do(mcpFleet{f}) })
 	}
 	o.Submit = func(ctx context.Context, p plan.Plan) (mcp.Submitted, error) { return submit(ctx, e, p) }
 	return o, nil
@@ -127,11 +127,11 @@ func identify(e *env.Env, role string) (mcp.Caller, error) {
 	return mcp.Identify(e.Getenv, role)
 }
 
-// asked makes a fleet implement the interface that the MCP server needs.
-type asked struct{ openfleet.Fleet }
+// mcpFleet makes a fleet implement the interface that the MCP server needs.
+type mcpFleet struct{ openfleet.Fleet }
 
-func (a asked) FindRun(ctx context.Context, name string) (string, error) {
-	return openfleet.FindRun(ctx, a.Fleet, name, false)
+func (m mcpFleet) FindRun(ctx context.Context, name string) (string, error) {
+	return openfleet.FindRun(ctx, m.Fleet, name, false)
 }
 
 // submit creates a run from a plan. On this machine it also starts a gaffer process in the

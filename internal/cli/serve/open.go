@@ -28,7 +28,7 @@ func Open(e *env.Env) Opener {
 			return page.Backend{}, errors.Join(err, a.Close())
 		}
 		b := page.BackendOf(c)
-		b.Retain = func(older time.Duration) func() { return a.Pruner.Run(retention.Policy{OlderThan: older}) }
+		b.DeleteOldRuns = func(older time.Duration) func() { return a.Pruner.Run(retention.Policy{OlderThan: older}) }
 		b.Close = func() error {
 			c.Close()
 			return a.Close()
