@@ -1,9 +1,9 @@
 // The critical path of a run: the chain of tasks that determined its duration.
 import { nextOf, wavesBelow } from './structure.js';
 
-// In milliseconds. A task that starts within `dependencyWaitMs` after its last dependency has ended
-// waited for that dependency. A task that starts later, but within `slotWaitMs` after any
-// other task has ended, waited for that task's slot.
+// In milliseconds. A task that starts within `dependencyWaitMs` after its last dependency
+// has ended waited for that dependency. A task that starts later, but within `slotWaitMs`
+// after any other task has ended, waited for that task's slot.
 const dependencyWaitMs = 500;
 const slotWaitMs = 1000;
 
