@@ -65,7 +65,7 @@ var rules = []rule{
 
 	// The engine decides what may happen next. A store keeps rows and has no rules; the engine has
 	// the rules and imports no database.
-	{"internal/engine/store", []string{"fleet", "statefile/group"}, nil},
+	{"internal/engine/store", []string{"fleet", "statefile/batch"}, nil},
 	{"internal/engine/store/sqlite", []string{"internal/engine/store/...", "statefile/host"}, []string{"modernc.org/sqlite"}},
 	{"internal/engine/store/postgres/...", []string{"internal/engine/store/..."}, []string{"github.com/jackc/pgx"}},
 	{"internal/engine/store/storetest", []string{"internal/engine/store/...", "fleet"}, []string{"github.com/anishathalye/porcupine", "github.com/google/go-cmp"}},

@@ -84,7 +84,7 @@ func (s *Store) keep(path, newPath string, data []byte) error {
 // replace replaces the record old by data. It returns an error if another program has changed the
 // file since it was read. The caller must hold the folder's lock.
 func (s *Store) replace(old *document, data []byte) error {
-	if err := s.noLink(old.path); err != nil {
+	if err := s.checkRegular(old.path); err != nil {
 		return err
 	}
 	err := statefile.Replace(s.host, old.path, old.data, data)
@@ -94,9 +94,9 @@ func (s *Store) replace(old *document, data []byte) error {
 	return err
 }
 
-// noLink returns an error unless the file at path is a regular file. In practice, any other file is a
-// symbolic link that the user has created. To replace it would delete the link.
-func (s *Store) noLink(path string) error {
+// checkRegular returns an error unless the file at path is a regular file. In practice, any other
+// file is a symbolic link that the user has created. To replace it would delete the link.
+func (s *Store) checkRegular(path string) error {
 	info, err := s.host.Lstat(opLook, path)
 	if err != nil {
 		return &statefile.StepError{Step: opLook, Path: path, Err: err}

@@ -90,15 +90,15 @@ func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	if err != nil {
 		return Fix{Path: path, Outcome: Refused, Why: "not JSON: " + err.Error()}, nil
 	}
-	if f.isForeign(doc.Value()) {
+	if f.isCheckResult(doc.Value()) {
 		return Fix{}, nil
 	}
 	fix, fixed := f.repaired(doc, s.partnerOf(f, doc.Value()), s.resultFile(f.bead))
 	if fix.Outcome != Fixed {
 		return fix, nil
 	}
-	// Ignore other errors of noLink: they occur again in replace, which reports them.
-	if link, ok := errors.AsType[*statefile.FormError](s.noLink(path)); ok {
+	// Ignore other errors of checkRegular: they occur again in replace, which reports them.
+	if link, ok := errors.AsType[*statefile.FormError](s.checkRegular(path)); ok {
 		return Fix{Path: path, Outcome: Refused, Why: link.Problem}, nil
 	}
 	old := &document{path: path, data: data}

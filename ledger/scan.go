@@ -195,7 +195,7 @@ func read(h host.Host, f file) reading {
 		return r
 	}
 	r.value, r.found = doc.Value(), statefile.CheckPortable(f.path(), doc)
-	if f.isForeign(r.value) {
+	if f.isCheckResult(r.value) {
 		r.name, r.problem = notRecord, "is not a record; it is left alone"
 	}
 	return r
@@ -220,10 +220,10 @@ func unreadableText(err error) string {
 	return err.Error()
 }
 
-// isForeign reports whether the file is not a record, because it holds the results of checks. The
-// name of such a file ends with verifySuffix. The file of a record can have such a name too, if its
-// bead ends with verifySuffix. But then the record contains the same bead, and isForeign returns
-// false. v is the content of the file.
-func (f file) isForeign(v jsontree.Value) bool {
+// isCheckResult reports whether the file is not a record, because it holds the results of checks.
+// The name of such a file ends with verifySuffix. The file of a record can have such a name too, if
+// its bead ends with verifySuffix. But then the record contains the same bead, and isCheckResult
+// returns false. v is the content of the file.
+func (f file) isCheckResult(v jsontree.Value) bool {
 	return strings.HasSuffix(f.bead, verifySuffix) && v.Get("bead").Text() != f.bead
 }

@@ -113,7 +113,7 @@ func pair(checks []*check) {
 		running := Status(c.text("status")) == Running
 		switch {
 		case found && c.kind == RunKind && running:
-			c.outlived(other)
+			c.checkStillRunning(other)
 		case found && c.kind == RunKind:
 			c.sameOutcome(other)
 		case found || c.kind == RunKind && running:
@@ -125,9 +125,9 @@ func pair(checks []*check) {
 	}
 }
 
-// outlived adds a finding to c, a run with the status "running", if its result says that the run
-// has ended.
-func (c *check) outlived(result *check) {
+// checkStillRunning adds a finding to c, a run with the status "running", if its result says that
+// the run has ended.
+func (c *check) checkStillRunning(result *check) {
 	status := Status(result.text("status"))
 	known := slices.ContainsFunc(c.found, func(f statefile.Finding) bool { return f.Name == stuckRunning })
 	if !known && slices.Contains(nextStatuses[Running], status) {

@@ -7,10 +7,10 @@ special='/test/browser$|/test/agents$|/internal/testkit/machines$'
 
 # These tests run in one goroutine, or start processes of the built program. The
 # race detector sees nothing in them and makes them several times slower.
-outside_race='Simulated|HoweverOften|^TestScript$|^TestWherever|^TestACrash(Anywhere|Of|Leaves|While)|RecordingThatCrashes|AtAnyStep|AHugeAnswer|ALargePlan'
+tests_outside_race_detection='Simulated|HoweverOften|^TestScript$|^TestWherever|^TestACrash(Anywhere|Of|Leaves|While)|RecordingThatCrashes|AtAnyStep|AHugeAnswer|ALargePlan'
 
 # These run with race detection in a small version, and in full without it.
-twice='^TestATeam'
+tests_with_small_race_version='^TestATeam'
 
 # With this GOGC the compiler, the linker and the linter collect garbage less often, which
 # saves a fifth of their time.
@@ -91,7 +91,7 @@ concurrent_packages() {
 # slow_under_race lists concurrent packages with tests that also run without race
 # detection.
 slow_under_race() {
-	local tests="$outside_race|$twice"
+	local tests="$tests_outside_race_detection|$tests_with_small_race_version"
 	go list -f '{{.ImportPath}} {{.Dir}}' $(concurrent_packages) | while read -r package dir; do
 		# grep reads to the end: with -q, sed could end by SIGPIPE, and the package would be left out.
 		if sed -nE 's/^func (Test\w+)\(.*/\1/p' "$dir"/*_test.go 2>/dev/null | grep -E "$tests" >/dev/null; then echo "$package"; fi

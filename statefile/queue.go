@@ -18,7 +18,7 @@ func (f *File) submit(ctx context.Context, change func(*jsontree.Doc) error) err
 	return f.updates.Do(ctx, &request{change: change, since: f.host.Now()}, &leader{file: f})
 }
 
-// leader writes the changes of a batch of requests. It implements [group.Leader].
+// leader writes the changes of a batch of requests. It implements [batch.Leader].
 type leader struct {
 	file *File
 	held *heldLock

@@ -12,7 +12,7 @@ import (
 	"io/fs"
 	"time"
 
-	"gaffer/statefile/group"
+	"gaffer/statefile/batch"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
 )
@@ -89,7 +89,7 @@ type File struct {
 	host host.Host
 	opts Options
 
-	updates group.Group[*request]
+	updates batch.Queue[*request]
 
 	// The fields below are used only by the goroutine that works on a batch of updates.
 	swept  bool   // the temporary files that earlier processes left were deleted

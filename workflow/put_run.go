@@ -42,7 +42,7 @@ func PutRun(root *jsontree.Node, run BuildRun) {
 	if chunks := chunksOf(node); chunks != nil {
 		putChunks(chunks, run.Chunks)
 	} else {
-		addMissing(node, run)
+		addChunks(node, run)
 	}
 	for name, value := range map[string]string{"convergencePhase": run.ConvergencePhase, "lastCheckpoint": run.LastCheckpoint} {
 		if value != "" && node.Get(name).Text() != value {
@@ -72,9 +72,9 @@ func putChunks(list *jsontree.Node, chunks []Chunk) {
 	}
 }
 
-// addMissing adds the chunks of run to node, a run in the document that has no chunks. It also adds
+// addChunks adds the chunks of run to node, a run in the document that has no chunks. It also adds
 // the start time and the plan if they are missing.
-func addMissing(node *jsontree.Node, run BuildRun) {
+func addChunks(node *jsontree.Node, run BuildRun) {
 	for _, f := range []Field{{"startedAt", run.StartedAt}, {"plan", run.Plan}} {
 		if node.Get(f.Name).Absent() {
 			node.Set(f.Name, f.Value)

@@ -117,11 +117,11 @@ func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run,
 	var worker string
 	if err := f.app.store.Read(ctx, func(rd store.Reader) (err error) {
 		if run, err = rd.Run(r.Run); err != nil {
-			return runquery.Missing(err, "run", r.Run)
+			return runquery.NotFoundAs(err, "run", r.Run)
 		}
 		key := store.TaskKey{Run: r.Run, Task: r.Task}
 		if t, err = rd.Task(key); err != nil {
-			return runquery.Missing(err, "task", r.Run+"/"+r.Task)
+			return runquery.NotFoundAs(err, "task", r.Run+"/"+r.Task)
 		}
 		if attempts, err = rd.Attempts(key); err != nil || len(attempts) == 0 {
 			return err

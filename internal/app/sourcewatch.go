@@ -109,7 +109,7 @@ const (
 	watchTick     = 5 * time.Second // how often a server checks whether it must look at a source
 	watchPause    = time.Minute     // pause after the first failed look; it doubles with each further failure
 	maxWatchPause = time.Hour
-	sendEvery     = 30 * time.Second // how often a server looks for reports that other processes have left
+	sendEvery     = 30 * time.Second // how often a server sends the reports that other processes have stored but not sent
 )
 
 // watchSources looks at each watched source at the source's interval, until ctx ends. It records
@@ -238,7 +238,8 @@ func (s *Sources) continueRuns(ctx context.Context, name string) error {
 	return nil
 }
 
-// sendReportsRepeatedly sends the reports that other processes have left, until ctx ends.
+// sendReportsRepeatedly sends the reports that other processes have stored but not sent, until ctx
+// ends.
 func (s *Sources) sendReportsRepeatedly(ctx context.Context) {
 	for ; ctx.Err() == nil; pause.For(ctx, sendEvery) {
 		if _, _, err := s.SendReports(ctx, false); err != nil && ctx.Err() == nil {

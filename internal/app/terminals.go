@@ -46,11 +46,11 @@ func (s *TerminalService) Open(ctx context.Context, by credential.Identity, run,
 			err = store.ErrNotFound
 		}
 		if err != nil {
-			return runquery.Missing(err, "run", run)
+			return runquery.NotFoundAs(err, "run", run)
 		}
 		t, err := r.Task(store.TaskKey{Run: run, Task: task})
 		if err != nil {
-			return runquery.Missing(err, "task", task)
+			return runquery.NotFoundAs(err, "task", task)
 		}
 		spec, err = plan.DecodeTask(t.Spec)
 		return err

@@ -214,10 +214,10 @@ func isGit(err error) bool {
 
 // Limits of what is shown of one file or diff.
 const (
-	maxBlob    = 4 << 20 // maximum size of a file, in bytes
-	maxLine    = 20_000  // maximum length of a line, in bytes
-	maxLines   = 20_000  // maximum number of lines of a diff
-	maxRenames = 1000    // maximum number of files that git compares with each other to find renames
+	maxBlob      = 4 << 20 // maximum size of a file, in bytes
+	maxLineBytes = 20_000  // maximum length of a line, in bytes
+	maxDiffLines = 20_000  // maximum number of lines of a diff
+	maxRenames   = 1000    // maximum number of files that git compares with each other to find renames
 )
 
 // diffTree returns the arguments of git diff-tree, which compares two trees.

@@ -148,8 +148,8 @@ func TestLargeFilesAndLinesAreNotShownAndSaySo(t *testing.T) {
 	t.Parallel()
 	w := newWork(t, nil)
 	w.Write(w.dir, "large", strings.Repeat("0123456789abcde\n", maxBlob/16+1))
-	w.Write(w.dir, "lines", strings.Repeat("x\n", maxLines+1))
-	w.Write(w.dir, "long", "short\n"+strings.Repeat("x", maxLine+1)+"\n")
+	w.Write(w.dir, "lines", strings.Repeat("x\n", maxDiffLines+1))
+	w.Write(w.dir, "long", "short\n"+strings.Repeat("x", maxLineBytes+1)+"\n")
 	c := w.change()
 	for path, says := range map[string]string{"large": "the file has 5 MB", "lines": "the diff has 20001 lines", "long": "a line has 20001 bytes"} {
 		f := w.file(c, path, Options{})

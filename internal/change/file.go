@@ -61,15 +61,15 @@ func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Option
 	for _, fragment := range fragments {
 		h := hunkOf(fragment)
 		for _, line := range h.Lines {
-			if len(line.Text) > maxLine {
-				f.TooLarge = fmt.Sprintf("a line has %d bytes; lines of at most %d are shown", len(line.Text), maxLine)
+			if len(line.Text) > maxLineBytes {
+				f.TooLarge = fmt.Sprintf("a line has %d bytes; lines of at most %d are shown", len(line.Text), maxLineBytes)
 			}
 		}
 		added, removed, lines = added+int(fragment.LinesAdded), removed+int(fragment.LinesDeleted), lines+len(h.Lines)
 		f.Hunks = append(f.Hunks, h)
 	}
-	if lines > maxLines && f.TooLarge == "" {
-		f.TooLarge = fmt.Sprintf("the diff has %d lines; at most %d are shown", lines, maxLines)
+	if lines > maxDiffLines && f.TooLarge == "" {
+		f.TooLarge = fmt.Sprintf("the diff has %d lines; at most %d are shown", lines, maxDiffLines)
 	}
 	if f.TooLarge != "" {
 		f.Hunks = nil

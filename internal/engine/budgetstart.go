@@ -21,7 +21,7 @@ var errNoBudget = errors.New("not within the budget")
 // store.
 func (c *claims) overBudget(t store.Task, run store.Run) error {
 	if run.Active > 0 {
-		if err := c.schedule.setReady(t, false, "the budget is reserved by others"); err != nil {
+		if err := c.states.setReady(t, false, "the budget is reserved by others"); err != nil {
 			return err
 		}
 		return errNoBudget
@@ -32,7 +32,7 @@ func (c *claims) overBudget(t store.Task, run store.Run) error {
 // failOverBudget fails a task that has not started. It returns errNoBudget, or an error of the store.
 func (c *claims) failOverBudget(t store.Task, why string) error {
 	t.Outcome = string(failure.OverBudget)
-	if err := c.schedule.setStatus(&t, store.Failed, why); err != nil {
+	if err := c.states.setStatus(&t, store.Failed, why); err != nil {
 		return err
 	}
 	if err := c.propagation.statusChanged(t); err != nil {

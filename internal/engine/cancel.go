@@ -25,7 +25,7 @@ func (e *Engine) Cancel(ctx context.Context, t Target, who, why string) error {
 // cancellation cancels runs and tasks on the user's request.
 type cancellation struct {
 	*txContext
-	schedule    *schedule
+	states      *taskStates
 	propagation *propagation
 }
 
@@ -44,7 +44,7 @@ func (c *cancellation) cancel(target Target, why string) error {
 		if err := c.propagation.stopAllTasks(run.ID, why); err != nil {
 			return err
 		}
-		return c.schedule.endRunIfDone(run.ID)
+		return c.states.endRunIfDone(run.ID)
 	}
 	t, err := c.task(store.TaskKey{Run: target.Run, Task: target.Task})
 	switch {
@@ -59,10 +59,10 @@ func (c *cancellation) cancel(target Target, why string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.schedule.makeTasksReady(run.ID); err != nil {
+	if err := c.states.makeTasksReady(run.ID); err != nil {
 		return err
 	}
-	return c.schedule.endRunIfDone(run.ID)
+	return c.states.endRunIfDone(run.ID)
 }
 
 // cancelDependents cancels all tasks that depend on a task, directly or indirectly.
@@ -95,7 +95,7 @@ func (c *cancellation) cancelOne(key store.TaskKey, why string) error {
 	if t.Status != store.Queued {
 		return nil
 	}
-	if err := c.schedule.endQueued(&t, cancelled, why); err != nil {
+	if err := c.states.endQueued(&t, cancelled, why); err != nil {
 		return err
 	}
 	return c.propagation.endedUnstarted(t)

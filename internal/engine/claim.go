@@ -62,7 +62,7 @@ func Remaining(a store.Attempt, now time.Time) time.Duration {
 // claims assigns tasks to workers.
 type claims struct {
 	*txContext
-	schedule    *schedule
+	states      *taskStates
 	propagation *propagation
 	budgets     *budgets
 }
@@ -295,7 +295,7 @@ func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, erro
 	for _, m := range given.Messages {
 		a.PromptMessages = append(a.PromptMessages, m.ID)
 	}
-	err = c.schedule.setStatusWithAttempt(&t, &a, store.Running, "")
+	err = c.states.setStatusWithAttempt(&t, &a, store.Running, "")
 	given.Attempt, given.Task = a, t
 	return given, err
 }

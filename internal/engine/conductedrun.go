@@ -43,7 +43,7 @@ func (s *submissions) extend(x Extension) error {
 		}
 	}
 	if run.Ordered && run.Ready > 0 {
-		if err := s.schedule.clearReady(run.ID, nil, "others were added"); err != nil {
+		if err := s.states.clearReady(run.ID, nil, "others were added"); err != nil {
 			return err
 		}
 	}
@@ -69,7 +69,7 @@ func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why s
 		case run.Open > 0:
 			return &ConflictError{"run " + id, fmt.Sprintf("has %d open tasks", run.Open)}
 		}
-		return tx.schedule.setRunStatus(run, to, why)
+		return tx.states.setRunStatus(run, to, why)
 	})
 }
 

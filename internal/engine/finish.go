@@ -48,7 +48,7 @@ func (e *Engine) Finish(ctx context.Context, f Finish) (o FinishResult, err erro
 // finishes ends attempts.
 type finishes struct {
 	*txContext
-	schedule    *schedule
+	states      *taskStates
 	propagation *propagation
 	questions   *questions
 	rateLimits  *rateLimits
@@ -98,7 +98,7 @@ func (e *finishes) pauseAccountOf(a store.Attempt, f Finish) error {
 		if err != nil || !other {
 			return err
 		}
-		end = e.now.Add(authPause)
+		end = e.now.Add(refusedLoginPause)
 	}
 	return e.rateLimits.pauseAccount(accountOf(a, t), end, f.Class)
 }
@@ -188,7 +188,7 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 		t.NotBefore = e.now.Add(v.Delay)
 	}
 	o := FinishResult{Status: v.Status, RetryAt: t.NotBefore, NewConversation: v.NewConversation}
-	if err := e.schedule.setStatusWithAttempt(&t, &a, v.Status, a.Summary); err != nil {
+	if err := e.states.setStatusWithAttempt(&t, &a, v.Status, a.Summary); err != nil {
 		return o, err
 	}
 	return o, e.propagation.statusChanged(t)

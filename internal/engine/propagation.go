@@ -10,7 +10,7 @@ import (
 // propagation updates a run and its other tasks after the status of one task has changed.
 type propagation struct {
 	*txContext
-	schedule *schedule
+	states *taskStates
 }
 
 // statusChanged updates the run of t, and the run's other tasks, after the status of t has changed.
@@ -21,7 +21,7 @@ func (p *propagation) statusChanged(t store.Task) error {
 	}
 	switch t.Status {
 	case store.Complete:
-		err = p.schedule.unblockDependents(t.TaskKey)
+		err = p.states.unblockDependents(t.TaskKey)
 	case store.Failed:
 		err = p.taskFailed(t)
 	case store.Cancelled:
@@ -34,10 +34,10 @@ func (p *propagation) statusChanged(t store.Task) error {
 	if err != nil {
 		return err
 	}
-	if err := p.schedule.makeTasksReady(t.Run); err != nil {
+	if err := p.states.makeTasksReady(t.Run); err != nil {
 		return err
 	}
-	return p.schedule.endRunIfDone(t.Run)
+	return p.states.endRunIfDone(t.Run)
 }
 
 // taskFailed cancels the tasks that need the failed task t. It also stops the run if the plan's
@@ -129,12 +129,12 @@ func (p *propagation) needEnded(t store.Task, why string) error {
 	case err != nil:
 		return err
 	case n.complete > 0 || n.open > 0:
-		return p.schedule.unblockOne(t, why)
+		return p.states.unblockOne(t, why)
 	case n.failed == 0:
 		return p.cancelQueued(t.TaskKey, why)
 	}
 	t.Outcome = dependencyOutcome
-	if err := p.schedule.setStatus(&t, store.Failed, "none of "+strings.Join(t.Needs, ", ")+" is complete"); err != nil {
+	if err := p.states.setStatus(&t, store.Failed, "none of "+strings.Join(t.Needs, ", ")+" is complete"); err != nil {
 		return err
 	}
 	return p.taskFailed(t)
@@ -171,7 +171,7 @@ func (p *propagation) cancelQueued(key store.TaskKey, why string) error {
 	if t.Status != store.Queued {
 		return nil
 	}
-	if err := p.schedule.endQueued(&t, dependencyOutcome, why); err != nil {
+	if err := p.states.endQueued(&t, dependencyOutcome, why); err != nil {
 		return err
 	}
 	return p.endedUnstarted(t)
@@ -181,7 +181,7 @@ func (p *propagation) cancelQueued(key store.TaskKey, why string) error {
 // started.
 func (p *propagation) endedUnstarted(t store.Task) error {
 	if t.Status == store.Complete {
-		return p.schedule.unblockDependents(t.TaskKey)
+		return p.states.unblockDependents(t.TaskKey)
 	}
 	return p.cancelDependents(t)
 }

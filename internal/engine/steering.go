@@ -15,7 +15,7 @@ import (
 // steering sends users' messages and review comments to agents, and interrupts agents.
 type steering struct {
 	*txContext
-	schedule    *schedule
+	states      *taskStates
 	propagation *propagation
 	retries     *retries
 	messages    *messages
@@ -185,7 +185,7 @@ func (s *steering) withdraw(m message) error {
 	if err != nil || len(waiting) > 0 || t.Status != store.Queued || t.EndedAs == "" {
 		return err
 	}
-	if err := s.schedule.endQueued(&t, "", "the message was withdrawn"); err != nil {
+	if err := s.states.endQueued(&t, "", "the message was withdrawn"); err != nil {
 		return err
 	}
 	return s.propagation.statusChanged(t)

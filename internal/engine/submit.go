@@ -75,9 +75,9 @@ func planText(s Submission) (json.RawMessage, error) {
 // submissions stores new runs, and adds tasks to conducted runs.
 type submissions struct {
 	*txContext
-	schedule *schedule
-	beads    *beads
-	items    *items
+	states *taskStates
+	beads  *beads
+	items  *items
 }
 
 func (s *submissions) submit(sent Submission, text json.RawMessage) (string, error) {
@@ -102,7 +102,7 @@ func (s *submissions) submit(sent Submission, text json.RawMessage) (string, err
 	if err := s.addAll(run, p.Tasks); err != nil {
 		return "", err
 	}
-	return run.ID, s.schedule.endRunIfDone(run.ID)
+	return run.ID, s.states.endRunIfDone(run.ID)
 }
 
 func (s *submissions) addAll(run store.Run, tasks []plan.Task) error {
@@ -111,7 +111,7 @@ func (s *submissions) addAll(run store.Run, tasks []plan.Task) error {
 			return err
 		}
 	}
-	return s.schedule.makeTasksReady(run.ID)
+	return s.states.makeTasksReady(run.ID)
 }
 
 func (s *submissions) add(run store.Run, task plan.Task) (err error) {
@@ -140,7 +140,7 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 			return err
 		}
 	}
-	return s.schedule.setStatus(&t, store.Queued, "")
+	return s.states.setStatus(&t, store.Queued, "")
 }
 
 // agentsOf returns the agent of a task and its fallbacks, or nil if it has no fallback.

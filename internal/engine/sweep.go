@@ -27,7 +27,7 @@ func (e *Engine) Sweep(ctx context.Context, reachableSince time.Time) (unfinishe
 		}
 		unfinished = false
 		attempts := func() (int, error) { return tx.finishes.expireAttempts(reachableSince) }
-		for _, sweep := range []func() (int, error){attempts, tx.questions.expireQuestions, tx.rateLimits.reopenAccounts, tx.budgets.checkLanes, tx.schedule.startDelayed} {
+		for _, sweep := range []func() (int, error){attempts, tx.questions.expireQuestions, tx.rateLimits.reopenAccounts, tx.budgets.checkLanes, tx.states.startDelayed} {
 			n, err := sweep()
 			if err != nil {
 				return err

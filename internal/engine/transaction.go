@@ -24,7 +24,7 @@ type transaction struct {
 	questions    questions
 	messages     messages
 	reviews      reviews
-	schedule     schedule
+	states       taskStates
 	propagation  propagation
 	cancellation cancellation
 	retries      retries
@@ -41,17 +41,17 @@ type transaction struct {
 func newTransaction(c *txContext) *transaction {
 	tx := &transaction{txContext: c, beads: beads{c}, items: items{c}, budgets: budgets{c}, workers: workers{c}, questions: questions{c}, messages: messages{c}}
 	tx.reviews = reviews{c, &tx.messages}
-	tx.schedule = schedule{txContext: c, workers: &tx.workers, reviews: &tx.reviews, items: &tx.items}
-	tx.propagation = propagation{c, &tx.schedule}
-	tx.cancellation = cancellation{c, &tx.schedule, &tx.propagation}
-	tx.retries = retries{c, &tx.schedule, &tx.beads, &tx.items, &tx.reviews, &tx.budgets}
-	tx.rateLimits = rateLimits{c, &tx.schedule}
-	tx.claims = claims{c, &tx.schedule, &tx.propagation, &tx.budgets}
-	tx.finishes = finishes{c, &tx.schedule, &tx.propagation, &tx.questions, &tx.rateLimits, &tx.messages, &tx.reviews, &tx.budgets}
+	tx.states = taskStates{txContext: c, workers: &tx.workers, reviews: &tx.reviews, items: &tx.items}
+	tx.propagation = propagation{c, &tx.states}
+	tx.cancellation = cancellation{c, &tx.states, &tx.propagation}
+	tx.retries = retries{c, &tx.states, &tx.beads, &tx.items, &tx.reviews, &tx.budgets}
+	tx.rateLimits = rateLimits{c, &tx.states}
+	tx.claims = claims{c, &tx.states, &tx.propagation, &tx.budgets}
+	tx.finishes = finishes{c, &tx.states, &tx.propagation, &tx.questions, &tx.rateLimits, &tx.messages, &tx.reviews, &tx.budgets}
 	tx.turns = turns{c, &tx.claims, &tx.finishes}
 	tx.heartbeats = heartbeats{c, &tx.workers, &tx.questions, &tx.messages, &tx.budgets}
-	tx.submissions = submissions{c, &tx.schedule, &tx.beads, &tx.items}
-	tx.steering = steering{c, &tx.schedule, &tx.propagation, &tx.retries, &tx.messages, &tx.reviews}
+	tx.submissions = submissions{c, &tx.states, &tx.beads, &tx.items}
+	tx.steering = steering{c, &tx.states, &tx.propagation, &tx.retries, &tx.messages, &tx.reviews}
 	return tx
 }
 

@@ -112,7 +112,7 @@ func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	case !t.Ready && (run.Ordered || t.Blockers > 0 || run.Status != store.Running || run.Stopping != ""):
 		return nil, &ConflictError{"task " + t.Task, "cannot start yet: others come first"}
 	case !t.Ready:
-		if err := tx.schedule.setReady(t, true, "it is assigned"); err != nil {
+		if err := tx.states.setReady(t, true, "it is assigned"); err != nil {
 			return nil, err
 		}
 		if t, err = tx.Task(key); err != nil {

@@ -207,7 +207,7 @@ func TestTheCriticalPathIsTheChainThatARunWaitedFor(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t).open("#/")
 	script := func(tasks, spans string) string {
-		return fmt.Sprintf(`Promise.all([import('/assets/run/structure.js'), import('/assets/run/critical.js')]).then(([s, c]) => { const r = c.criticalPath(s.structureOf(%s), new Map(Object.entries(%s))); return r.ids.join(' ') + ' ' + r.work + ' ' + r.wait; })`, tasks, spans)
+		return fmt.Sprintf(`Promise.all([import('/assets/run/structure.js'), import('/assets/run/criticalpath.js')]).then(([s, c]) => { const r = c.criticalPath(s.structureOf(%s), new Map(Object.entries(%s))); return r.ids.join(' ') + ' ' + r.work + ' ' + r.wait; })`, tasks, spans)
 	}
 	for _, c := range []struct{ about, tasks, spans, want string }{
 		{"by name", `[{id:'a'},{id:'b'},{id:'c',after:['a','b']}]`, `{a:{start:0,end:5},b:{start:0,end:9},c:{start:11,end:12}}`, "b c 10 2"},

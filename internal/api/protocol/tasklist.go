@@ -16,9 +16,9 @@ import (
 const (
 	// maxListed is how many tasks Tasks returns at most if the client gives no limit.
 	maxListed = 10_000
-	// maxWaiting is how many queued tasks Tasks reads to find the newest tasks, if the client gives
-	// a limit. If that limit is higher, Tasks reads as many tasks as the limit.
-	maxWaiting = 2_000
+	// minQueuedRead is how many queued tasks Tasks reads to find the newest tasks, if the client
+	// gives a limit. If that limit is higher, Tasks reads as many tasks as the limit.
+	minQueuedRead = 2_000
 )
 
 // Tasks implements [server.Protocol]. It returns tasks in the order in which they were added. If
@@ -33,7 +33,7 @@ func (d *taskService) Tasks(ctx context.Context, f server.TaskFilter) ([]coordin
 			tasks = tasks.shown(maxListed)
 			return err
 		}
-		tasks, err = list(r, f, max(f.Limit, maxWaiting), f.Limit)
+		tasks, err = list(r, f, max(f.Limit, minQueuedRead), f.Limit)
 		tasks = tasks[max(0, len(tasks)-f.Limit):]
 		return err
 	})

@@ -130,7 +130,7 @@ func (d *questionService) Ask(ctx context.Context, by credential.Identity, q coo
 func (d *questionService) mayWithdraw(ctx context.Context, by credential.Identity, id string) (q store.Question, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		q, err = r.Question(id)
-		return runquery.Missing(err, "question", id)
+		return runquery.NotFoundAs(err, "question", id)
 	})
 	if err == nil && q.Asker != by.ID && mayChange(by) != nil {
 		return store.Question{}, protocol.Denied("question %s: another program has asked it", id)
@@ -163,7 +163,7 @@ func (d *questionService) Question(ctx context.Context, id string) (v coordinato
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		q, err := r.Question(id)
 		v = protocol.QuestionOf(q)
-		return runquery.Missing(err, "question", id)
+		return runquery.NotFoundAs(err, "question", id)
 	})
 	return v, err
 }

@@ -77,7 +77,7 @@ func planOf(n coordinator.NewRun) (plan.Plan, error) {
 	if err := p.Check(); err != nil {
 		return p, protocol.Invalid("plan: %s", err)
 	}
-	return p, checkNamesWorker(p, n.On)
+	return p, checkSubmittable(p, n.On)
 }
 
 // checkLabel returns an error unless name can be part of a label. An empty name is an error only if
@@ -92,10 +92,10 @@ func checkLabel(field, name string, required bool) error {
 	return nil
 }
 
-// checkNamesWorker returns an error if a plan can run on one machine only, but the request does not
+// checkSubmittable returns an error if a plan can run on one machine only, but the request does not
 // name a worker. It also returns an error for plans that cannot be submitted: those of a team or a
 // build, and those with steps or labels that only gaffer itself may set.
-func checkNamesWorker(p plan.Plan, on string) error {
+func checkSubmittable(p plan.Plan, on string) error {
 	if len(p.Team) > 0 || len(p.Build) > 0 {
 		return protocol.Invalid("plan: a team or a build is conducted by the machine that it runs on, and cannot be submitted")
 	}

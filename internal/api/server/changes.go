@@ -30,10 +30,10 @@ func (h *changeHandlers) routes() []route {
 	const found, missing, conflict = http.StatusOK, http.StatusNotFound, http.StatusConflict
 	get := http.MethodGet
 	return []route{
-		{method: get, path: "/v1/runs/{id}/reviews", access: look, about: "the reviews of a run's tasks that have a change", gives: fleet.RunReviews{}, status: found, others: []int{missing}, do: h.reviews},
-		{method: get, path: "/v1/runs/{id}/tasks/{name}/change", access: look, about: "the files that a task has changed, also since an earlier tree or at the end of an attempt, and their review", query: []string{"since", "attempt"}, gives: fleet.TaskChange{}, status: found, others: []int{missing, conflict}, do: h.change},
-		{method: get, path: "/v1/runs/{id}/tasks/{name}/change/file", access: look, about: "the diff of one file of the change that has this tree", query: []string{"path", "tree", "from", "context"}, gives: oneFileChange{}, status: found, others: []int{missing, conflict}, do: h.file},
-		{method: get, path: "/v1/runs/{id}/tasks/{name}/change/blob", access: look, about: "the content of a file of the change as text, up to 4 MB", query: []string{"blob"}, status: found, others: []int{missing, conflict}, do: h.blob},
+		{method: get, path: "/v1/runs/{id}/reviews", access: look, about: "the reviews of a run's tasks that have a change", gives: fleet.RunReviews{}, status: found, moreStatuses: []int{missing}, do: h.reviews},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/change", access: look, about: "the files that a task has changed, also since an earlier tree or at the end of an attempt, and their review", query: []string{"since", "attempt"}, gives: fleet.TaskChange{}, status: found, moreStatuses: []int{missing, conflict}, do: h.change},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/change/file", access: look, about: "the diff of one file of the change that has this tree", query: []string{"path", "tree", "from", "context"}, gives: oneFileChange{}, status: found, moreStatuses: []int{missing, conflict}, do: h.file},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/change/blob", access: look, about: "the content of a file of the change as text, up to 4 MB", query: []string{"blob"}, status: found, moreStatuses: []int{missing, conflict}, do: h.blob},
 	}
 }
 

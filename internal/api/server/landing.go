@@ -48,10 +48,10 @@ func (h *landingHandlers) routes() []route {
 	const found, missing, conflict = http.StatusOK, http.StatusNotFound, http.StatusConflict
 	post := http.MethodPost
 	return []route{
-		{method: post, path: "/v1/runs/{id}/merge", access: operate, about: "merge the approved changes of a run's tasks, one after the other", takes: mergeRequest{}, gives: allMerges{}, status: found, others: []int{missing, conflict}, do: h.mergeRun},
-		{method: post, path: "/v1/runs/{id}/tasks/{name}/merge", access: operate, about: "merge the change of a task", takes: mergeRequest{}, gives: allMerges{}, status: found, others: []int{missing, conflict}, do: h.mergeTask},
-		{method: post, path: "/v1/runs/{id}/tasks/{name}/undo", access: operate, about: "undo the last merge of a task's change", takes: mergeRequest{}, gives: oneMerge{}, status: found, others: []int{missing, conflict}, do: h.undo},
-		{method: post, path: "/v1/runs/{id}/tasks/{name}/discard", access: operate, about: "delete the worktree of a task and keep its content; with undo, create the worktree again", takes: discardRequest{}, gives: oneReview{}, status: found, others: []int{missing, conflict}, do: h.discard},
+		{method: post, path: "/v1/runs/{id}/merge", access: operate, about: "merge the approved changes of a run's tasks, one after the other", takes: mergeRequest{}, gives: allMerges{}, status: found, moreStatuses: []int{missing, conflict}, do: h.mergeRun},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/merge", access: operate, about: "merge the change of a task", takes: mergeRequest{}, gives: allMerges{}, status: found, moreStatuses: []int{missing, conflict}, do: h.mergeTask},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/undo", access: operate, about: "undo the last merge of a task's change", takes: mergeRequest{}, gives: oneMerge{}, status: found, moreStatuses: []int{missing, conflict}, do: h.undo},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/discard", access: operate, about: "delete the worktree of a task and keep its content; with undo, create the worktree again", takes: discardRequest{}, gives: oneReview{}, status: found, moreStatuses: []int{missing, conflict}, do: h.discard},
 	}
 }
 

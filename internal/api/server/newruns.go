@@ -88,14 +88,14 @@ func (h *newRunHandlers) routes() []route {
 	get, post := http.MethodGet, http.MethodPost
 	return []route{
 		{method: get, path: "/v1/places", access: operate, about: "where a new run can be executed: folders of the server's machine, and workers", gives: allPlaces{}, status: found, do: h.places},
-		{method: get, path: "/v1/programs", access: operate, about: "which agents are installed and logged in on the server's machine", query: []string{"project"}, gives: allPrograms{}, status: found, others: []int{missing}, do: h.programs},
-		{method: get, path: "/v1/plans", access: operate, about: "the plan files of a project on the server's machine", query: []string{"project"}, gives: allPlanFiles{}, status: found, others: []int{missing}, do: h.planFiles},
-		{method: get, path: "/v1/plans/file", access: operate, about: "the text of a plan file", query: []string{"project", "path"}, gives: onePlanText{}, status: found, others: []int{missing}, do: h.planFile},
-		{method: post, path: "/v1/plans/check", access: operate, about: "check a form or the text of a plan, as 'gaffer plan check' does", takes: fleet.RunDraft{}, gives: oneCheck{}, status: found, others: []int{missing, conflict}, do: h.check},
-		{method: post, path: "/v1/plans/start", access: operate, about: "start a run from a form or the text of a plan, as 'gaffer run --detach' does; the same key returns the same run", takes: fleet.RunDraft{}, gives: startedRun{}, status: made, others: []int{missing, conflict}, do: h.start},
-		{method: get, path: "/v1/runs/{id}/plan/text", access: operate, about: "the plan of a run as a text from which another run can be started; the values of its variables are left out", gives: onePlanText{}, status: found, others: []int{missing, conflict}, do: h.planOfRun},
-		{method: get, path: "/v1/runs/{id}/tasks/{name}/turns", access: look, about: "the turns of a task's conversation, from which it can be forked", gives: allTurns{}, status: found, others: []int{missing, conflict}, do: h.turns},
-		{method: post, path: "/v1/runs/{id}/tasks/{name}/fork", access: operate, about: "start a run with one task, which continues a copy of this task's conversation and files; the same key returns the same run", takes: forking{}, gives: oneFork{}, status: made, others: []int{missing, conflict}, do: h.fork},
+		{method: get, path: "/v1/programs", access: operate, about: "which agents are installed and logged in on the server's machine", query: []string{"project"}, gives: allPrograms{}, status: found, moreStatuses: []int{missing}, do: h.programs},
+		{method: get, path: "/v1/plans", access: operate, about: "the plan files of a project on the server's machine", query: []string{"project"}, gives: allPlanFiles{}, status: found, moreStatuses: []int{missing}, do: h.planFiles},
+		{method: get, path: "/v1/plans/file", access: operate, about: "the text of a plan file", query: []string{"project", "path"}, gives: onePlanText{}, status: found, moreStatuses: []int{missing}, do: h.planFile},
+		{method: post, path: "/v1/plans/check", access: operate, about: "check a form or the text of a plan, as 'gaffer plan check' does", takes: fleet.RunDraft{}, gives: oneCheck{}, status: found, moreStatuses: []int{missing, conflict}, do: h.check},
+		{method: post, path: "/v1/plans/start", access: operate, about: "start a run from a form or the text of a plan, as 'gaffer run --detach' does; the same key returns the same run", takes: fleet.RunDraft{}, gives: startedRun{}, status: made, moreStatuses: []int{missing, conflict}, do: h.start},
+		{method: get, path: "/v1/runs/{id}/plan/text", access: operate, about: "the plan of a run as a text from which another run can be started; the values of its variables are left out", gives: onePlanText{}, status: found, moreStatuses: []int{missing, conflict}, do: h.planOfRun},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/turns", access: look, about: "the turns of a task's conversation, from which it can be forked", gives: allTurns{}, status: found, moreStatuses: []int{missing, conflict}, do: h.turns},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/fork", access: operate, about: "start a run with one task, which continues a copy of this task's conversation and files; the same key returns the same run", takes: forking{}, gives: oneFork{}, status: made, moreStatuses: []int{missing, conflict}, do: h.fork},
 	}
 }
 

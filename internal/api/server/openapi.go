@@ -81,7 +81,7 @@ func (r route) responses(shapes schemas) object {
 		done["content"] = content(shapes.of(reflect.TypeOf(r.gives)))
 	}
 	all := object{strconv.Itoa(r.status): done}
-	failures := append([]int{http.StatusForbidden}, r.others...)
+	failures := append([]int{http.StatusForbidden}, r.moreStatuses...)
 	if r.access != open {
 		failures = append(failures, http.StatusUnauthorized, http.StatusTooManyRequests)
 	}

@@ -36,13 +36,13 @@ func (h *questionHandlers) routes() []route {
 	get, post := http.MethodGet, http.MethodPost
 	return []route{
 		{method: get, path: "/v1/questions", access: look, about: "questions of agents that wait for the user", query: []string{"run"}, gives: allQuestions{}, status: found, do: h.list},
-		{method: post, path: "/v1/questions/{id}/answer", access: operate, about: "answer a question; a scope makes the answer hold for longer than this request", takes: fleet.Reply{}, gives: done{}, status: found, others: []int{http.StatusBadRequest, missing, conflict}, do: h.answer},
+		{method: post, path: "/v1/questions/{id}/answer", access: operate, about: "answer a question; a scope makes the answer hold for longer than this request", takes: fleet.Reply{}, gives: done{}, status: found, moreStatuses: []int{http.StatusBadRequest, missing, conflict}, do: h.answer},
 		{method: post, path: "/v1/questions", access: work, about: "ask the user a question that belongs to no task; the same ref returns the same question", takes: coordinator.NewQuestion{}, gives: oneQuestion{}, status: made, do: h.ask},
-		{method: get, path: "/v1/questions/{id}", access: look, about: "one question, open or closed", gives: oneQuestion{}, status: found, others: []int{missing}, do: h.get},
-		{method: post, path: "/v1/questions/{id}/withdraw", access: work, about: "close a question that belongs to no task", takes: withdrawal{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.withdraw},
+		{method: get, path: "/v1/questions/{id}", access: look, about: "one question, open or closed", gives: oneQuestion{}, status: found, moreStatuses: []int{missing}, do: h.get},
+		{method: post, path: "/v1/questions/{id}/withdraw", access: work, about: "close a question that belongs to no task", takes: withdrawal{}, gives: done{}, status: found, moreStatuses: []int{missing, conflict}, do: h.withdraw},
 		{method: get, path: "/v1/grants", access: look, about: "the rules that users have made by answering questions, and that still hold, the oldest first", gives: allGrants{}, status: found, do: h.grants},
-		{method: http.MethodDelete, path: "/v1/grants/{id}", access: operate, about: "remove such a rule", gives: done{}, status: found, others: []int{missing}, do: h.removeGrant},
-		{method: get, path: "/v1/permissions", access: look, about: "the permissions that agents asked for in recent runs, and how they were answered", query: []string{"project", "since"}, gives: allPermissions{}, status: found, others: []int{http.StatusBadRequest}, do: h.permissions},
+		{method: http.MethodDelete, path: "/v1/grants/{id}", access: operate, about: "remove such a rule", gives: done{}, status: found, moreStatuses: []int{missing}, do: h.removeGrant},
+		{method: get, path: "/v1/permissions", access: look, about: "the permissions that agents asked for in recent runs, and how they were answered", query: []string{"project", "since"}, gives: allPermissions{}, status: found, moreStatuses: []int{http.StatusBadRequest}, do: h.permissions},
 	}
 }
 

@@ -15,7 +15,7 @@ type route struct {
 	takes        any      // a value of the type of the request's body; nil if there is no body
 	gives        any      // a value of the type of the answer; nil if the answer is not JSON
 	status       int      // HTTP status of a successful answer
-	others       []int    // further HTTP statuses that the OpenAPI document lists, mostly of errors
+	moreStatuses []int    // further HTTP statuses that the OpenAPI document lists, mostly of errors
 	anyHost      bool     // requests for any host name are accepted
 	limited      bool     // tokens with limits may use the route too
 	do           func(*request) error
@@ -36,8 +36,8 @@ func (s *Server) routes(info *infoHandlers) []route {
 	viewer := &viewerHandlers{viewer: s.opts.Viewer, live: s.live, limiter: s.limiter}
 	own := []route{
 		{method: get, path: "/{$}", access: open, about: "the dashboard's page, which contains no data", status: found, do: info.dashboard},
-		{method: get, path: "/assets/{path...}", access: open, about: "the files of the dashboard's page", status: found, others: []int{missing}, do: info.dashboard},
-		{method: get, path: "/health", access: open, anyHost: true, about: "whether the database answers; for load balancers, under any host", gives: health{}, status: found, others: []int{http.StatusServiceUnavailable}, do: info.health},
+		{method: get, path: "/assets/{path...}", access: open, about: "the files of the dashboard's page", status: found, moreStatuses: []int{missing}, do: info.dashboard},
+		{method: get, path: "/health", access: open, anyHost: true, about: "whether the database answers; for load balancers, under any host", gives: health{}, status: found, moreStatuses: []int{http.StatusServiceUnavailable}, do: info.health},
 		{method: get, path: "/metrics", access: look, about: "metrics for Prometheus", status: found, do: metrics.scrape},
 		{method: get, path: "/openapi.json", access: open, about: "this document", gives: map[string]any{}, status: found, do: info.document},
 		{method: get, path: "/login", access: open, about: "log in: exchange a one-time code for a cookie", query: []string{"code", "to"}, status: http.StatusSeeOther, do: logins.login},
@@ -49,7 +49,7 @@ func (s *Server) routes(info *infoHandlers) []route {
 
 		{method: get, path: "/v1/tokens", access: manage, about: "all tokens, without their secrets", gives: allTokens{}, status: found, do: tokens.listTokens},
 		{method: post, path: "/v1/tokens", access: manage, about: "create a token; its secret is returned only once", takes: newToken{}, gives: oneToken{}, status: made, do: tokens.addToken},
-		{method: http.MethodDelete, path: "/v1/tokens/{id}", access: manage, about: "revoke a token", gives: oneToken{}, status: found, others: []int{missing, conflict}, do: tokens.revokeToken},
+		{method: http.MethodDelete, path: "/v1/tokens/{id}", access: manage, about: "revoke a token", gives: oneToken{}, status: found, moreStatuses: []int{missing, conflict}, do: tokens.revokeToken},
 	}
 	return slices.Concat(
 		withService(s.opts.Viewer != nil, "this coordinator has no viewer", viewer.routes()),

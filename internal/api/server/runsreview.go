@@ -68,12 +68,12 @@ func (h *runHandlers) reviewRoutes() []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
 	return []route{
-		{method: get, path: "/v1/runs/{id}/tasks/{name}/review", access: look, about: "the review of a task's change", gives: oneReview{}, status: found, others: []int{missing}, do: h.review},
-		{method: post, path: "/v1/runs/{id}/tasks/{name}/review", access: operate, about: "comment on a change, approve it, or send it back to the agent; the same key returns the same comment", takes: reviewAction{}, gives: oneReview{}, status: found, others: []int{missing, conflict}, do: h.changeReview},
-		{method: get, path: "/v1/runs/{id}/tasks/{name}/messages", access: look, about: "the messages of users to the agent of a task, the oldest first", gives: allMessages{}, status: found, others: []int{missing}, do: h.messages},
-		{method: post, path: "/v1/runs/{id}/tasks/{name}/messages", access: operate, about: "send a message to the agent of a task; the same id is not sent again", takes: newMessage{}, gives: oneMessage{}, status: made, others: []int{missing, conflict}, do: h.sendMessage},
-		{method: http.MethodDelete, path: "/v1/runs/{id}/tasks/{name}/messages/{message}", access: operate, about: "withdraw a message that was not delivered yet", gives: done{}, status: found, others: []int{missing, conflict}, do: h.withdrawMessage},
-		{method: post, path: "/v1/runs/{id}/tasks/{name}/interrupt", access: operate, about: "end the current turn of a running agent, and keep its conversation", takes: resumption{}, gives: done{}, status: found, others: []int{missing, conflict}, do: h.interrupt},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/review", access: look, about: "the review of a task's change", gives: oneReview{}, status: found, moreStatuses: []int{missing}, do: h.review},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/review", access: operate, about: "comment on a change, approve it, or send it back to the agent; the same key returns the same comment", takes: reviewAction{}, gives: oneReview{}, status: found, moreStatuses: []int{missing, conflict}, do: h.changeReview},
+		{method: get, path: "/v1/runs/{id}/tasks/{name}/messages", access: look, about: "the messages of users to the agent of a task, the oldest first", gives: allMessages{}, status: found, moreStatuses: []int{missing}, do: h.messages},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/messages", access: operate, about: "send a message to the agent of a task; the same id is not sent again", takes: newMessage{}, gives: oneMessage{}, status: made, moreStatuses: []int{missing, conflict}, do: h.sendMessage},
+		{method: http.MethodDelete, path: "/v1/runs/{id}/tasks/{name}/messages/{message}", access: operate, about: "withdraw a message that was not delivered yet", gives: done{}, status: found, moreStatuses: []int{missing, conflict}, do: h.withdrawMessage},
+		{method: post, path: "/v1/runs/{id}/tasks/{name}/interrupt", access: operate, about: "end the current turn of a running agent, and keep its conversation", takes: resumption{}, gives: done{}, status: found, moreStatuses: []int{missing, conflict}, do: h.interrupt},
 	}
 }
 

@@ -47,10 +47,10 @@ func (h *scheduleHandlers) routes() []route {
 	get, post := http.MethodGet, http.MethodPost
 	return []route{
 		{method: get, path: "/v1/schedules", access: look, about: "the schedules: their times, rules and last runs", gives: allSchedules{}, status: found, do: h.list},
-		{method: get, path: "/v1/schedules/{id}", access: look, about: "one schedule by its name", gives: oneSchedule{}, status: found, others: []int{missing}, do: h.one},
-		{method: post, path: "/v1/schedules/{id}/pause", access: operate, about: "start no more runs of a schedule until it is resumed", takes: scheduleChange{}, gives: oneSchedule{}, status: found, others: []int{missing}, do: h.pause},
-		{method: post, path: "/v1/schedules/{id}/resume", access: operate, about: "let a paused schedule continue", takes: scheduleChange{}, gives: oneSchedule{}, status: found, others: []int{missing}, do: h.resume},
-		{method: post, path: "/v1/schedules/{id}/run", access: operate, about: "start a run of a schedule now", takes: scheduleChange{}, gives: startedFire{}, status: made, others: []int{missing, conflict}, do: h.run},
+		{method: get, path: "/v1/schedules/{id}", access: look, about: "one schedule by its name", gives: oneSchedule{}, status: found, moreStatuses: []int{missing}, do: h.one},
+		{method: post, path: "/v1/schedules/{id}/pause", access: operate, about: "start no more runs of a schedule until it is resumed", takes: scheduleChange{}, gives: oneSchedule{}, status: found, moreStatuses: []int{missing}, do: h.pause},
+		{method: post, path: "/v1/schedules/{id}/resume", access: operate, about: "let a paused schedule continue", takes: scheduleChange{}, gives: oneSchedule{}, status: found, moreStatuses: []int{missing}, do: h.resume},
+		{method: post, path: "/v1/schedules/{id}/run", access: operate, about: "start a run of a schedule now", takes: scheduleChange{}, gives: startedFire{}, status: made, moreStatuses: []int{missing, conflict}, do: h.run},
 	}
 }
 

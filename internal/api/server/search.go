@@ -22,7 +22,7 @@ type searchHandlers struct {
 
 func (h *searchHandlers) routes() []route {
 	return []route{
-		{method: http.MethodGet, path: "/v1/search", access: look, about: "runs and tasks whose names, prompts or results contain all words of q", query: []string{"q", "limit"}, gives: fleet.Found{}, status: http.StatusOK, others: []int{http.StatusBadRequest}, do: h.search},
+		{method: http.MethodGet, path: "/v1/search", access: look, about: "runs and tasks whose names, prompts or results contain all words of q", query: []string{"q", "limit"}, gives: fleet.Found{}, status: http.StatusOK, moreStatuses: []int{http.StatusBadRequest}, do: h.search},
 	}
 }
 

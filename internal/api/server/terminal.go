@@ -48,7 +48,7 @@ type terminalHandlers struct {
 func (h *terminalHandlers) routes() []route {
 	return []route{{
 		method: http.MethodGet, path: "/v1/runs/{id}/tasks/{name}/terminal", access: look, about: "a WebSocket with the terminal of a task's agent in tmux; only operators type in it",
-		query: []string{"columns", "rows"}, status: http.StatusSwitchingProtocols, others: []int{http.StatusUpgradeRequired}, do: h.terminal,
+		query: []string{"columns", "rows"}, status: http.StatusSwitchingProtocols, moreStatuses: []int{http.StatusUpgradeRequired}, do: h.terminal,
 	}}
 }
 

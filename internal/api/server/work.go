@@ -57,14 +57,14 @@ func (h *workHandlers) routes() []route {
 	const found, missing, conflict = http.StatusOK, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
 	return []route{
-		{method: post, path: "/v1/work/beat", access: work, limited: true, about: "heartbeat of a worker, with the progress of its attempts", takes: coordinator.WorkBeat{}, gives: coordinator.WorkOrders{}, status: found, others: []int{conflict}, do: h.beatWork},
-		{method: post, path: "/v1/work/claim", access: work, limited: true, about: "claim a task of a run; no_tasks if there is none", takes: coordinator.WorkClaim{}, gives: coordinator.Claimed{}, status: found, others: []int{missing, conflict}, do: h.claimWork},
-		{method: post, path: "/v1/work/turn", access: work, limited: true, about: "report the end of an attempt and claim the next task", takes: coordinator.WorkTurn{}, gives: coordinator.Turned{}, status: found, others: []int{missing, conflict}, do: h.turnWork},
-		{method: post, path: "/v1/work/ask", access: work, limited: true, about: "ask the user a question", takes: coordinator.WorkQuestion{}, gives: askedWork{}, status: found, others: []int{missing, conflict}, do: h.askWork},
-		{method: post, path: "/v1/work/release", access: work, limited: true, about: "return held attempts to the queue", takes: coordinator.WorkRelease{}, gives: released{}, status: found, others: []int{missing, conflict}, do: h.releaseWork},
-		{method: get, path: "/v1/work/held", access: work, limited: true, about: "the attempts that a worker holds", query: []string{"worker"}, gives: heldWork{}, status: found, others: []int{missing}, do: h.heldWork},
-		{method: get, path: "/v1/work/wait", access: work, limited: true, about: "wait for tasks, orders or answers after a change", query: []string{"worker", "after"}, gives: coordinator.WorkNews{}, status: found, others: []int{missing}, do: h.awaitWork},
-		{method: post, path: "/v1/work/logs", access: work, limited: true, about: "add bytes to the log of an attempt; log_gap says where to continue", query: []string{"attempt", "token", "offset", "done"}, gives: logTaken{}, status: found, others: []int{missing, conflict}, do: h.takeLog},
+		{method: post, path: "/v1/work/beat", access: work, limited: true, about: "heartbeat of a worker, with the progress of its attempts", takes: coordinator.WorkBeat{}, gives: coordinator.WorkOrders{}, status: found, moreStatuses: []int{conflict}, do: h.beatWork},
+		{method: post, path: "/v1/work/claim", access: work, limited: true, about: "claim a task of a run; no_tasks if there is none", takes: coordinator.WorkClaim{}, gives: coordinator.Claimed{}, status: found, moreStatuses: []int{missing, conflict}, do: h.claimWork},
+		{method: post, path: "/v1/work/turn", access: work, limited: true, about: "report the end of an attempt and claim the next task", takes: coordinator.WorkTurn{}, gives: coordinator.Turned{}, status: found, moreStatuses: []int{missing, conflict}, do: h.turnWork},
+		{method: post, path: "/v1/work/ask", access: work, limited: true, about: "ask the user a question", takes: coordinator.WorkQuestion{}, gives: askedWork{}, status: found, moreStatuses: []int{missing, conflict}, do: h.askWork},
+		{method: post, path: "/v1/work/release", access: work, limited: true, about: "return held attempts to the queue", takes: coordinator.WorkRelease{}, gives: released{}, status: found, moreStatuses: []int{missing, conflict}, do: h.releaseWork},
+		{method: get, path: "/v1/work/held", access: work, limited: true, about: "the attempts that a worker holds", query: []string{"worker"}, gives: heldWork{}, status: found, moreStatuses: []int{missing}, do: h.heldWork},
+		{method: get, path: "/v1/work/wait", access: work, limited: true, about: "wait for tasks, orders or answers after a change", query: []string{"worker", "after"}, gives: coordinator.WorkNews{}, status: found, moreStatuses: []int{missing}, do: h.awaitWork},
+		{method: post, path: "/v1/work/logs", access: work, limited: true, about: "add bytes to the log of an attempt; log_gap says where to continue", query: []string{"attempt", "token", "offset", "done"}, gives: logTaken{}, status: found, moreStatuses: []int{missing, conflict}, do: h.takeLog},
 	}
 }
 

@@ -111,7 +111,8 @@ func (w *watcher) sendBuild(ctx context.Context) {
 	w.send(BuildUpdate, "build", w.owners.withBuildRun(ctx, w.live, &build))
 }
 
-// watchedFile is a file to watch and the function that gets its contents.
+// watchedFile is a file to watch, and the function to call with its contents or with the error of
+// reading it.
 type watchedFile struct {
 	path string
 	set  func(data []byte, err error)

@@ -23,7 +23,7 @@ func rowAfterBeat(by credential.Identity, b coordinator.WorkBeat, row store.Work
 		Program: "gaffer", Host: w.Host, Slots: w.Slots, Labels: w.Labels, Agents: w.Agents, Pools: by.Pools, Version: w.Version, Source: sourceOf(b.Held), Held: len(b.Held), Programs: w.Programs,
 	})
 	if err != nil {
-		panic("workdesk: texts and numbers without JSON: " + err.Error())
+		panic("workers: texts and numbers without JSON: " + err.Error())
 	}
 	return store.Worker{
 		ID: w.ID, Name: w.Name, Labels: strings.Join(w.Labels, ","), Slots: w.Slots, Version: w.Version, Owner: row.Owner, OwnerName: row.OwnerName,

@@ -179,7 +179,7 @@ func (b *Background) EnsureProcess(ctx context.Context, id string) error {
 	var run store.Run
 	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {
 		run, err = r.Run(id)
-		return runquery.Missing(err, "run", id)
+		return runquery.NotFoundAs(err, "run", id)
 	})
 	if err != nil {
 		return err

@@ -214,7 +214,7 @@ func (r *Runs) open(ctx context.Context, id string) (*activeRun, []engine.Assign
 	var running []engine.Assignment
 	err := o.Store.Read(ctx, func(rows store.Reader) (err error) {
 		if s.run, err = rows.Run(id); err != nil {
-			return runquery.Missing(err, "run", id)
+			return runquery.NotFoundAs(err, "run", id)
 		}
 		if s.from, err = rows.LastSeq(); err != nil {
 			return err

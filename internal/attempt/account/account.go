@@ -95,7 +95,7 @@ func (a Account) configFolder(getenv func(string) string) string {
 	return filepath.Join(getenv("HOME"), p.folder)
 }
 
-// ErrNoConversation is returned by [MoveConversation] if the conversation cannot be continued with
+// ErrNoConversation is returned by [CopyConversation] if the conversation cannot be continued with
 // the other account.
 var ErrNoConversation = errors.New("the conversation cannot be continued with another account")
 
@@ -105,12 +105,12 @@ func isThread(text string) bool {
 	return len(text) >= 8 && strings.Trim(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-") == ""
 }
 
-// MoveConversation makes it possible to continue a conversation with another account of the same
+// CopyConversation makes it possible to continue a conversation with another account of the same
 // agent. thread is the id of the conversation, which was last used with the account from.
-// MoveConversation copies the conversation's files to the config folder of the account to. If the
+// CopyConversation copies the conversation's files to the config folder of the account to. If the
 // accounts share a folder, it does nothing. It may be repeated. It returns [ErrNoConversation] if
 // it finds no files of the conversation.
-func MoveConversation(thread string, from, to Account, getenv func(string) string) error {
+func CopyConversation(thread string, from, to Account, getenv func(string) string) error {
 	source, target := from.configFolder(getenv), to.configFolder(getenv)
 	if filepath.Clean(source) == filepath.Clean(target) {
 		return nil
@@ -124,16 +124,16 @@ func MoveConversation(thread string, from, to Account, getenv func(string) strin
 		return ErrNoConversation
 	}
 	for _, path := range paths {
-		if err := copyConversation(filepath.Join(source, path), filepath.Join(target, path)); err != nil {
+		if err := copyFile(filepath.Join(source, path), filepath.Join(target, path)); err != nil {
 			return fmt.Errorf("copy conversation %s: %w", thread, err)
 		}
 	}
 	return nil
 }
 
-// copyConversation copies a file. The copy appears with its whole content, and replaces an older
+// copyFile copies a file. The copy appears with its whole content, and replaces an older
 // copy.
-func copyConversation(from, to string) (err error) {
+func copyFile(from, to string) (err error) {
 	source, err := os.Open(from)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func TestAConversationIsCopiedToTheConfigFolderOfTheOtherAccount(t *testing.T) {
 		write(t, filepath.Join(from, path), "first\n")
 		move := func(a, b string) {
 			t.Helper()
-			if err := MoveConversation(thread, Account{Kind: kind, Config: a}, Account{Kind: kind, Config: b}, func(string) string { return "" }); err != nil {
+			if err := CopyConversation(thread, Account{Kind: kind, Config: a}, Account{Kind: kind, Config: b}, func(string) string { return "" }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -64,13 +64,13 @@ func TestAccountsWithoutConfigFoldersShareTheProgramsOwn(t *testing.T) {
 	home := t.TempDir()
 	getenv := func(name string) string { return map[string]string{"HOME": home}[name] }
 	key := Account{Kind: "claude", Env: map[string]secret.Value{"ANTHROPIC_API_KEY": {From: secret.Env}}}
-	if err := MoveConversation(thread, key, key, getenv); err != nil {
+	if err := CopyConversation(thread, key, key, getenv); err != nil {
 		t.Errorf("two keys: %v", err)
 	}
 	work := Account{Kind: "claude", Config: t.TempDir()}
 	path := "projects/-srv-shop/" + thread + ".jsonl"
 	write(t, filepath.Join(home, ".claude", path), "first\n")
-	if err := MoveConversation(thread, key, work, getenv); err != nil || read(t, filepath.Join(work.Config, path)) != "first\n" {
+	if err := CopyConversation(thread, key, work, getenv); err != nil || read(t, filepath.Join(work.Config, path)) != "first\n" {
 		t.Errorf("from the program's own folder: %v", err)
 	}
 }
@@ -79,12 +79,12 @@ func TestAConversationThatIsNotThereCannotMove(t *testing.T) {
 	a, b := Account{Kind: "claude", Config: t.TempDir()}, Account{Kind: "claude", Config: t.TempDir()}
 	write(t, filepath.Join(a.Config, "projects/-srv-shop", thread+".jsonl"), "first\n")
 	for _, id := range []string{"5f0c0a3e-6a5b-8c1d-9e2f-000000000002", "*", "", "../../../etc/passwd", "????????"} {
-		if err := MoveConversation(id, a, b, func(string) string { return "" }); !errors.Is(err, ErrNoConversation) {
+		if err := CopyConversation(id, a, b, func(string) string { return "" }); !errors.Is(err, ErrNoConversation) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
 	a.Kind, b.Kind = "opencode", "opencode"
-	if err := MoveConversation(thread, a, b, func(string) string { return "" }); !errors.Is(err, ErrNoConversation) {
+	if err := CopyConversation(thread, a, b, func(string) string { return "" }); !errors.Is(err, ErrNoConversation) {
 		t.Errorf("opencode: %v", err)
 	}
 }

@@ -256,8 +256,9 @@ func (c *serverReader) item(p serverParams) []Signal {
 	return []Signal{{Progress: true, Doing: i.doing()}}
 }
 
-// tokens handles a usage update, which has the total of the whole conversation. After a resume the
-// server first reports the earlier total, for a turn that this attempt did not start.
+// tokens reads a usage update, which has the total of the whole conversation, and returns what this
+// attempt has used of it. After a resume the server first reports the earlier total, for a turn that
+// this attempt did not start. tokens subtracts it from later totals.
 func (c *serverReader) tokens(p serverParams) []Signal {
 	total := Usage{Input: p.Usage.Total.Input, Output: p.Usage.Total.Output, Cached: p.Usage.Total.Cached}
 	if c.turn == "" || p.TurnID != c.turn {

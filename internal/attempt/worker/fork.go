@@ -48,7 +48,7 @@ func (h *heldAttempt) bringConversation(spec plan.Task, job runner.Job) error {
 	}
 	own := job.Account
 	from.Kind, own.Kind = firstKind(from, own), firstKind(own, from)
-	err := account.MoveConversation(spec.Fork.Thread, from, own, os.Getenv)
+	err := account.CopyConversation(spec.Fork.Thread, from, own, os.Getenv)
 	if errors.Is(err, account.ErrNoConversation) {
 		return nil
 	}

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// endlessLease is the longest lease that counts. A longer lease is treated as endless: the agent is
-// never frozen, because no other worker will claim the task.
-const endlessLease = 24 * time.Hour
+// maxFiniteLease is the longest lease that counts. A longer lease is treated as endless: the agent
+// is never frozen, because no other worker will claim the task.
+const maxFiniteLease = 24 * time.Hour
 
 // maxMargin is the longest time between the moment at which an agent is frozen and the end of the
 // agent's lease.
@@ -17,7 +17,7 @@ const maxMargin = 10 * time.Second
 // worker sent the request for the lease, which is earlier than the lease's start in the engine. A
 // zero result means never.
 func freezeTime(lease time.Duration, requested time.Time) time.Time {
-	if lease <= 0 || lease > endlessLease {
+	if lease <= 0 || lease > maxFiniteLease {
 		return time.Time{}
 	}
 	return requested.Add(lease - min(lease/4, maxMargin))
@@ -25,22 +25,22 @@ func freezeTime(lease time.Duration, requested time.Time) time.Time {
 
 // lease says until when an attempt may run. It is safe for concurrent use.
 type lease struct {
-	mu    sync.Mutex
-	each  time.Duration // length of the lease when it was granted; 0 means forever
-	until time.Time     // when to freeze the agent; zero means never
-	gone  bool          // the attempt no longer belongs to this worker
+	mu     sync.Mutex
+	each   time.Duration // length of the lease when it was granted; 0 means forever
+	freeze time.Time     // when to freeze the agent; zero means never
+	gone   bool          // the attempt no longer belongs to this worker
 }
 
 // renew sets a newly granted lease, and reports whether the time to freeze the agent has changed.
 func (l *lease) renew(each time.Duration, asked time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	until := freezeTime(each, asked)
-	if until.IsZero() {
+	freezeAt := freezeTime(each, asked)
+	if freezeAt.IsZero() {
 		each = 0
 	}
-	changed := !until.Equal(l.until)
-	l.each, l.until = each, until
+	changed := !freezeAt.Equal(l.freeze)
+	l.each, l.freeze = each, freezeAt
 	return changed
 }
 
@@ -68,17 +68,17 @@ func (l *lease) abandon() time.Duration {
 	return max(abandonLeases*l.length(), minAbandon)
 }
 
-// ends returns when the agent must be frozen; zero means never.
-func (l *lease) ends() time.Time {
+// freezeAt returns when the agent must be frozen; zero means never.
+func (l *lease) freezeAt() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.until
+	return l.freeze
 }
 
 // over reports whether the lease has ended, so that the agent must not run now.
 func (l *lease) over(now time.Time) bool {
-	until := l.ends()
-	return !until.IsZero() && !now.Before(until)
+	freezeAt := l.freezeAt()
+	return !freezeAt.IsZero() && !now.Before(freezeAt)
 }
 
 // lost reports whether the attempt no longer belongs to this worker. Then this worker must never

@@ -78,13 +78,13 @@ func (h *heldAttempt) passMessages() {
 // passLease tells the agent's supervisor when the lease ends. It does nothing if the agent already
 // has a lease without an end.
 func (h *heldAttempt) passLease() {
-	until := h.lease.ends()
-	if h.endless && until.IsZero() {
+	freezeAt := h.lease.freezeAt()
+	if h.endless && freezeAt.IsZero() {
 		return
 	}
-	h.endless = until.IsZero()
+	h.endless = freezeAt.IsZero()
 	h.inBackground(func(a *runner.Attempt) {
-		if err := a.Extend(until); err != nil {
+		if err := a.Extend(freezeAt); err != nil {
 			h.worker.opts.Notice(fmt.Sprintf("task %s: %v", h.Task.Task, err))
 		}
 	})

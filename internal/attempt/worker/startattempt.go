@@ -126,7 +126,7 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	}
 	h.reserved = true
 	defer w.startCompleted()
-	opts.Until = h.lease.ends()
+	opts.Until = h.lease.freezeAt()
 	return runner.Start(ctx, dir, with, job, opts)
 }
 

@@ -242,7 +242,7 @@ func (w *Worker) hold(a engine.Assignment, asked time.Time) *heldAttempt {
 	h := &heldAttempt{worker: w, Assignment: a, questions: map[string]string{}, stopping: make(chan struct{})}
 	h.spec = sync.OnceValues(func() (plan.Task, error) { return specOf(a.Task) })
 	h.lease.renew(a.Lease, asked)
-	h.endless = h.lease.ends().IsZero()
+	h.endless = h.lease.freezeAt().IsZero()
 	w.held[a.Attempt.ID] = h
 	return h
 }

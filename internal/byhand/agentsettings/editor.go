@@ -157,9 +157,9 @@ func (e *Editor) checkAbsent(path string) error {
 	return nil
 }
 
-// createdFolders returns those parent folders of a file that gaffer creates: the missing ones,
-// which this edit will create, and those that an earlier edit has created. The innermost folder
-// comes first. Undo deletes such a folder when it deletes the last of gaffer's files in it.
+// createdFolders returns the folders above a file that this edit or an earlier one creates: first
+// the missing ones, then those that the journal lists. The innermost folder comes first. When Undo
+// deletes the file, it deletes those of the folders that are then empty.
 func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		_, err := e.Host.Stat(opLook, dir)

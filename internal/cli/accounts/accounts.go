@@ -11,8 +11,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
@@ -60,14 +60,14 @@ An account is unusable if its config folder or a variable is missing here.`,
 		Example: "  gaffer accounts\n  gaffer accounts --json | jq -r '.[] | select(.state == \"paused\").name'",
 		Args:    cobra.NoArgs,
 	}
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		opts, err := connect.Options(e, nil)
+		opts, err := openfleet.Options(e, nil)
 		if err != nil {
 			return err
 		}
-		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
+		return openfleet.WithFleet(cmd.Context(), e, func(f openfleet.Fleet) error {
 			list, err := read(cmd.Context(), e, f, opts)
 			switch {
 			case err != nil:
@@ -85,7 +85,7 @@ An account is unusable if its config folder or a variable is missing here.`,
 }
 
 // read returns the accounts of the settings with what the fleet knows about them.
-func read(ctx context.Context, e *env.Env, f connect.Fleet, opts app.Options) ([]Account, error) {
+func read(ctx context.Context, e *env.Env, f openfleet.Fleet, opts app.Options) ([]Account, error) {
 	lanes, err := f.Lanes(ctx)
 	if err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
@@ -64,15 +64,15 @@ The gaffer process that works on the run passes the answer on. If there is none,
   gaffer answer api "use port 8080"
   gaffer answer claude-4711 --deny "not in production"`,
 		Args:              cobra.RangeArgs(0, 2),
-		ValidArgsFunction: connect.Answers(e),
+		ValidArgsFunction: openfleet.Answers(e),
 	}
 	cmd.Flags().IntVar(&o.option, "option", 0, "choose option `N`, from 1")
 	cmd.Flags().BoolVar(&o.deny, "deny", false, "refuse what is asked for")
 	cmd.Flags().StringVar(&o.scope, "for", "", "how long the answer holds: `SCOPE` is "+strings.Join(scopes(), ", "))
 	cmd.Flags().StringVar(&o.rule, "rule", "", "what --for allows or denies, such as 'Bash(go test:*)'")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("rule", connect.SuggestedRules(e))
+	_ = cmd.RegisterFlagCompletionFunc("rule", openfleet.SuggestedRules(e))
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(scopes(), cobra.ShellCompDirectiveNoFileComp)) // an error is returned only for an undeclared flag
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.json = *asJSON
@@ -95,7 +95,7 @@ The gaffer process that works on the run passes the answer on. If there is none,
 		if chosen && o.option < 1 {
 			return exit.Usage(fmt.Errorf("--option %d: options are counted from 1", o.option))
 		}
-		return connect.WithQuestions(cmd.Context(), e, func(all connect.Everything) error {
+		return openfleet.WithQuestions(cmd.Context(), e, func(all openfleet.Everything) error {
 			if len(args) == 0 {
 				return printQuestions(e, all, o.json)
 			}
@@ -106,9 +106,9 @@ The gaffer process that works on the run passes the answer on. If there is none,
 }
 
 // printQuestions prints every open question, the oldest first.
-func printQuestions(e *env.Env, all connect.Everything, asJSON bool) error {
+func printQuestions(e *env.Env, all openfleet.Everything, asJSON bool) error {
 	if asJSON {
-		if err := e.PrintJSON(append([]connect.Asked{}, all.Asked...)); err != nil {
+		if err := e.PrintJSON(append([]openfleet.Asked{}, all.Asked...)); err != nil {
 			return err
 		}
 		return all.Failed
@@ -146,7 +146,7 @@ func printQuestions(e *env.Env, all connect.Everything, asJSON bool) error {
 	return all.Failed
 }
 
-func answer(ctx context.Context, e *env.Env, all connect.Everything, name string, o options) error {
+func answer(ctx context.Context, e *env.Env, all openfleet.Everything, name string, o options) error {
 	a, err := find(ctx, all, name)
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func answer(ctx context.Context, e *env.Env, all connect.Everything, name string
 }
 
 // waitLocation describes where an agent waits at its own prompt: the folder and the tmux pane.
-func waitLocation(a connect.Asked) string {
+func waitLocation(a openfleet.Asked) string {
 	text := "in a terminal"
 	if a.Dir != "" {
 		text = "in " + display.Printable(a.Dir)
@@ -213,7 +213,7 @@ func waitLocation(a connect.Asked) string {
 	return text
 }
 
-func show(e *env.Env, a connect.Asked, asJSON bool) error {
+func show(e *env.Env, a openfleet.Asked, asJSON bool) error {
 	if asJSON {
 		return e.PrintJSON(a)
 	}

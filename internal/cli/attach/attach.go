@@ -13,8 +13,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 )
@@ -34,12 +34,12 @@ the agent; 'gaffer cancel BEAD' does.
 With --command, print the tmux command instead of running it.`,
 		Example:           "  gaffer attach bd-42\n  gaffer attach bd-42 --read-only\n  ssh host \"$(gaffer attach bd-42 --command)\"",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool { return t.Session != "" && t.Status == fleet.Running }),
+		ValidArgsFunction: openfleet.Tasks(e, func(t fleet.Task) bool { return t.Session != "" && t.Status == fleet.Running }),
 	}
 	cmd.Flags().BoolVarP(&readOnly, "read-only", "r", false, "look, and let no key through")
 	cmd.Flags().BoolVar(&printOnly, "command", false, "print the command that attaches")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return connect.WithApp(cmd.Context(), e, func(a *app.App) error {
+		return openfleet.WithApp(cmd.Context(), e, func(a *app.App) error {
 			return attach(cmd.Context(), e, a, args[0], readOnly, printOnly)
 		})
 	}

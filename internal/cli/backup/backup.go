@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 )
@@ -34,7 +34,7 @@ command says which program to use instead.`,
 	cmd.Flags().BoolVar(&force, "force", false, "replace FILE if it is there")
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		opts, err := connect.Options(e, nil)
+		opts, err := openfleet.Options(e, nil)
 		if err != nil {
 			return err
 		}

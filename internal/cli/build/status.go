@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/flow/buildrun"
 	"gaffer/internal/text/display"
@@ -26,7 +26,7 @@ func newStatus(e *env.Env) *cobra.Command {
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return connect.WithApp(cmd.Context(), e, func(a *app.App) error { return status(cmd.Context(), e, a, *asJSON) })
+		return openfleet.WithApp(cmd.Context(), e, func(a *app.App) error { return status(cmd.Context(), e, a, *asJSON) })
 	}
 	return cmd
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/text/display"
 )
@@ -29,10 +29,10 @@ The gaffer process that works on the run ends its agents. If there is none,
 The exit code is 1 if the run has ended and its documents could not be written.`,
 		Example:           "  gaffer cancel api\n  gaffer cancel 20260201-143022-abc12345\n  gaffer cancel abc1/api --why 'wrong branch'\n  gaffer cancel -",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.RunsAndTasks(e),
+		ValidArgsFunction: openfleet.RunsAndTasks(e),
 	}
 	cmd.Flags().StringVar(&why, "why", "the user asked for it", "`TEXT` for the records")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
@@ -41,7 +41,7 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 		}
 		return runview.WithFleet(ctx, e, func(a *runview.View) error {
 			f := a.Fleet
-			run, task, err := connect.FindEither(ctx, f, args[0])
+			run, task, err := openfleet.FindEither(ctx, f, args[0])
 			if err != nil {
 				return err
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
@@ -30,12 +30,12 @@ change, cost and time. TASK is the task or one of its candidates.
 'gaffer pick TASK CANDIDATE' takes one of them.`,
 		Example:           "  gaffer compare api\n  gaffer compare abc1/api --json | jq '.candidates[] | {task, passed, added}'",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool { return len(t.Candidates) > 0 }),
+		ValidArgsFunction: openfleet.Tasks(e, func(t fleet.Task) bool { return len(t.Candidates) > 0 }),
 	}
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
+		return openfleet.WithFleet(cmd.Context(), e, func(f openfleet.Fleet) error {
 			c, err := Find(cmd.Context(), f, args[0])
 			if err != nil {
 				return err
@@ -51,7 +51,7 @@ change, cost and time. TASK is the task or one of its candidates.
 
 // Find compares the candidates of the task that the user named. The user may also name one
 // of the candidates.
-func Find(ctx context.Context, f connect.Fleet, name string) (fleet.Comparison, error) {
+func Find(ctx context.Context, f openfleet.Fleet, name string) (fleet.Comparison, error) {
 	found, err := f.FindTask(ctx, name)
 	if err != nil {
 		return fleet.Comparison{}, err

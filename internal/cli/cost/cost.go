@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
@@ -55,7 +55,7 @@ are a part of the input.`,
 	flags.StringVar(&o.zone, "tz", "", "the time zone of days, such as Europe/Berlin; without it the machine's")
 	flags.BoolVarP(&o.all, "all", "a", false, "of all projects")
 	flags.BoolVar(&o.csv, "csv", false, "print the table as CSV")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	// This returns an error only for an undeclared flag, and the flag was declared above.
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
@@ -67,7 +67,7 @@ are a part of the input.`,
 		if o.csv && *asJSON {
 			return exit.Usage(errors.New("--csv and --json: want one of them"))
 		}
-		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
+		return openfleet.WithFleet(cmd.Context(), e, func(f openfleet.Fleet) error {
 			report, err := f.Cost(cmd.Context(), o.all, q)
 			switch {
 			case err != nil:

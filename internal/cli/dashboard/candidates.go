@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"gaffer/coordinator"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/page"
 	"gaffer/internal/connect/localservers"
 	"gaffer/internal/connect/serverfleet"
@@ -138,7 +138,7 @@ func (c candidate) link(ctx context.Context, e *env.Env, name string) (string, e
 func (c candidate) client(e *env.Env) (*coordinator.Client, error) {
 	o := coordinator.Options{Tries: 1}
 	if c.token == "" {
-		return connect.ClientAt(e, c.address, o)
+		return openfleet.ClientAt(e, c.address, o)
 	}
 	o.Token, o.Now = c.token, e.Now
 	return coordinator.New(c.address, o)
@@ -157,7 +157,7 @@ func (c candidate) find(ctx context.Context, e *env.Env, client *coordinator.Cli
 	}
 	for _, project := range []string{p.Root, config.ProjectName()} {
 		f := serverfleet.New(client, serverfleet.Options{Address: c.address, Project: project, Notice: func(string) {}})
-		if run, task, err = connect.FindEither(ctx, f, name); err == nil || exit.Of(err) != exit.CodeNotFound {
+		if run, task, err = openfleet.FindEither(ctx, f, name); err == nil || exit.Of(err) != exit.CodeNotFound {
 			return run, task, err
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/page"
 )
 
@@ -34,10 +34,10 @@ func New(e *env.Env) *cobra.Command {
 		Long:                  long,
 		Example:               "  gaffer open\n  gaffer open abc1/api\n  gaffer open --print --server https://build.example:4870",
 		Args:                  cobra.MaximumNArgs(1),
-		ValidArgsFunction:     connect.RunsAndTasks(e),
+		ValidArgsFunction:     openfleet.RunsAndTasks(e),
 	}
 	cmd.Flags().BoolVar(&printed, "print", false, "print the link and open nothing")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return run(cmd.Context(), e, append(args, "")[0], printed)
 	}

@@ -59,7 +59,7 @@ func New(e *env.Env) *cobra.Command {
 
 // run shows the demo until ctx ends, or for the time that --for sets.
 func (o options) run(ctx context.Context, e *env.Env) (err error) {
-	l, err := o.hear(ctx)
+	l, err := o.listenOnLoopback(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (o options) run(ctx context.Context, e *env.Env) (err error) {
 	return nil // the demo was stopped, and stopping it may have caused this error
 }
 
-func (o options) hear(ctx context.Context) (net.Listener, error) {
+func (o options) listenOnLoopback(ctx context.Context) (net.Listener, error) {
 	if o.lasts < 0 {
 		return nil, exit.Usage(fmt.Errorf("--for %s: want a time above 0", o.lasts))
 	}

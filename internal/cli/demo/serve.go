@@ -10,8 +10,8 @@ import (
 
 	"gaffer/internal/api/credential"
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/page"
 )
 
@@ -22,7 +22,7 @@ const lease = 20 * time.Second
 // serve starts the coordinator and the dashboard of the demo on l. They run until the returned page
 // is closed. serve closes l itself if it fails.
 func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text string)) (_ *page.Page, err error) {
-	a, err := connect.OpenApp(ctx, e, notice)
+	a, err := openfleet.OpenApp(ctx, e, notice)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 )
@@ -52,7 +52,7 @@ new since you sent the change back or approved it.`,
   gaffer diff abc1/api --since-review
   gaffer diff api --json | jq -r '.change.files[].path'`,
 		Args:              cobra.MinimumNArgs(1),
-		ValidArgsFunction: connect.ChangedPaths(e),
+		ValidArgsFunction: openfleet.ChangedPaths(e),
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.stat, "stat", false, "only the files, with their numbers of lines")
@@ -60,7 +60,7 @@ new since you sent the change back or approved it.`,
 	flags.BoolVar(&o.sinceReview, "since-review", false, "only what is new since your last review")
 	flags.IntVarP(&o.context, "unified", "U", 0, "`N` lines around each change (default 3)")
 	flags.BoolVar(&o.noPager, "no-pager", false, "print to the terminal directly")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -77,12 +77,12 @@ new since you sent the change back or approved it.`,
 			}
 		}
 		o.json, o.paths = *asJSON, args[1:]
-		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error { return show(cmd.Context(), e, f, args[0], o) })
+		return openfleet.WithFleet(cmd.Context(), e, func(f openfleet.Fleet) error { return show(cmd.Context(), e, f, args[0], o) })
 	}
 	return cmd
 }
 
-func show(ctx context.Context, e *env.Env, f connect.Fleet, name string, o options) error {
+func show(ctx context.Context, e *env.Env, f openfleet.Fleet, name string, o options) error {
 	t, err := f.FindTask(ctx, name)
 	if err != nil {
 		return err

@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 )
 
 // reviewed is a fleet with one task. The user has reviewed the task's change at tree seen, or never
 // if seen is empty.
 type reviewed struct {
-	connect.Fleet
+	openfleet.Fleet
 	seen  string
 	files []fleet.ChangeFile
 }

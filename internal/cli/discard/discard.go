@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/text/display"
 )
@@ -23,10 +23,10 @@ func New(e *env.Env) *cobra.Command {
 committed or not, and its branch stays. --undo brings the worktree back as it was.`,
 		Example:           "  gaffer discard api\n  gaffer discard abc1/api --undo",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool { return t.Status.Final() }),
+		ValidArgsFunction: openfleet.Tasks(e, func(t fleet.Task) bool { return t.Status.Final() }),
 	}
 	cmd.Flags().BoolVar(&undo, "undo", false, "bring a discarded change back")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()

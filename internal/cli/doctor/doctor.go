@@ -11,8 +11,8 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/app/doctor"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
@@ -51,17 +51,17 @@ anything.`,
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "end orphaned agents, write pending documents")
 	cmd.Flags().StringVar(&gone, "gone", "", "say that nothing is alive of the attempt with this id, whose task waits")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		far, err := connect.UsesServer(e)
+		far, err := openfleet.UsesServer(e)
 		if err != nil {
 			return err
 		}
 		if far {
 			return printServer(cmd.Context(), e, repair, *asJSON)
 		}
-		opts, err := connect.Options(e, nil)
+		opts, err := openfleet.Options(e, nil)
 		if err != nil {
 			return err
 		}

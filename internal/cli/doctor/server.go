@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/workers"
 	"gaffer/internal/connect/serverfleet"
 	"gaffer/internal/exit"
@@ -24,7 +24,7 @@ func printServer(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 	if repair {
 		return exit.WithHint(exit.Usage(errors.New("--repair ends processes of this machine, not of a server")), "'gaffer doctor --local --repair'")
 	}
-	f, err := connect.ServerFleet(e, nil)
+	f, err := openfleet.ServerFleet(e, nil)
 	if err != nil {
 		return err
 	}

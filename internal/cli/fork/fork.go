@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
@@ -45,7 +45,7 @@ Claude Code and Codex copy conversations. Any other program, and another
   gaffer fork abc1/api --at 2 --model opus
   gaffer fork api --agent codex --json | jq -r .run`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool { return t.Attempt != nil && t.Status != fleet.Running && t.Agent != "command" }),
+		ValidArgsFunction: openfleet.Tasks(e, func(t fleet.Task) bool { return t.Attempt != nil && t.Status != fleet.Running && t.Agent != "command" }),
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&r.At, "at", 0, "keep the conversation up to turn `N`, from 1")
@@ -53,7 +53,7 @@ Claude Code and Codex copy conversations. Any other program, and another
 	flags.StringVar(&r.Agent, "agent", "", "continue with agent `NAME`")
 	flags.StringVar(&r.Model, "model", "", "continue with model `NAME`")
 	flags.BoolVar(&turns, "turns", false, "only list the turns of the conversation")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if flags.Changed("at") && r.At < 1 {
@@ -63,7 +63,7 @@ Claude Code and Codex copy conversations. Any other program, and another
 			return exit.Usage(errors.New("--prompt: the message has no text"))
 		}
 		ctx := cmd.Context()
-		return connect.WithFleet(ctx, e, func(f connect.Fleet) error {
+		return openfleet.WithFleet(ctx, e, func(f openfleet.Fleet) error {
 			t, err := f.FindTask(ctx, args[0])
 			if err != nil {
 				return err
@@ -98,7 +98,7 @@ func report(e *env.Env, made fleet.ForkResult) error {
 	return e.Printf("forked %s as %s\n", fleet.ShortRun(made.From.Run)+"/"+display.Printable(made.From.Task), name)
 }
 
-func list(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Task, asJSON bool) error {
+func list(ctx context.Context, e *env.Env, f openfleet.Fleet, t fleet.Task, asJSON bool) error {
 	turns, err := f.Turns(ctx, t.Run, t.ID)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/byhand/agentproc"
 	"gaffer/internal/byhand/hookevents"
-	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/engine/permission"
 	"gaffer/statefile/host"
 )
@@ -91,7 +91,7 @@ const (
 func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	quick, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
-	f, err := connect.OpenFleet(quick, c.Env, func(string) {})
+	f, err := openfleet.OpenFleet(quick, c.Env, func(string) {})
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 	if _, err := locate(c.Env, c.Raw); err != nil {
 		return err
 	}
-	f, err := connect.OpenFleet(ctx, c.Env, func(string) {})
+	f, err := openfleet.OpenFleet(ctx, c.Env, func(string) {})
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ const lookEvery = 250 * time.Millisecond
 
 // await polls until the question is answered. If it stops polling without an answer, reason says
 // why.
-func (c *call) await(ctx context.Context, f connect.Fleet, id string) (a fleet.Answered, reason string, err error) {
+func (c *call) await(ctx context.Context, f openfleet.Fleet, id string) (a fleet.Answered, reason string, err error) {
 	for {
 		a, err := f.Question(ctx, id)
 		switch {

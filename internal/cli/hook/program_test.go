@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/byhand/agentproc"
 	"gaffer/internal/byhand/caller"
 	"gaffer/internal/byhand/hookevents"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/testkit/testenv"
 	"gaffer/workflow"
 )
@@ -197,7 +197,7 @@ func TestInvalidHookInputIsIgnored(t *testing.T) {
 }
 
 // answered runs a hook that asks the user, and calls user with the id of the open question.
-func (d *fixture) answered(program, event string, user func(context.Context, connect.Fleet, string)) (out, talk string) {
+func (d *fixture) answered(program, event string, user func(context.Context, openfleet.Fleet, string)) (out, talk string) {
 	d.Helper()
 	done := make(chan bool)
 	go func() {
@@ -207,7 +207,7 @@ func (d *fixture) answered(program, event string, user func(context.Context, con
 	var o, t bytes.Buffer
 	e := d.env("", &o, &t)
 	e.Dir = d.root
-	err := connect.WithFleet(d.Context(), e, func(f connect.Fleet) error {
+	err := openfleet.WithFleet(d.Context(), e, func(f openfleet.Fleet) error {
 		id := ""
 		testenv.Wait(d, "a question, or the end of the hook", func() error {
 			select {
@@ -260,7 +260,7 @@ func (d *fixture) decision(out string) (behavior, message string, input map[stri
 func TestTheUserAnswersForTheAgentElsewhere(t *testing.T) {
 	d := newFixture(t)
 	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "60s"
-	out, talk := d.answered("claude", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f connect.Fleet, id string) {
+	out, talk := d.answered("claude", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f openfleet.Fleet, id string) {
 		if list, err := f.Questions(ctx); err != nil || len(list) != 1 || list[0].Task != "claude-s" || list[0].Text != "Bash: make" {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -271,7 +271,7 @@ func TestTheUserAnswersForTheAgentElsewhere(t *testing.T) {
 	if behavior, _, _ := d.decision(out); behavior != "allow" || talk != "" {
 		t.Errorf("%s, said %q", out, talk)
 	}
-	out, _ = d.answered("codex", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f connect.Fleet, id string) {
+	out, _ = d.answered("codex", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f openfleet.Fleet, id string) {
 		if err := f.Answer(ctx, id, fleet.Reply{Text: "not before lunch", Deny: true}); err != nil {
 			t.Error(err)
 		}
@@ -296,7 +296,7 @@ func TestTheUsersRulesAnswerForTheAgentAtOnce(t *testing.T) {
 		}
 	}
 	d.vars["GAFFER_PERMISSIONS_ASK"] = `["Bash(make:*)"]`
-	out, _ := d.answered("claude", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f connect.Fleet, id string) {
+	out, _ := d.answered("claude", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f openfleet.Fleet, id string) {
 		if err := f.Answer(ctx, id, fleet.Reply{Text: "Deny"}); err != nil {
 			t.Error(err)
 		}
@@ -313,7 +313,7 @@ func TestAQuestionWithOptionsIsAnsweredInTheWordsOfItsTool(t *testing.T) {
 	ask := func(questions string) string {
 		return d.event("s", "PermissionRequest", `, "tool_name": "AskUserQuestion", "tool_input": {"questions": [`+questions+`], "kept": 1}`)
 	}
-	out, _ := d.answered("claude", ask(one), func(ctx context.Context, f connect.Fleet, id string) {
+	out, _ := d.answered("claude", ask(one), func(ctx context.Context, f openfleet.Fleet, id string) {
 		if list, err := f.Questions(ctx); err != nil || strings.Join(list[0].Options, " ") != "Red Blue" || list[0].Text != "Which colour?" {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -345,7 +345,7 @@ func TestWithoutAnAnswerTheAgentAsksAtItsOwnPrompt(t *testing.T) {
 	}
 	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "5m"
 	began := time.Now()
-	out, talk := d.answered("claude", ask, func(context.Context, connect.Fleet, string) { d.send("claude", "s", "PostToolUse", bash) })
+	out, talk := d.answered("claude", ask, func(context.Context, openfleet.Fleet, string) { d.send("claude", "s", "PostToolUse", bash) })
 	if took := time.Since(began); out != "" || talk != "" || took > testenv.Patience {
 		t.Errorf("answered at the prompt: printed %q, said %q after %s", out, talk, took)
 	}

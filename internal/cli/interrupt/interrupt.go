@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 )
@@ -29,13 +29,13 @@ already, the agent continues with it at once. An agent whose program cannot be
 interrupted is stopped like with 'gaffer cancel'.`,
 		Example:           "  gaffer interrupt api\n  gaffer interrupt abc1/api && gaffer send abc1/api 'only change the tests'",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool { return t.Status == fleet.Running }),
+		ValidArgsFunction: openfleet.Tasks(e, func(t fleet.Task) bool { return t.Status == fleet.Running }),
 	}
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		return connect.WithFleet(ctx, e, func(f connect.Fleet) error {
+		return openfleet.WithFleet(ctx, e, func(f openfleet.Fleet) error {
 			t, err := f.FindTask(ctx, args[0])
 			if err != nil {
 				return err

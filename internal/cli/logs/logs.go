@@ -16,8 +16,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/agentlog"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 	"gaffer/internal/text/safe"
@@ -55,7 +55,7 @@ belongs to the entry before it.`,
   gaffer logs api --attempt 1 --since 10m
   gaffer logs abc1/api --raw | jq -r 'select(.type == "result").result'`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool { return t.Attempt != nil }),
+		ValidArgsFunction: openfleet.Tasks(e, func(t fleet.Task) bool { return t.Attempt != nil }),
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.follow, "follow", "f", false, "go on until the task has ended, over all its attempts")
@@ -65,7 +65,7 @@ belongs to the entry before it.`,
 	flags.StringVar(&o.since, "since", "", "only what came since `WHEN`: 10m, 2h, 14:02 or 2026-02-11T09:00:00Z")
 	flags.BoolVar(&o.raw, "raw", false, "print the log as it was written")
 	flags.Lookup("tail").Hidden = true // --tail is an alias of --lines
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, name := range []string{"lines", "tail"} {
 			if flags.Changed(name) && o.lines < 0 {
@@ -82,12 +82,12 @@ belongs to the entry before it.`,
 		if o.raw && !since.IsZero() {
 			return exit.Usage(errors.New("--since needs the times that --raw does not look at"))
 		}
-		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error { return logs(cmd.Context(), e, f, args[0], o, since) })
+		return openfleet.WithFleet(cmd.Context(), e, func(f openfleet.Fleet) error { return logs(cmd.Context(), e, f, args[0], o, since) })
 	}
 	return cmd
 }
 
-func logs(ctx context.Context, e *env.Env, f connect.Fleet, name string, o options, since time.Time) error {
+func logs(ctx context.Context, e *env.Env, f openfleet.Fleet, name string, o options, since time.Time) error {
 	t, err := f.FindTask(ctx, name)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func logs(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 
 // printReadable prints a log for users. It reads the whole log even if it prints only the last
 // lines, because the number of lines is known only after formatting.
-func printReadable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Task, out io.Writer, o options, since time.Time) error {
+func printReadable(ctx context.Context, e *env.Env, f openfleet.Fleet, t fleet.Task, out io.Writer, o options, since time.Time) error {
 	now := e.Now()
 	last := &lastLines{to: out, n: o.lines}
 	r := &reader{last: last}
@@ -225,7 +225,7 @@ const pollInterval = 200 * time.Millisecond
 
 // waitForStart returns the current state of a task. If wait is true, it first waits until the task
 // has started or ended. On this machine, a task has started once the path of its log is known.
-func waitForStart(ctx context.Context, f connect.Fleet, t fleet.Task, wait bool) (fleet.Task, error) {
+func waitForStart(ctx context.Context, f openfleet.Fleet, t fleet.Task, wait bool) (fleet.Task, error) {
 	hasLog := func(t fleet.Task) bool { return t.Attempt != nil && (t.Attempt.Log != "" || f.Where() != "") }
 	if hasLog(t) || !wait {
 		return t, nil

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/byhand/caller"
 	"gaffer/internal/byhand/hookevents"
 	"gaffer/internal/byhand/mcp"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/cli/session"
 	"gaffer/internal/cli/state"
@@ -59,7 +59,7 @@ func New(e *env.Env) *cobra.Command {
 	}
 	// The flag was declared above, so there is no error.
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		opts, err := options(e, role)
 		if err != nil {
@@ -109,7 +109,7 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 	}
 	o.Plans = plan.Options{Dir: p.Root, Root: p.Root, Agents: slices.Sorted(maps.Keys(c.Agents()))}
 	o.WithFleet = func(ctx context.Context, do func(mcp.Fleet) error) error {
-		return connect.WithFleet(ctx, e, func(f connect.Fleet) error { return do(asked{f}) })
+		return openfleet.WithFleet(ctx, e, func(f openfleet.Fleet) error { return do(mcpFleet{f}) })
 	}
 	o.Submit = func(ctx context.Context, p plan.Plan) (mcp.Submitted, error) { return submit(ctx, e, p) }
 	return o, nil
@@ -127,11 +127,11 @@ func identify(e *env.Env, role string) (mcp.Caller, error) {
 	return mcp.Identify(e.Getenv, role)
 }
 
-// asked makes a fleet implement the interface that the MCP server needs.
-type asked struct{ connect.Fleet }
+// mcpFleet makes a fleet implement the interface that the MCP server needs.
+type mcpFleet struct{ openfleet.Fleet }
 
-func (a asked) FindRun(ctx context.Context, name string) (string, error) {
-	return connect.FindRun(ctx, a.Fleet, name, false)
+func (m mcpFleet) FindRun(ctx context.Context, name string) (string, error) {
+	return openfleet.FindRun(ctx, m.Fleet, name, false)
 }
 
 // submit creates a run from a plan. On this machine it also starts a gaffer process in the
@@ -141,7 +141,7 @@ func submit(ctx context.Context, e *env.Env, p plan.Plan) (s mcp.Submitted, err 
 		if err := runview.CheckFlags(e, false, true, t.App == nil); err != nil {
 			return err
 		}
-		if s.Run, s.Warnings, err = connect.Submit(ctx, e, t.Fleet, p, ""); err != nil {
+		if s.Run, s.Warnings, err = openfleet.Submit(ctx, e, t.Fleet, p, ""); err != nil {
 			return err
 		}
 		if t.App == nil {

@@ -14,8 +14,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/attempt/merge"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/exit"
 	"gaffer/internal/pause"
@@ -46,7 +46,7 @@ has ended.
 --revert for a commit that takes the change back.`,
 		Example:           "  gaffer merge api\n  gaffer merge abc1 --squash --into develop\n  gaffer merge abc1 --all --fix --yes\n  gaffer merge api --undo",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.RunsAndTasks(e),
+		ValidArgsFunction: openfleet.RunsAndTasks(e),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&request.Into, "into", "", "merge into `BRANCH`")
@@ -60,7 +60,7 @@ has ended.
 	flags.BoolVarP(&request.Yes, "yes", "y", false, "update a worktree that has the branch checked out")
 	cmd.MarkFlagsMutuallyExclusive("merge", "squash", "rebase")
 	cmd.MarkFlagsMutuallyExclusive("undo", "fix")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
@@ -80,7 +80,7 @@ has ended.
 		}
 		return runview.WithFleet(ctx, e, func(v *runview.View) error {
 			var err error
-			if request.Run, request.Task, err = connect.FindEither(ctx, v.Fleet, args[0]); err != nil {
+			if request.Run, request.Task, err = openfleet.FindEither(ctx, v.Fleet, args[0]); err != nil {
 				return err
 			}
 			c := command{e, v, request, *asJSON, undo}

@@ -12,8 +12,8 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/app/notifications"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/record/notify"
 	"gaffer/internal/text/display"
@@ -48,7 +48,7 @@ work.`,
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		opts, err := connect.Options(e, nil)
+		opts, err := openfleet.Options(e, nil)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ for example, a question was answered before its notification was sent.`,
 	cmd.Flags().IntVar(&limit, "limit", 20, "show so many at the most, `N`")
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return connect.WithApp(cmd.Context(), e, func(a *app.App) error {
+		return openfleet.WithApp(cmd.Context(), e, func(a *app.App) error {
 			n, err := a.Notifications.Overview(cmd.Context(), e.Now().Add(-maxListedAge))
 			if err != nil {
 				return err

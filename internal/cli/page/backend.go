@@ -27,10 +27,10 @@ type Backend struct {
 	Viewer    server.Viewer      // handles requests of a workflow's viewer; nil if there are none
 	Tokens    credential.Storage // stores access tokens
 	State     string             // path of gaffer's state folder on this machine
-	// Retain starts to delete, once an hour, the runs that ended longer ago than age. It continues
-	// until stop is called.
-	Retain func(age time.Duration) (stop func())
-	Close  func() error // releases all resources; called once, after the last request
+	// DeleteOldRuns starts to delete, once an hour, the runs that ended longer ago than age. It
+	// continues until stop is called.
+	DeleteOldRuns func(age time.Duration) (stop func())
+	Close         func() error // releases all resources; called once, after the last request
 }
 
 // BackendOf returns the backend of a coordinator. Its Close closes the coordinator. Its access

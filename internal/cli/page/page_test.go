@@ -14,8 +14,8 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/connect/localservers"
 )
 
@@ -27,7 +27,7 @@ func begin(t *testing.T) (*env.Env, *app.App, *Page) {
 	dir := t.TempDir()
 	vars := map[string]string{"GAFFER_PROJECT": dir, "XDG_STATE_HOME": filepath.Join(dir, "state"), "HOME": dir}
 	e := &env.Env{Out: new(bytes.Buffer), Err: new(bytes.Buffer), Dir: dir, Now: time.Now, Getenv: func(name string) string { return vars[name] }}
-	a, err := connect.OpenApp(t.Context(), e, func(text string) { t.Log(text) })
+	a, err := openfleet.OpenApp(t.Context(), e, func(text string) { t.Log(text) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestAPageHasNoWorkForWorkersAndNoTokensOfItsOwnInTheDatabase(t *testing.T) 
 func TestAClosedPageIsNotFound(t *testing.T) {
 	dir := t.TempDir()
 	e := &env.Env{Dir: dir, Now: time.Now, Getenv: func(name string) string { return map[string]string{"GAFFER_PROJECT": dir, "HOME": dir}[name] }}
-	a, err := connect.OpenApp(t.Context(), e, func(string) {})
+	a, err := openfleet.OpenApp(t.Context(), e, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

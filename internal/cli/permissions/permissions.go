@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
@@ -59,7 +59,7 @@ func New(e *env.Env) *cobra.Command {
 	flags.StringVar(&o.since, "since", "7d", "only requests since `WHEN`: 24h, 14:02 or 2026-02-11")
 	flags.BoolVarP(&o.all, "all", "a", false, "of all projects")
 	flags.BoolVar(&o.plan, "plan", false, "print the key permissions for a plan")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		since, err := env.Since(o.since, e.Now())
@@ -69,7 +69,7 @@ func New(e *env.Env) *cobra.Command {
 		if o.plan && *asJSON {
 			return exit.Usage(errors.New("--plan and --json: want one of them"))
 		}
-		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
+		return openfleet.WithFleet(cmd.Context(), e, func(f openfleet.Fleet) error {
 			list, err := f.Permissions(cmd.Context(), o.all, since)
 			switch {
 			case err != nil:
@@ -176,10 +176,10 @@ permissions revoke' removes one.`,
 		Example: "  gaffer permissions grants\n  gaffer permissions grants --json | jq -r '.[] | select(.scope == \"always\").id'",
 		Args:    cobra.NoArgs,
 	}
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
+		return openfleet.WithFleet(cmd.Context(), e, func(f openfleet.Fleet) error {
 			list, err := f.Grants(cmd.Context())
 			if err != nil {
 				return err
@@ -232,14 +232,14 @@ it. Requests that it has already answered stay answered.`,
 		Example: "  gaffer permissions revoke 5f0c2ab9",
 		Args:    cobra.ExactArgs(1),
 	}
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
-	cmd.ValidArgsFunction = connect.Grants(e)
+	cmd.ValidArgsFunction = openfleet.Grants(e)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := e.RefuseAgents("gaffer permissions revoke"); err != nil {
 			return err
 		}
-		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
+		return openfleet.WithFleet(cmd.Context(), e, func(f openfleet.Fleet) error {
 			g, err := findGrant(cmd.Context(), f, args[0])
 			if err != nil {
 				return err
@@ -258,7 +258,7 @@ it. Requests that it has already answered stay answered.`,
 }
 
 // findGrant returns the grant that a user names by its id or by the start of its id.
-func findGrant(ctx context.Context, f connect.Fleet, text string) (fleet.Grant, error) {
+func findGrant(ctx context.Context, f openfleet.Fleet, text string) (fleet.Grant, error) {
 	list, err := f.Grants(ctx)
 	if err != nil {
 		return fleet.Grant{}, err

@@ -10,8 +10,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/compare"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/engine/selection"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
@@ -31,19 +31,19 @@ Only a complete candidate can be taken. 'gaffer compare TASK' shows them.`,
 		Args:    cobra.ExactArgs(2),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {
-				return connect.Tasks(e, func(t fleet.Task) bool { return len(t.Candidates) > 0 && t.Question != nil })(cmd, args, typed)
+				return openfleet.Tasks(e, func(t fleet.Task) bool { return len(t.Candidates) > 0 && t.Question != nil })(cmd, args, typed)
 			}
 			return candidates(cmd.Context(), e, args[0]), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := e.RefuseAgents("gaffer pick"); err != nil {
 			return err
 		}
 		ctx := cmd.Context()
-		return connect.WithFleet(ctx, e, func(f connect.Fleet) error {
+		return openfleet.WithFleet(ctx, e, func(f openfleet.Fleet) error {
 			c, err := compare.Find(ctx, f, args[0])
 			if err != nil {
 				return err
@@ -89,7 +89,7 @@ func candidates(ctx context.Context, e *env.Env, name string) (words []string) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	_ = connect.WithFleet(ctx, e, func(f connect.Fleet) error {
+	_ = openfleet.WithFleet(ctx, e, func(f openfleet.Fleet) error {
 		found, err := compare.Find(ctx, f, name)
 		if err != nil {
 			return err

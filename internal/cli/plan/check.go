@@ -12,8 +12,8 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/attempt/preflight"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/cli/sourceplan"
 	"gaffer/internal/exit"
@@ -69,7 +69,7 @@ are then run to read issues.`,
 	flags.StringVar(&format, "format", "", "read PLAN as `FORMAT` instead of finding it out: "+strings.Join(formatWords(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatWords(), cobra.ShellCompDirectiveNoFileComp))
 	from.Add(cmd)
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := from.Check(args); err != nil {
@@ -153,11 +153,11 @@ func check(ctx context.Context, e *env.Env, load func(plan.Options) (string, pla
 // no problems if the plan runs on a server, because the programs of the server's workers are
 // unknown here.
 func missingHere(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Problem, error) {
-	far, err := connect.UsesServer(e)
+	far, err := openfleet.UsesServer(e)
 	if far || err != nil {
 		return nil, err
 	}
-	opts, err := connect.Options(e, nil)
+	opts, err := openfleet.Options(e, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -166,11 +166,11 @@ func missingHere(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Prob
 
 // addSandboxes sets the sandbox that each task gets on this machine.
 func addSandboxes(ctx context.Context, e *env.Env, p plan.Plan, tasks []checkedTask) error {
-	far, err := connect.UsesServer(e)
+	far, err := openfleet.UsesServer(e)
 	if far || err != nil {
 		return err
 	}
-	opts, err := connect.Options(e, nil)
+	opts, err := openfleet.Options(e, nil)
 	if err != nil {
 		return err
 	}

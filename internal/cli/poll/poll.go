@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/exit"
 	"gaffer/internal/flow/beadrun"
@@ -43,7 +43,7 @@ could not be written.`,
 	cmd.Flags().BoolVar(&repair, "repair", false, "write the missing result of what is stale")
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return connect.WithApp(cmd.Context(), e, func(a *app.App) error { return poll(cmd.Context(), e, a, repair, *asJSON) })
+		return openfleet.WithApp(cmd.Context(), e, func(a *app.App) error { return poll(cmd.Context(), e, a, repair, *asJSON) })
 	}
 	return cmd
 }

@@ -10,8 +10,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/landing"
 	"gaffer/internal/text/display"
@@ -39,7 +39,7 @@ and adds them to the task's review as comments. --send also sends them to the
 task's agent, in the same conversation.`,
 		Example:           "  gaffer pr api\n  gaffer pr abc1/api --into develop\n  gaffer pr api --feedback --send",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool { return t.Status.Final() }),
+		ValidArgsFunction: openfleet.Tasks(e, func(t fleet.Task) bool { return t.Status.Final() }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.into, "into", "", "the pull request is for `BRANCH`")
@@ -55,7 +55,7 @@ task's agent, in the same conversation.`,
 		if err := e.RefuseAgents("gaffer pr"); err != nil {
 			return err
 		}
-		return connect.WithApp(ctx, e, func(a *app.App) error {
+		return openfleet.WithApp(ctx, e, func(a *app.App) error {
 			t, err := a.Fleet.FindTask(ctx, args[0])
 			if err != nil {
 				return err
@@ -87,14 +87,14 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 	}
 	said, round := "", 0
 	if o.send {
-		f := connect.LocalFleet(a)
+		f := openfleet.LocalFleet(a)
 		r, err := f.Review(ctx, t.Run, t.ID)
 		if err != nil {
 			return err
 		}
 		said = "there is nothing to send to the agent of %s"
-		if connect.HasDrafts(r) || r.State == fleet.ReviewSentBack { // also true if an earlier command added or sent comments and was then killed
-			r, before, err := connect.SendBack(ctx, f, t.Run, t.ID, "")
+		if openfleet.HasDrafts(r) || r.State == fleet.ReviewSentBack { // also true if an earlier command added or sent comments and was then killed
+			r, before, err := openfleet.SendBack(ctx, f, t.Run, t.ID, "")
 			if err != nil {
 				return err
 			}

@@ -13,8 +13,8 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/app/retention"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
@@ -77,7 +77,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 			return err
 		}
 	}
-	return connect.WithApp(ctx, e, func(a *app.App) error {
+	return openfleet.WithApp(ctx, e, func(a *app.App) error {
 		p, err := a.Pruner.Find(ctx, retention.Policy{OlderThan: time.Duration(o.older), KeepLatest: o.keep})
 		if err != nil {
 			return err

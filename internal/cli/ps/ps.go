@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
@@ -33,22 +33,22 @@ are in one more element, which has "agents" and no tasks.`,
 		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "of all projects")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
+		return openfleet.WithFleet(cmd.Context(), e, func(f openfleet.Fleet) error {
 			runs, err := f.Runs(cmd.Context(), all, false)
 			if err != nil {
 				return err
 			}
-			byHand, err := connect.ByHand(cmd.Context(), e, f, all)
+			byHand, err := openfleet.ByHand(cmd.Context(), e, f, all)
 			if err != nil {
 				return err
 			}
 			if *asJSON {
 				return e.PrintJSON(document(runs, byHand))
 			}
-			questions, err := connect.Questions(cmd.Context(), f, byHand)
+			questions, err := openfleet.Questions(cmd.Context(), f, byHand)
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ are in one more element, which has "agents" and no tasks.`,
 type listing struct {
 	runs      []fleet.Run
 	byHand    []fleet.Worker // agents that users have started by hand
-	questions []connect.Asked
+	questions []openfleet.Asked
 	all       bool // list the agents of all projects
 	remote    bool // the runs are on a server
 }
@@ -87,7 +87,7 @@ func document(runs []fleet.Run, byHand []fleet.Worker) []any {
 const byHandName = "by hand"
 
 // onlyShown returns the questions that belong to one of these runs or agents.
-func onlyShown(questions []connect.Asked, runs []fleet.Run, byHand []fleet.Worker) []connect.Asked {
+func onlyShown(questions []openfleet.Asked, runs []fleet.Run, byHand []fleet.Worker) []openfleet.Asked {
 	shown := map[string]bool{}
 	for _, w := range byHand {
 		shown[w.Name] = true
@@ -97,7 +97,7 @@ func onlyShown(questions []connect.Asked, runs []fleet.Run, byHand []fleet.Worke
 			shown[fleet.QuestionName(r.ID, t.ID)] = true
 		}
 	}
-	return slices.DeleteFunc(questions, func(a connect.Asked) bool { return !shown[a.Name] })
+	return slices.DeleteFunc(questions, func(a openfleet.Asked) bool { return !shown[a.Name] })
 }
 
 func show(e *env.Env, p listing) error {

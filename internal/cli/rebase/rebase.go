@@ -7,8 +7,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/text/display"
 )
 
@@ -24,7 +24,7 @@ is for, in the task's own worktree. A rescue ref keeps the old commits. A confli
 changes nothing: the commands that resolve it are printed.`,
 		Example:           "  gaffer rebase api\n  gaffer rebase abc1/api --onto develop",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool { return t.Status.Final() }),
+		ValidArgsFunction: openfleet.Tasks(e, func(t fleet.Task) bool { return t.Status.Final() }),
 	}
 	cmd.Flags().StringVar(&onto, "onto", "", "copy them onto `BRANCH`")
 	asJSON := env.JSONFlag(cmd)
@@ -33,7 +33,7 @@ changes nothing: the commands that resolve it are printed.`,
 		if err := e.RefuseAgents("gaffer rebase"); err != nil {
 			return err
 		}
-		return connect.WithApp(ctx, e, func(a *app.App) error {
+		return openfleet.WithApp(ctx, e, func(a *app.App) error {
 			t, err := a.Fleet.FindTask(ctx, args[0])
 			if err != nil {
 				return err

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/ui/report"
 )
@@ -37,7 +37,7 @@ are in your time zone. The dashboard has the same report as a page.`,
 	}
 	cmd.Flags().StringVar(&since, "since", "", "since `WHEN`: yesterday, 22:00, 24h, 7d or 2026-02-11")
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "of all projects")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	// This returns an error only for an undeclared flag, and the flag was declared above.
 	_ = cmd.RegisterFlagCompletionFunc("since", cobra.FixedCompletions([]string{"yesterday", "today", "24h", "7d"}, cobra.ShellCompDirectiveNoFileComp))
@@ -81,7 +81,7 @@ func (o options) morning(e *env.Env) (since time.Time, ok bool) {
 }
 
 func printMorning(ctx context.Context, e *env.Env, since time.Time, everywhere, asJSON bool) error {
-	return connect.WithFleet(ctx, e, func(f connect.Fleet) error {
+	return openfleet.WithFleet(ctx, e, func(f openfleet.Fleet) error {
 		r, err := f.Morning(ctx, everywhere, fleet.MorningQuery{Since: since})
 		if err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 	"gaffer/internal/text/suggest"
@@ -60,7 +60,7 @@ what was merged, what waits for you, what failed ('gaffer report morning').`,
 	flags.StringSliceVar(&o.models, "model", nil, "count only runs with model `NAME`")
 	flags.StringSliceVar(&o.templates, "template", nil, "count only runs from template `NAME`; custom is none")
 	flags.StringVar(&o.html, "html", "", "write a page with charts to `FILE`, - for stdout")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	o.json = env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if since, ok := o.morning(e); ok {
@@ -87,7 +87,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	if c.Server() != "" {
 		return printServerReport(ctx, e, o, query)
 	}
-	opts, err := connect.Options(e, nil)
+	opts, err := openfleet.Options(e, nil)
 	if err == nil {
 		query.Cost, err = app.AttemptCosts(ctx, opts)
 	}

@@ -6,15 +6,15 @@ import (
 	"fmt"
 
 	"gaffer/coordinator"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/ui/report"
 	"gaffer/ledger"
 )
 
 // printServerReport prints the report about a server's records.
 func printServerReport(ctx context.Context, e *env.Env, o options, query ledger.Query) error {
-	f, err := connect.ServerFleet(e, nil)
+	f, err := openfleet.ServerFleet(e, nil)
 	if err != nil {
 		return err
 	}

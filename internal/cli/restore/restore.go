@@ -7,8 +7,8 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/cli/backup"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/text/display"
 )
 
@@ -34,7 +34,7 @@ of anything that began after the backup.`,
 		if err := e.RefuseAgents("gaffer restore"); err != nil {
 			return err
 		}
-		opts, err := connect.Options(e, nil)
+		opts, err := openfleet.Options(e, nil)
 		if err != nil {
 			return err
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/exit"
 )
@@ -36,12 +36,12 @@ budget was spent go on in the same conversation, also if the run has ended.
 A server continues its runs without this command; they are only shown.`,
 		Example:           "  gaffer resume\n  gaffer resume 20260201-143022-abc12345\n  gaffer resume abc1 --detach\n  gaffer resume abc1 --budget 20",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: connect.Runs(e, false),
+		ValidArgsFunction: openfleet.Runs(e, false),
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "let it run in the background")
-	budgetOf := connect.BudgetFlags(cmd, "run")
+	budgetOf := openfleet.BudgetFlags(cmd, "run")
 	show := runview.ShowFlag(cmd)
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
@@ -56,7 +56,7 @@ A server continues its runs without this command; they are only shown.`,
 				return err
 			}
 			name := append(args, "")[0]
-			id, err := connect.FindRun(ctx, t.Fleet, name, !raise || name == "")
+			id, err := openfleet.FindRun(ctx, t.Fleet, name, !raise || name == "")
 			if exit.Of(err) == exit.CodeNotFound && t.App != nil {
 				if forgotten := t.App.FindRunNotInDatabase(ctx, name); forgotten != nil {
 					return forgotten

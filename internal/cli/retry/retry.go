@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/text/display"
 )
@@ -29,13 +29,13 @@ A task that was stopped because its budget was spent goes on in the same
 conversation with --budget or --tokens: what all its attempts may use together.`,
 		Example: "  gaffer retry api\n  gaffer retry abc1/api --resume\n  gaffer retry abc1/api --budget 5",
 		Args:    cobra.ExactArgs(1),
-		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool {
+		ValidArgsFunction: openfleet.Tasks(e, func(t fleet.Task) bool {
 			return t.Status == fleet.Failed || t.Status == fleet.Cancelled
 		}),
 	}
 	cmd.Flags().BoolVar(&resume, "resume", false, "work on the run until it ends, as 'gaffer resume' does")
-	budgetOf := connect.BudgetFlags(cmd, "task")
-	connect.FleetFlags(e, cmd)
+	budgetOf := openfleet.BudgetFlags(cmd, "task")
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
@@ -69,7 +69,7 @@ conversation with --budget or --tokens: what all its attempts may use together.`
 }
 
 // retryTask queues a task again, with a new budget unless that is zero.
-func retryTask(ctx context.Context, f connect.Fleet, t fleet.Task, budget fleet.Cost) error {
+func retryTask(ctx context.Context, f openfleet.Fleet, t fleet.Task, budget fleet.Cost) error {
 	if budget == (fleet.Cost{}) {
 		return f.Retry(ctx, t.Run, t.ID)
 	}

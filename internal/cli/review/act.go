@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
@@ -18,7 +18,7 @@ import (
 )
 
 // act does what the flags say: it comments on, approves or sends back a change.
-func act(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, args []string, o options) error {
+func act(ctx context.Context, e *env.Env, f openfleet.Fleet, run, task string, args []string, o options) error {
 	if task == "" {
 		return exit.Usage(fmt.Errorf("%q is a run, want a task", args[0]))
 	}
@@ -51,7 +51,7 @@ func act(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, arg
 		}
 	case o.sendBack:
 		var before bool
-		if r, before, err = connect.SendBack(ctx, f, run, task, change.Change.Tree); err != nil {
+		if r, before, err = openfleet.SendBack(ctx, f, run, task, change.Change.Tree); err != nil {
 			return err
 		}
 		said := "sent %s back in round %d; its agent continues"
@@ -70,7 +70,7 @@ func act(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, arg
 
 // commentAt returns a comment with a position but without text. The position is the value of
 // --comment: '.' for the whole change, PATH, PATH:LINE or PATH:FIRST-LAST.
-func commentAt(ctx context.Context, f connect.Fleet, c fleet.Change, o options) (fleet.Comment, error) {
+func commentAt(ctx context.Context, f openfleet.Fleet, c fleet.Change, o options) (fleet.Comment, error) {
 	at := fleet.Comment{Tree: c.Tree}
 	if o.comment == "." {
 		return at, nil
@@ -143,7 +143,7 @@ func commentAt(ctx context.Context, f connect.Fleet, c fleet.Change, o options) 
 
 // printReviews prints the changes of a run or, if task is not empty, the comments on the task's
 // change.
-func printReviews(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, asJSON bool) error {
+func printReviews(ctx context.Context, e *env.Env, f openfleet.Fleet, run, task string, asJSON bool) error {
 	if task != "" {
 		c, err := f.Change(ctx, run, task, fleet.ChangeQuery{})
 		if err != nil {

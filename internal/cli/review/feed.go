@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/pause"
 	"gaffer/internal/ui/tui/program"
@@ -20,7 +20,7 @@ import (
 
 // feed reads changes and reviews for the review screen, and performs the user's actions.
 type feed struct {
-	fleet   connect.Fleet
+	fleet   openfleet.Fleet
 	notices <-chan string
 	send    func(any)
 
@@ -37,7 +37,7 @@ const (
 	retryTime = 2 * time.Second // wait before a retry
 )
 
-func newFeed(f connect.Fleet, notices <-chan string) *feed {
+func newFeed(f openfleet.Fleet, notices <-chan string) *feed {
 	return &feed{fleet: f, notices: notices, again: make(chan struct{}, 1)}
 }
 
@@ -189,7 +189,7 @@ func (f *feed) readPage(ctx context.Context, shown screen.Show) (p screen.Page, 
 }
 
 // changesOf reads a run and the changes of its tasks with their reviews.
-func changesOf(ctx context.Context, f connect.Fleet, run string) (list screen.Changes, err error) {
+func changesOf(ctx context.Context, f openfleet.Fleet, run string) (list screen.Changes, err error) {
 	if list.Run, err = f.Run(ctx, run); err != nil {
 		return list, err
 	}
@@ -232,7 +232,7 @@ func (f *feed) act(ctx context.Context, a screen.Act) error {
 		}
 		return err
 	case screen.SendBack:
-		_, _, err := connect.SendBack(ctx, f.fleet, a.Run, a.Task, a.Tree)
+		_, _, err := openfleet.SendBack(ctx, f.fleet, a.Run, a.Task, a.Tree)
 		return err
 	case screen.Restore:
 		_, err := f.fleet.Restore(ctx, a.Run, a.Task)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/ui/tui/program"
 	screen "gaffer/internal/ui/tui/review"
 )
@@ -15,7 +15,7 @@ import (
 // answers is a fleet with one simulated review. The caller gets no answer to the first actions;
 // lost is their number.
 type answers struct {
-	connect.Fleet
+	openfleet.Fleet
 	lost     int
 	asks     []fleet.ReviewAction
 	review   fleet.Review

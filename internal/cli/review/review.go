@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/ui/tui/program"
 	screen "gaffer/internal/ui/tui/review"
@@ -55,7 +55,7 @@ several.`,
   gaffer review api --approve
   gaffer review --json | jq '.reviews[] | {task, state}'`,
 		Args:              cobra.MaximumNArgs(2),
-		ValidArgsFunction: connect.RunsAndChanges(e),
+		ValidArgsFunction: openfleet.RunsAndChanges(e),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.comment, "comment", "", "comment on `PLACE`, such as main.go:12")
@@ -63,7 +63,7 @@ several.`,
 	flags.BoolVar(&o.approve, "approve", false, "approve the change")
 	flags.BoolVar(&o.sendBack, "send-back", false, "send all comments to the agent")
 	cmd.MarkFlagsMutuallyExclusive("approve", "send-back")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.json = *asJSON
@@ -98,16 +98,16 @@ func review(ctx context.Context, e *env.Env, args []string, o options) (err erro
 			}
 		}
 	}
-	f, err := connect.OpenFleet(ctx, e, notice)
+	f, err := openfleet.OpenFleet(ctx, e, notice)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	run, task := "", ""
 	if len(args) == 0 || args[0] == "-" {
-		run, err = connect.FindRun(ctx, f, "", false)
+		run, err = openfleet.FindRun(ctx, f, "", false)
 	} else {
-		run, task, err = connect.FindEither(ctx, f, args[0])
+		run, task, err = openfleet.FindEither(ctx, f, args[0])
 	}
 	switch {
 	case err != nil:
@@ -125,7 +125,7 @@ const exitTimeout = 5 * time.Second
 
 // show shows the screen of a task's change, or the list of changes if task is empty, until the user
 // leaves.
-func show(ctx context.Context, e *env.Env, f connect.Fleet, run, task string, notices <-chan string) error {
+func show(ctx context.Context, e *env.Env, f openfleet.Fleet, run, task string, notices <-chan string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	m := screen.New(f.Where(), run, task, e.Now())
 	m.Color = e.Color(e.Out)

@@ -3,8 +3,8 @@ package run
 import (
 	"github.com/spf13/cobra"
 
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/flow/newrun"
 	"gaffer/internal/plan"
@@ -49,7 +49,7 @@ func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
 	o.open = runview.ShowFlag(cmd)
 	flags.StringVar(&o.on, "on", "", "let only this `WORKER` of the server run the tasks")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	o.json = env.JSONFlag(cmd)
 }
 

@@ -13,8 +13,8 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/attempt/preflight"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/cli/sourceplan"
 	"gaffer/internal/cli/table"
@@ -178,7 +178,7 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 	if len(p.Tasks) == 0 {
 		return runview.NothingLeft(e, p, *o.json)
 	}
-	far, err := connect.UsesServer(e)
+	far, err := openfleet.UsesServer(e)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func submit(ctx context.Context, e *env.Env, t *runview.View, p plan.Plan, o opt
 	if err := runview.CheckFlags(e, t.Show, o.detach, t.Fleet.Where() != ""); err != nil {
 		return err
 	}
-	id, warnings, err := connect.Submit(ctx, e, t.Fleet, p, o.on)
+	id, warnings, err := openfleet.Submit(ctx, e, t.Fleet, p, o.on)
 	if held, ok := errors.AsType[*engine.ItemsHeldError](err); ok && o.source.From != "" { // another process has taken the items in the meantime
 		return nothingToTake(e, app.SourcePlan{From: o.source.From, Plan: p, Found: len(held.Items), Held: held.Items}, *o.json)
 	}

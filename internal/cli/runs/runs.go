@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
@@ -62,7 +62,7 @@ long they took and what they cost. A run with a task that waits for the user is
 	flags.StringVar(&o.name, "name", "", "only those with `TEXT` in their name")
 	flags.StringVar(&o.since, "since", "", "only those that began since `WHEN`: 2h, 7d, 14:02 or 2026-02-11")
 	flags.IntVarP(&o.limit, "limit", "n", 20, "the latest `N` of the last 1000 runs; 0 is all of those")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	// This returns an error only for an undeclared flag, and the flag was declared above.
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
@@ -71,7 +71,7 @@ long they took and what they cost. A run with a task that waits for the user is
 		if err != nil {
 			return exit.Usage(err)
 		}
-		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
+		return openfleet.WithFleet(cmd.Context(), e, func(f openfleet.Fleet) error {
 			list, asked, err := find(cmd.Context(), f, o, since)
 			if err != nil {
 				return err
@@ -124,7 +124,7 @@ const maxRead = 1000
 // find returns the runs that match the flags, and the number of open questions by run id. Without
 // filters it returns up to one run more than the limit, so that the caller sees whether there are
 // more runs.
-func find(ctx context.Context, f connect.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
+func find(ctx context.Context, f openfleet.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
 	limit := o.limit + 1
 	if o.limit == 0 || o.filters() {
 		limit = maxRead

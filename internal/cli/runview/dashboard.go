@@ -14,8 +14,8 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/internal/app/localrun"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/page"
 	"gaffer/internal/exit"
 )
@@ -84,7 +84,7 @@ func (v *View) openDashboard(ctx context.Context, run string) {
 func (v *View) openRemoteDashboard(ctx context.Context, run string) error {
 	address, _, _ := strings.Cut(v.Fleet.Where(), ",")
 	address = strings.TrimRight(strings.TrimSpace(address), "/")
-	client, err := connect.ClientAt(v.env, address, coordinator.Options{})
+	client, err := openfleet.ClientAt(v.env, address, coordinator.Options{})
 	if err != nil {
 		return err
 	}

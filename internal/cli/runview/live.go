@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/ui/tui/live"
 	"gaffer/internal/ui/tui/terminal"
 )
@@ -63,7 +63,7 @@ func (v *View) showLive(ctx context.Context, term *terminal.Terminal, j job) (vi
 
 // liveView is the state that is shared by the live view and the goroutine that follows the run.
 type liveView struct {
-	fleet connect.Fleet
+	fleet openfleet.Fleet
 	job   job
 	runs  chan fleet.Run
 	notes chan string

@@ -8,8 +8,8 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/attempt/preflight"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/trust"
 	programs "gaffer/internal/project/trust"
 	"gaffer/internal/text/display"
@@ -24,7 +24,7 @@ type PreflightCheck func(context.Context, app.Options) ([]preflight.Problem, err
 // error if there is one. Call it before anything is created. At a terminal, it asks the user
 // whether to trust the programs that the project names.
 func CheckReady(ctx context.Context, e *env.Env, name string, asJSON bool, check PreflightCheck) error {
-	opts, err := connect.Options(e, nil)
+	opts, err := openfleet.Options(e, nil)
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
@@ -20,7 +20,7 @@ import (
 
 // View shows runs for one command and works on them.
 type View struct {
-	Fleet connect.Fleet
+	Fleet openfleet.Fleet
 	App   *app.App // nil if the fleet is on a server
 	Show  bool     // the method Work also opens the run in the browser
 
@@ -34,17 +34,17 @@ type View struct {
 // that are still running at that time keep running.
 func With(ctx context.Context, e *env.Env, fn func(*View) error) error {
 	v := newView(e)
-	a, err := connect.OpenApp(ctx, e, v.notices.send)
+	a, err := openfleet.OpenApp(ctx, e, v.notices.send)
 	if err != nil {
 		return err
 	}
-	v.App, v.Fleet = a, connect.LocalFleet(a)
+	v.App, v.Fleet = a, openfleet.LocalFleet(a)
 	return v.use(fn)
 }
 
 // WithFleet is like [With], but uses the configured server if there is one.
 func WithFleet(ctx context.Context, e *env.Env, fn func(*View) error) error {
-	remote, err := connect.UsesServer(e)
+	remote, err := openfleet.UsesServer(e)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func WithFleet(ctx context.Context, e *env.Env, fn func(*View) error) error {
 		return With(ctx, e, fn)
 	}
 	v := newView(e)
-	if v.Fleet, err = connect.ServerFleet(e, v.notices.send); err != nil {
+	if v.Fleet, err = openfleet.ServerFleet(e, v.notices.send); err != nil {
 		return err
 	}
 	return v.use(fn)
@@ -113,7 +113,7 @@ func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	}
 	// Ignore the cancellation of ctx by a signal, because the views handle signals themselves.
 	ctx = context.WithoutCancel(ctx)
-	end, err := show(ctx, job{run: r, work: newWork(ctx, v, run), requests: requests, interval: connect.ReadInterval(len(r.Tasks))})
+	end, err := show(ctx, job{run: r, work: newWork(ctx, v, run), requests: requests, interval: openfleet.ReadInterval(len(r.Tasks))})
 	if err != nil {
 		return err
 	}

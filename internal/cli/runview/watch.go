@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/ui/tui/terminal"
 )
@@ -27,7 +27,7 @@ func (v *View) Watch(ctx context.Context, run string, asJSON bool) error {
 	}
 	requests, release := takeSignals(ctx)
 	defer release()
-	end, err := v.showLive(context.WithoutCancel(ctx), term, job{run: r, requests: requests, interval: connect.ReadInterval(len(r.Tasks))})
+	end, err := v.showLive(context.WithoutCancel(ctx), term, job{run: r, requests: requests, interval: openfleet.ReadInterval(len(r.Tasks))})
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (v *View) printChanges(ctx context.Context, r fleet.Run, asJSON bool) error
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	runs, failed := follow(ctx, v.Fleet, r.ID, connect.ReadInterval(len(r.Tasks)), &all)
+	runs, failed := follow(ctx, v.Fleet, r.ID, openfleet.ReadInterval(len(r.Tasks)), &all)
 	seen := r
 	if !asJSON {
 		if err := v.env.Printf("%s\n", strings.Join(openingLines(r, v.remote(), v.env.Now()), "\n")); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/openfleet"
 )
 
 // work works on a run in the background while a view shows the run. It can be halted and started
@@ -18,7 +18,7 @@ import (
 type work struct {
 	ctx   context.Context
 	app   *app.App // nil if the run is on a server
-	fleet connect.Fleet
+	fleet openfleet.Fleet
 	run   string
 	ended chan result // receives a result when the run has ended or the work has failed; nil if the run is on a server
 
@@ -96,7 +96,7 @@ func (w *work) cancel(ctx context.Context, why string) error {
 // follow sends the state of the run to the first channel at every change, until the run has ended
 // or ctx ends. Then it closes the channel. A slow reader gets only the latest state. The second
 // channel receives an error if following fails.
-func follow(ctx context.Context, f connect.Fleet, run string, every time.Duration, all *sync.WaitGroup) (<-chan fleet.Run, <-chan error) {
+func follow(ctx context.Context, f openfleet.Fleet, run string, every time.Duration, all *sync.WaitGroup) (<-chan fleet.Run, <-chan error) {
 	runs, failed := make(chan fleet.Run, 1), make(chan error, 1)
 	all.Go(func() {
 		defer close(runs)

@@ -10,8 +10,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/run"
 	"gaffer/internal/exit"
 	"gaffer/internal/flow/schedule"
@@ -134,7 +134,7 @@ func addSchedule(cmd *cobra.Command, e *env.Env, n schedule.Schedule, asJSON boo
 			return exit.Usage(fmt.Errorf("the plan has no name that a schedule can have: use --name"))
 		}
 	}
-	opts, err := connect.Options(e, nil)
+	opts, err := openfleet.Options(e, nil)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/flow/schedule"
 	"gaffer/internal/flow/schedulerun"
@@ -43,7 +43,7 @@ The rules --missed and --overlap hold as before.`,
   gaffer schedule export nightly --cron
   gaffer schedule export nightly --serve`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.Schedules(e, false),
+		ValidArgsFunction: openfleet.Schedules(e, false),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

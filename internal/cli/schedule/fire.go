@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/flow/schedulerun"
 	"gaffer/internal/text/display"
 )
@@ -21,7 +21,7 @@ func runNow(e *env.Env) *cobra.Command {
 times stay as they are, also those of a paused schedule.`,
 		Example:           "  gaffer schedule run nightly\n  id=$(gaffer schedule run nightly) && gaffer status --watch $id",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.Schedules(e, false),
+		ValidArgsFunction: openfleet.Schedules(e, false),
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -45,7 +45,7 @@ planned time has come, or if its run was started already, nothing happens. So a
 second call does no harm.`,
 		Example:           "  gaffer schedule fire nightly",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.Schedules(e, false),
+		ValidArgsFunction: openfleet.Schedules(e, false),
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

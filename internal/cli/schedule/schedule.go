@@ -9,8 +9,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/run"
 	"gaffer/internal/flow/schedulerun"
 )
@@ -35,7 +35,7 @@ func New(e *env.Env) *cobra.Command {
 
 // withSchedules opens the database and calls fn with its schedules.
 func withSchedules(ctx context.Context, e *env.Env, fn func(*schedulerun.Schedules) error) error {
-	return connect.WithApp(ctx, e, func(a *app.App) error {
+	return openfleet.WithApp(ctx, e, func(a *app.App) error {
 		all, err := a.Schedules(run.Loader(e))
 		if err != nil {
 			return err
@@ -54,7 +54,7 @@ type change struct {
 
 func (c change) command(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: c.use + " NAME", DisableFlagsInUseLine: true, Short: c.short, Example: c.example, Args: cobra.ExactArgs(1), ValidArgsFunction: connect.Schedules(e, c.removed),
+		Use: c.use + " NAME", DisableFlagsInUseLine: true, Short: c.short, Example: c.example, Args: cobra.ExactArgs(1), ValidArgsFunction: openfleet.Schedules(e, c.removed),
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/flow/schedulerun"
 	"gaffer/internal/text/display"
@@ -59,7 +59,7 @@ func show(e *env.Env) *cobra.Command {
 		Use: "show NAME", DisableFlagsInUseLine: true, Short: "Show a schedule, and what became of its planned times",
 		Example:           "  gaffer schedule show nightly\n  gaffer schedule show nightly --json | jq -r '.fires[-1].run'",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: connect.Schedules(e, false),
+		ValidArgsFunction: openfleet.Schedules(e, false),
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
@@ -47,11 +47,11 @@ last. The exit code is then 1 if the task has failed.`,
   gaffer send api --now "stop: that file is generated"
   gaffer send api "add a test for it" --wait`,
 		Args:              cobra.MinimumNArgs(2),
-		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool { return t.Agent != "command" }),
+		ValidArgsFunction: openfleet.Tasks(e, func(t fleet.Task) bool { return t.Agent != "command" }),
 	}
 	cmd.Flags().BoolVar(&now, "now", false, "cut the agent's current answer short")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the task has ended")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
@@ -66,7 +66,7 @@ last. The exit code is then 1 if the task has failed.`,
 		if strings.TrimSpace(text) == "" {
 			return exit.WithHint(exit.Usage(errors.New("the message has no text")), "'gaffer send TASK TEXT', or 'gaffer send TASK -' to read it from stdin")
 		}
-		return connect.WithFleet(ctx, e, func(f connect.Fleet) error {
+		return openfleet.WithFleet(ctx, e, func(f openfleet.Fleet) error {
 			t, err := f.FindTask(ctx, args[0])
 			if err != nil {
 				return err
@@ -118,7 +118,7 @@ var errEnded = errors.New("the task has ended")
 
 // awaitEnd waits until the task of the message has ended, and returns the current message and the
 // task. While the message waits, the task is usually queued again instead of ending.
-func awaitEnd(ctx context.Context, f connect.Fleet, m fleet.Message) (result, error) {
+func awaitEnd(ctx context.Context, f openfleet.Fleet, m fleet.Message) (result, error) {
 	err := f.Follow(ctx, m.Run, 500*time.Millisecond, func(r fleet.Run) error {
 		for _, t := range r.Tasks {
 			if t.ID == m.Task && t.Status.Final() {

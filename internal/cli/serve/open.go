@@ -7,8 +7,8 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/app/retention"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/page"
 	"gaffer/internal/text/display"
 )
@@ -19,7 +19,7 @@ type Opener func(ctx context.Context, terms app.ServerOptions) (page.Backend, er
 // Open returns an Opener for the database that the command is configured with.
 func Open(e *env.Env) Opener {
 	return func(ctx context.Context, terms app.ServerOptions) (page.Backend, error) {
-		a, err := connect.OpenApp(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })
+		a, err := openfleet.OpenApp(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })
 		if err != nil {
 			return page.Backend{}, err
 		}
@@ -28,7 +28,7 @@ func Open(e *env.Env) Opener {
 			return page.Backend{}, errors.Join(err, a.Close())
 		}
 		b := page.BackendOf(c)
-		b.Retain = func(older time.Duration) func() { return a.Pruner.Run(retention.Policy{OlderThan: older}) }
+		b.DeleteOldRuns = func(older time.Duration) func() { return a.Pruner.Run(retention.Policy{OlderThan: older}) }
 		b.Close = func() error {
 			c.Close()
 			return a.Close()

@@ -189,7 +189,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 		defer func() { err = errors.Join(err, gone()) }()
 	}
 	if o.keep > 0 {
-		defer b.Retain(time.Duration(o.keep))()
+		defer b.DeleteOldRuns(time.Duration(o.keep))()
 	}
 	if err := s.Serve(ctx, l); err != nil {
 		return fmt.Errorf("serve: %w", err)

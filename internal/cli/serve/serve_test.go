@@ -95,8 +95,8 @@ type command struct {
 	out, err *output
 	closed   int
 	piped    bool          // stdout is not a terminal
-	retained time.Duration // the duration that was passed to Retain
-	stopped  bool          // the stop function of Retain was called
+	retained time.Duration // the duration that was passed to DeleteOldRuns
+	stopped  bool          // the stop function of DeleteOldRuns was called
 }
 
 func newCommand(t *testing.T) *command {
@@ -110,7 +110,7 @@ func (c *command) start(ctx context.Context, args ...string) <-chan error {
 	cmd := newWith(e, func(context.Context, app.ServerOptions) (page.Backend, error) {
 		return page.Backend{
 			Protocol: emptyService{}, Tokens: c.rows, State: c.state, Close: func() error { c.closed++; return nil },
-			Retain: func(older time.Duration) func() {
+			DeleteOldRuns: func(older time.Duration) func() {
 				c.retained = older
 				return func() { c.stopped = c.closed == 0 }
 			},

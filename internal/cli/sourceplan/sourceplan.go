@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/flow/source"
 	"gaffer/internal/plan"
@@ -102,7 +102,7 @@ func parseReport(text string) (*plan.ItemReport, error) {
 // Load reads the source and makes the plan. args contains the name of the file with the defaults,
 // or nothing.
 func (f Flags) Load(ctx context.Context, e *env.Env, args []string) (made app.SourcePlan, err error) {
-	far, err := connect.UsesServer(e)
+	far, err := openfleet.UsesServer(e)
 	if err != nil {
 		return made, err
 	}
@@ -120,7 +120,7 @@ func (f Flags) Load(ctx context.Context, e *env.Env, args []string) (made app.So
 	if len(args) > 0 {
 		q.Plan = args[0]
 	}
-	err = connect.WithApp(ctx, e, func(a *app.App) error {
+	err = openfleet.WithApp(ctx, e, func(a *app.App) error {
 		made, err = a.Sources.Plan(ctx, q)
 		return err
 	})

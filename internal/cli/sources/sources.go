@@ -12,8 +12,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/phrase"
@@ -50,7 +50,7 @@ tries that again at once.`,
 	cmd.Flags().BoolVar(&send, "send", false, "tell the sources what they were not told yet")
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return connect.WithApp(cmd.Context(), e, func(a *app.App) error { return run(cmd.Context(), e, a, send, *asJSON) })
+		return openfleet.WithApp(cmd.Context(), e, func(a *app.App) error { return run(cmd.Context(), e, a, send, *asJSON) })
 	}
 	return cmd
 }

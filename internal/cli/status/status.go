@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/runview"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/text/display"
@@ -38,15 +38,15 @@ run as JSON. Ctrl-C leaves with exit code 130, and the run goes on.`,
   gaffer status --watch
   gaffer status abc1 --json | jq -r '.tasks[] | select(.status == "failed").id'`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: connect.Runs(e, true),
+		ValidArgsFunction: openfleet.Runs(e, true),
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it until it has ended")
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
 		return runview.WithFleet(ctx, e, func(v *runview.View) error {
-			id, err := connect.FindRun(ctx, v.Fleet, append(args, "")[0], false)
+			id, err := openfleet.FindRun(ctx, v.Fleet, append(args, "")[0], false)
 			if err != nil {
 				return err
 			}

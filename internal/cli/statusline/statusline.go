@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/app"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/byhand/hookevents"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/project"
 	"gaffer/internal/text/display"
 	"gaffer/internal/ui/statusline"
@@ -83,7 +83,7 @@ func show(ctx context.Context, e *env.Env, o options) {
 	}
 	line := statusline.Read(findFolders(e, o.named, statusline.ReadAgent(agent).Dirs).documents(agent))
 	if o.fleet || o.all {
-		if opts, err := connect.Options(e, func(string) {}); err == nil {
+		if opts, err := openfleet.Options(e, func(string) {}); err == nil {
 			ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 			defer cancel()
 			if g, err := app.Summary(ctx, opts, o.all); err == nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 )
 
 func archiveCommand(e *env.Env) *cobra.Command {
@@ -38,5 +38,5 @@ works on is refused; the run of one that was left is ended.`,
 
 // endRun ends the run of the current team session, so that the session can be archived.
 func endRun(ctx context.Context, e *env.Env) error {
-	return connect.WithApp(ctx, e, func(a *app.App) error { return a.Teams.End(ctx) })
+	return openfleet.WithApp(ctx, e, func(a *app.App) error { return a.Teams.End(ctx) })
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/flow/teamsession"
 	"gaffer/team"
 )
@@ -27,7 +27,7 @@ marks a counter that has reached it.`,
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return connect.WithApp(cmd.Context(), e, func(a *app.App) error {
+		return openfleet.WithApp(cmd.Context(), e, func(a *app.App) error {
 			v, err := look(cmd.Context(), e, a)
 			switch {
 			case err != nil:

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/exit"
 	"gaffer/internal/project/trust"
@@ -65,7 +65,7 @@ func New(e *env.Env) *cobra.Command {
 			e.Talk("%s is no longer trusted", display.Printable(p.Root))
 			return nil
 		}
-		opts, err := connect.Options(e, nil)
+		opts, err := openfleet.Options(e, nil)
 		if err != nil {
 			return err
 		}

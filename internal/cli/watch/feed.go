@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/pause"
 	screen "gaffer/internal/ui/tui/watch"
 )
@@ -17,7 +17,7 @@ import (
 const shownEnded = 20
 
 // overview reads the state of the whole fleet for the screen.
-func overview(ctx context.Context, f connect.Fleet) (v screen.Fleet, err error) {
+func overview(ctx context.Context, f openfleet.Fleet) (v screen.Fleet, err error) {
 	if v.Runs, err = f.Latest(ctx, shownEnded); err != nil {
 		return v, err
 	}
@@ -34,7 +34,7 @@ func overview(ctx context.Context, f connect.Fleet) (v screen.Fleet, err error) 
 // feed reads data for the screen: the state of the whole fleet, and of the run and task that the
 // user looks at. It also implements [screen.Backend].
 type feed struct {
-	fleet   connect.Fleet
+	fleet   openfleet.Fleet
 	now     func() time.Time
 	notices <-chan string
 	focuses chan screen.Focus // holds what the user looks at now, until it is read
@@ -139,7 +139,7 @@ func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan f
 	for ctx.Err() == nil {
 		known, _ := f.lastRead(focus.Run)
 		var ended time.Time
-		err := f.fleet.Follow(ctx, focus.Run, connect.ReadInterval(known.Counts.Total), func(r fleet.Run) error {
+		err := f.fleet.Follow(ctx, focus.Run, openfleet.ReadInterval(known.Counts.Total), func(r fleet.Run) error {
 			ended = r.Ended
 			f.send(r)
 			if at := slices.IndexFunc(r.Tasks, func(t fleet.Task) bool { return t.ID == focus.Task }); at >= 0 {

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	screen "gaffer/internal/ui/tui/watch"
 )
 
 // refusing is a fleet that refuses to cancel a run. It answers only after the user has left the
 // screen.
 type refusing struct {
-	connect.Fleet
+	openfleet.Fleet
 	shown func()
 	left  chan struct{}
 	why   error

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/testkit/testenv"
 	screen "gaffer/internal/ui/tui/watch"
 )
 
 // starting is a fleet with a task whose attempt gets the path of its log only after a moment.
-type starting struct{ connect.Fleet }
+type starting struct{ openfleet.Fleet }
 
 func (starting) Task(context.Context, string, string) (fleet.Task, error) { return fleet.Task{}, nil }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/exit"
 	"gaffer/internal/ui/tui/program"
 	"gaffer/internal/ui/tui/terminal"
@@ -36,9 +36,9 @@ nothing that runs.`,
   gaffer watch -
   gaffer watch --server https://build.example:4870`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: connect.Runs(e, true),
+		ValidArgsFunction: openfleet.Runs(e, true),
 	}
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if _, err := terminal.Open(e.In, e.Out); err != nil || e.Getenv("TERM") == "dumb" {
 			return exit.WithHint(exit.Usage(errors.New("this is no terminal that a screen could be shown on")),
@@ -53,7 +53,7 @@ nothing that runs.`,
 // it returns an error and opens no screen.
 func showScreen(ctx context.Context, e *env.Env, args []string) (err error) {
 	notices := make(chan string, 16)
-	fleet, err := connect.OpenFleet(ctx, e, func(text string) {
+	fleet, err := openfleet.OpenFleet(ctx, e, func(text string) {
 		select {
 		case notices <- text:
 		default: // the screen has not read the earlier notices: drop this one
@@ -65,7 +65,7 @@ func showScreen(ctx context.Context, e *env.Env, args []string) (err error) {
 	defer func() { err = errors.Join(err, fleet.Close()) }()
 	run := ""
 	if len(args) > 0 {
-		if run, err = connect.FindRun(ctx, fleet, args[0], false); err != nil {
+		if run, err = openfleet.FindRun(ctx, fleet, args[0], false); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,7 @@ func showScreen(ctx context.Context, e *env.Env, args []string) (err error) {
 // finishWithin is how long pending actions may take after the user has left the screen.
 const finishWithin = 5 * time.Second
 
-func show(ctx context.Context, e *env.Env, fleet connect.Fleet, notices <-chan string, run string, first screen.Fleet) error {
+func show(ctx context.Context, e *env.Env, fleet openfleet.Fleet, notices <-chan string, run string, first screen.Fleet) error {
 	ctx, cancel := context.WithCancel(ctx)
 	m := screen.New(fleet.Where(), run, e.Now())
 	f := &feed{fleet: fleet, now: e.Now, notices: notices, focuses: make(chan screen.Focus, 1), nextRead: make(chan struct{}), last: e.Now()}

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/connect/workerclient"
 	"gaffer/internal/exit"
 )
@@ -60,7 +60,7 @@ minutes they are ended.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	connect.ServerFlags(e, cmd)
+	openfleet.ServerFlags(e, cmd)
 	flags.StringVar(&o.name, "name", "", "what the worker is called, `NAME`; this machine's name without it")
 	flags.IntVar(&o.slots, "slots", defaultSlots, "run `N` tasks at once")
 	flags.StringSliceVar(&o.labels, "labels", nil, "take tasks that want these too, `A,B`")
@@ -119,7 +119,7 @@ func workerOptions(e *env.Env, o options) (opts app.ServerWorkerOptions, err err
 	if err := check(opts); err != nil {
 		return opts, err
 	}
-	opts.Connect, err = connect.Connector(e)
+	opts.Connect, err = openfleet.Connector(e)
 	return opts, err
 }
 

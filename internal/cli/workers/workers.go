@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/openfleet"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/connect/serverfleet"
 	"gaffer/internal/text/display"
@@ -32,10 +32,10 @@ with what they wait for and where they work. Then come the open questions.`,
 		Example: "  gaffer workers --server https://build.example:4870\n  gaffer workers --json | jq -r '.[] | select(.worker_status == \"online\").name'",
 		Args:    cobra.NoArgs,
 	}
-	connect.FleetFlags(e, cmd)
+	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
+		return openfleet.WithFleet(cmd.Context(), e, func(f openfleet.Fleet) error {
 			list, err := f.Workers(cmd.Context())
 			if err != nil {
 				return err
@@ -50,7 +50,7 @@ with what they wait for and where they work. Then come the open questions.`,
 			if err := Show(e, list); err != nil {
 				return err
 			}
-			questions, err := connect.Questions(cmd.Context(), f, slices.DeleteFunc(list, func(w serverfleet.Worker) bool { return !w.ByHand || !w.Online() }))
+			questions, err := openfleet.Questions(cmd.Context(), f, slices.DeleteFunc(list, func(w serverfleet.Worker) bool { return !w.ByHand || !w.Online() }))
 			for _, a := range questions {
 				if err := table.Lines(e, nil, a.Line()); err != nil {
 					return err

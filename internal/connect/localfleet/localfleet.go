@@ -153,7 +153,7 @@ func (f *Fleet) Question(ctx context.Context, id string) (v fleet.Answered, err 
 	err = f.opts.Store.Read(ctx, func(r store.Reader) error {
 		q, err := r.Question(id)
 		v = runquery.AnsweredOf(q)
-		return runquery.Missing(err, "question", id)
+		return runquery.NotFoundAs(err, "question", id)
 	})
 	return v, err
 }

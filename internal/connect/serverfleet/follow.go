@@ -16,7 +16,7 @@ import (
 // agents, so the run is polled too. A caller with a longer interval polls less often.
 const (
 	minPoll      = 200 * time.Millisecond // minimum time between two polls
-	maxPoll      = 2 * time.Second        // time between two polls if there are no changes
+	idlePoll     = 2 * time.Second        // time between two polls if there are no changes
 	maxRetryWait = 5 * time.Second        // maximum time between two tries while the server cannot be reached
 )
 
@@ -74,10 +74,10 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 }
 
 // wait waits for a signal, but at least for interval. If there is no signal, it returns after ten
-// times the interval, or after maxPoll if that is longer. It returns an error only if ctx ends.
+// times the interval, or after idlePoll if that is longer. It returns an error only if ctx ends.
 func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	interval = max(interval, minPoll)
-	soonest, latest := time.NewTimer(interval), time.NewTimer(max(10*interval, maxPoll))
+	soonest, latest := time.NewTimer(interval), time.NewTimer(max(10*interval, idlePoll))
 	defer soonest.Stop()
 	defer latest.Stop()
 	select {

@@ -16,9 +16,9 @@ import (
 type commandPattern struct {
 	text  string   // the exact command; empty if prefix is set
 	words []string // the words of text if it is a simple command, or the first words that a command must have
-	// prefix is set if more words may follow. open is also set if the last of words may be only the
-	// beginning of a word, as in the pattern "npm run test*".
-	prefix, open bool
+	// prefix is set if more words may follow. lastIsPrefix is also set if the last of words may be
+	// only the beginning of a word, as in the pattern "npm run test*".
+	prefix, lastIsPrefix bool
 }
 
 func parseCommandPattern(text string) (*commandPattern, error) {
@@ -28,9 +28,9 @@ func parseCommandPattern(text string) (*commandPattern, error) {
 		rest, p.prefix = strings.CutSuffix(text, " *")
 	}
 	if !colon && !p.prefix {
-		rest, p.open = strings.CutSuffix(text, "*")
+		rest, p.lastIsPrefix = strings.CutSuffix(text, "*")
 	}
-	p.prefix = colon || p.prefix || p.open
+	p.prefix = colon || p.prefix || p.lastIsPrefix
 	words, plain := simpleWords(rest)
 	if !p.prefix {
 		if strings.Contains(text, "*") && plain != nil {
@@ -107,7 +107,7 @@ func (p *commandPattern) begins(words []word) answer {
 		switch {
 		case !w.literal:
 			return maybe
-		case w.text == want, p.open && i == len(p.words)-1 && strings.HasPrefix(w.text, want):
+		case w.text == want, p.lastIsPrefix && i == len(p.words)-1 && strings.HasPrefix(w.text, want):
 		default:
 			return no
 		}

@@ -229,7 +229,7 @@ func (r Rule) within(outer Rule) bool {
 	}
 	inner, ok := r.pattern.(*commandPattern)
 	around, both := outer.pattern.(*commandPattern)
-	if !ok || !both || len(inner.words) == 0 || inner.open {
+	if !ok || !both || len(inner.words) == 0 || inner.lastIsPrefix {
 		return false
 	}
 	words := make([]word, len(inner.words))

@@ -37,9 +37,9 @@ func (e *AmbiguousError) Error() string {
 // Conflict marks the error as a conflict: the user must name one of the matching ids.
 func (e *AmbiguousError) Conflict() bool { return true }
 
-// Missing converts store.ErrNotFound to a [*NotFoundError] with the name that the user gave. It
+// NotFoundAs converts store.ErrNotFound to a [*NotFoundError] with the name that the user gave. It
 // returns any other err unchanged.
-func Missing(err error, what, name string) error {
+func NotFoundAs(err error, what, name string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{what, name}
 	}

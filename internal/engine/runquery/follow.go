@@ -98,7 +98,7 @@ func (f *follower) refresh(r store.Reader) error {
 	}
 	row, err := r.Run(f.id)
 	if err != nil {
-		return Missing(err, "run", f.id)
+		return NotFoundAs(err, "run", f.id)
 	}
 	questions, err := openQuestions(r, f.id)
 	if err != nil {
@@ -171,7 +171,7 @@ func (f *follower) changedTasks(r store.Reader) (tasks []string, ok bool, err er
 func (f *follower) readTask(r store.Reader, run *fleet.Run, id string) error {
 	row, err := r.Task(store.TaskKey{Run: f.id, Task: id})
 	if err != nil {
-		return Missing(err, "task", id)
+		return NotFoundAs(err, "task", id)
 	}
 	task, err := f.querier.taskOf(r, row)
 	if err != nil {

@@ -91,7 +91,7 @@ func (l *Querier) Summary(ctx context.Context, id string) (v fleet.Run, err erro
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		row, err := r.Run(id)
 		if err != nil {
-			return Missing(err, "run", id)
+			return NotFoundAs(err, "run", id)
 		}
 		v, err = l.summary(r, row)
 		return err
@@ -104,7 +104,7 @@ func (l *Querier) Task(ctx context.Context, key store.TaskKey) (v fleet.Task, er
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		row, err := r.Task(key)
 		if err != nil {
-			return Missing(err, "task", key.Run+"/"+key.Task)
+			return NotFoundAs(err, "task", key.Run+"/"+key.Task)
 		}
 		if v, err = l.taskOf(r, row); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (l *Querier) Attempts(ctx context.Context, key store.TaskKey) (list []fleet
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
 		if _, err := r.Task(key); err != nil {
-			return Missing(err, "task", key.Run+"/"+key.Task)
+			return NotFoundAs(err, "task", key.Run+"/"+key.Task)
 		}
 		rows, err := r.Attempts(key)
 		for _, row := range rows {
@@ -146,7 +146,7 @@ func (l *Querier) AllQuestions(ctx context.Context, run string) (list []fleet.Qu
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
 		if _, err := r.Run(run); err != nil {
-			return Missing(err, "run", run)
+			return NotFoundAs(err, "run", run)
 		}
 		rows, err := r.QuestionsOf(run)
 		for _, row := range rows {

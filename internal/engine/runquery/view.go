@@ -15,7 +15,7 @@ import (
 func (l *Querier) View(r store.Reader, id string) (fleet.Run, error) {
 	run, err := r.Run(id)
 	if err != nil {
-		return fleet.Run{}, Missing(err, "run", id)
+		return fleet.Run{}, NotFoundAs(err, "run", id)
 	}
 	v := l.runOf(run)
 	tasks, err := r.Tasks(id)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gaffer/statefile/group"
+	"gaffer/statefile/batch"
 )
 
 // Writer implements the method Write of stores. Requests that wait at the same time share one
@@ -16,7 +16,7 @@ type Writer struct {
 	// Committed is called after each commit, with the number of the last event.
 	Committed func(lastSeq int64)
 
-	group group.Group[*request]
+	queue batch.Queue[*request]
 }
 
 type request struct {
@@ -30,7 +30,7 @@ type request struct {
 func (w *Writer) Write(ctx context.Context, change func(tx *Tx) error) error {
 	r := &request{change: change}
 	for {
-		if err := w.group.Do(ctx, r, &leader{writer: w}); err != nil {
+		if err := w.queue.Do(ctx, r, &leader{writer: w}); err != nil {
 			return err
 		}
 		if !r.repeat {
@@ -49,7 +49,7 @@ func (e *CommitError) Error() string { return "commit: " + e.Err.Error() }
 
 func (e *CommitError) Unwrap() error { return e.Err }
 
-// leader runs all waiting requests in its goroutine. It implements [group.Leader].
+// leader runs all waiting requests in its goroutine. It implements [batch.Leader].
 type leader struct {
 	writer *Writer
 	open   Transaction // the database transaction that is open, or nil

@@ -33,7 +33,7 @@ func newFake() *fake {
 
 // begin waits until f.full requests are waiting, so that they share the transaction.
 func (f *fake) begin(context.Context) (Transaction, error) {
-	for f.transactions == 0 && f.writer.group.Waiting() < f.full {
+	for f.transactions == 0 && f.writer.queue.Waiting() < f.full {
 		runtime.Gosched()
 	}
 	f.transactions++
@@ -71,7 +71,7 @@ func (f *fake) together(changes ...func(*Tx) error) []error {
 	errs := make([]error, len(changes))
 	var wg sync.WaitGroup
 	for i, change := range changes {
-		for f.writer.group.Waiting() < i { // start each request after the one before it waits, to keep their order
+		for f.writer.queue.Waiting() < i { // start each request after the one before it waits, to keep their order
 			runtime.Gosched()
 		}
 		wg.Go(func() { errs[i] = f.writer.Write(context.Background(), change) })

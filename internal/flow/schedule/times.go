@@ -97,7 +97,8 @@ func (t Times) Upcoming(after time.Time, count int) (list []time.Time) {
 // Zone returns the time zone.
 func (t Times) Zone() *time.Location { return t.zone }
 
-// wallClock returns what the wall clock shows at a time, as a time in UTC.
+// wallClock returns the date and time that a clock in the time zone of at shows, as a time in UTC:
+// 14:00 in Berlin becomes 14:00 UTC.
 func wallClock(at time.Time) time.Time {
 	_, offset := at.Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)

@@ -25,7 +25,7 @@ type Store struct {
 	name     string // name of the database, for error messages
 
 	writer   store.Writer
-	bell     store.EventSignal
+	signal   store.EventSignal
 	plans    store.PlanCache
 	reads    *pgxpool.Pool
 	listener *listener
@@ -73,7 +73,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		s.config.ConnectTimeout = lockTimeout
 	}
 	s.name = fmt.Sprintf("%s at %s", s.config.Database, s.config.Host)
-	s.writer.Open, s.writer.Committed = s.begin, s.bell.Announce
+	s.writer.Open, s.writer.Committed = s.begin, s.signal.Announce
 	if err := s.migrate(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -86,7 +86,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		return nil, errors.Join(s.fail(err), s.Close())
 	}
 	if s.settings.query == "" { // connections go directly to the server; a connection pooler would not forward notifications
-		s.listener = listen(s.config, s.channel(), s.bell.Announce)
+		s.listener = listen(s.config, s.channel(), s.signal.Announce)
 	}
 	return s, nil
 }
@@ -145,7 +145,7 @@ func (s *Store) beginRead(ctx context.Context) (*pgxpool.Conn, error) {
 // Wait implements [store.Store].
 func (s *Store) Wait(ctx context.Context, after int64) error {
 	query := "SELECT seq FROM " + pgx.Identifier{s.schema, "last_event"}.Sanitize()
-	return s.bell.Wait(ctx, after, pollEvery, func(ctx context.Context) (last int64, err error) {
+	return s.signal.Wait(ctx, after, pollEvery, func(ctx context.Context) (last int64, err error) {
 		err = s.reads.QueryRow(ctx, query).Scan(&last)
 		return last, s.fail(err)
 	})

@@ -19,7 +19,7 @@ import (
 type Store struct {
 	path   string
 	writer store.Writer
-	bell   store.EventSignal
+	signal store.EventSignal
 	plans  store.PlanCache
 	queue  queueHandle
 	file   os.FileInfo // the file at path, as it was before the database was opened
@@ -45,7 +45,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{path: path, open: make(chan struct{}, 1), queue: queueHandle{writerQueue: queueOf(path)}}
-	s.writer.Open, s.writer.Committed = s.begin, s.bell.Announce
+	s.writer.Open, s.writer.Committed = s.begin, s.signal.Announce
 	err = s.connect(ctx)
 	for try := 1; isGone(err) && try < maxTries; try++ { // another process has just replaced the file by a backup
 		if err = s.disconnect(); err == nil {
@@ -183,7 +183,7 @@ func (s *Store) newReader(c *conn) *reader { return &reader{c: c, plans: &s.plan
 
 // Wait implements [store.Store].
 func (s *Store) Wait(ctx context.Context, after int64) error {
-	return s.bell.Wait(ctx, after, pollEvery, s.lastSeq)
+	return s.signal.Wait(ctx, after, pollEvery, s.lastSeq)
 }
 
 // lastSeq returns the number of the last event. If the database file was replaced, it returns a

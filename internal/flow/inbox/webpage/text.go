@@ -8,10 +8,10 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// maxText and maxTitle are the maximum lengths of a page's stored text and title, in characters.
+// maxPageText and maxTitle are the maximum lengths of a page's stored text and title, in characters.
 const (
-	maxText  = 1000
-	maxTitle = 200
+	maxPageText = 1000
+	maxTitle    = 200
 )
 
 // invisibleElements holds the names of HTML elements whose content is not visible on the page.
@@ -26,7 +26,7 @@ func fromHTML(page string) (title, text string) {
 		title = limit(inner, maxTitle)
 	}
 	var b strings.Builder
-	for len(page) > 0 && b.Len() < 4*maxText {
+	for len(page) > 0 && b.Len() < 4*maxPageText {
 		open := strings.IndexByte(page, '<')
 		if open < 0 {
 			open = len(page)
@@ -34,7 +34,7 @@ func fromHTML(page string) (title, text string) {
 		writeSpaced(&b, page[:open])
 		page = afterTag(page[open:])
 	}
-	return title, limit(b.String(), maxText)
+	return title, limit(b.String(), maxPageText)
 }
 
 // writeSpaced writes the words of text to b, separated by single spaces, so that long white space
@@ -43,7 +43,7 @@ func writeSpaced(b *strings.Builder, text string) {
 	for word := range strings.FieldsSeq(text) {
 		b.WriteString(word)
 		b.WriteByte(' ')
-		if b.Len() >= 4*maxText {
+		if b.Len() >= 4*maxPageText {
 			return
 		}
 	}
@@ -98,7 +98,7 @@ func cutTag(page, name string) (before, after string, found bool) {
 func firstWords(text string) string {
 	var b strings.Builder
 	writeSpaced(&b, strings.ToValidUTF8(text, "\ufffd"))
-	return limitPlain(b.String(), maxText)
+	return limitPlain(b.String(), maxPageText)
 }
 
 func limit(text string, maxChars int) string { return limitPlain(html.UnescapeString(text), maxChars) }

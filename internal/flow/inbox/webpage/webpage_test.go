@@ -263,7 +263,7 @@ func TestAnEndlessPageIsCutAndAStalledOneTimesOut(t *testing.T) {
 	})
 	defer close(release)
 	got, err := s.fetcher().Fetch(t.Context(), "http://example.com/endless")
-	if err != nil || !got.Truncated || len([]rune(got.Text)) != maxText {
+	if err != nil || !got.Truncated || len([]rune(got.Text)) != maxPageText {
 		t.Errorf("endless: truncated %v, %d characters, %v", got.Truncated, len([]rune(got.Text)), err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -285,7 +285,7 @@ func FuzzAnyPageGivesALittlePlainText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		title, first := fromHTML(text)
 		for _, s := range []string{title, first, firstWords(text)} {
-			if n := len([]rune(s)); n > maxText || strings.ContainsAny(s, "\x1b\n\x00") || !strings.EqualFold(s, strings.ToValidUTF8(s, "")) {
+			if n := len([]rune(s)); n > maxPageText || strings.ContainsAny(s, "\x1b\n\x00") || !strings.EqualFold(s, strings.ToValidUTF8(s, "")) {
 				t.Errorf("%q of %q", s, text)
 			}
 		}

@@ -6,7 +6,7 @@ import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../
 import { Rows } from '../parts/rows.js';
 import { Wrong } from '../parts/status.js';
 import { BarTip, RunBars, TaskBars } from './bars.js';
-import { criticalPath } from './critical.js';
+import { criticalPath } from './criticalpath.js';
 import { historiesOf, marks, wholeSpans } from './spans.js';
 import { Zoom } from './zoom.js';
 

@@ -1,11 +1,11 @@
 // The critical path of a run: the chain of tasks that determined its duration.
 import { nextOf, wavesBelow } from './structure.js';
 
-// In milliseconds. A task that starts within `named` after its last dependency has ended
-// waited for that dependency. A task that starts later, but within `freed` after any
-// other task has ended, waited for that task's slot.
-const named = 500;
-const freed = 1000;
+// In milliseconds. A task that starts within `dependencyWaitMs` after its last dependency
+// has ended waited for that dependency. A task that starts later, but within `slotWaitMs`
+// after any other task has ended, waited for that task's slot.
+const dependencyWaitMs = 500;
+const slotWaitMs = 1000;
 
 /**
  * Goes back from the task that ends last to the task that it waited for, and so on. A
@@ -30,8 +30,8 @@ export function criticalPath(s, spans) {
     const by = cause(s, spans, i, last.get(below[i]));
     const { start } = spans.get(s.ids[i]);
     const waited = start - (by < 0 ? begin : end(s, spans, by));
-    const before = waited > named ? lastBefore(s, spans, ended, start, seen) : -1;
-    i = before >= 0 && start - end(s, spans, before) <= freed ? before : by;
+    const before = waited > dependencyWaitMs ? lastBefore(s, spans, ended, start, seen) : -1;
+    i = before >= 0 && start - end(s, spans, before) <= slotWaitMs ? before : by;
   }
   return measured(path.map((i) => s.ids[i]), spans);
 }

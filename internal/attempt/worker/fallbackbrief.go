@@ -41,7 +41,7 @@ func (h *heldAttempt) conversation(spec plan.Task, own account.Account) conversa
 		return conversation{} // there is no previous attempt, it ran on another machine, or the task runs a command without conversations
 	}
 	if thread != "" && before.Account != h.Attempt.Account {
-		if err := h.moveConversation(spec, thread, own); err != nil {
+		if err := h.copyConversation(spec, thread, own); err != nil {
 			if !errors.Is(err, account.ErrNoConversation) {
 				h.worker.opts.Notice(fmt.Sprintf("task %s: %v; its agent begins a new conversation", h.Task.Task, err))
 			}
@@ -54,15 +54,15 @@ func (h *heldAttempt) conversation(spec plan.Task, own account.Account) conversa
 	return conversation{thread: thread}
 }
 
-// moveConversation copies the previous attempt's conversation from that attempt's account to own.
-func (h *heldAttempt) moveConversation(spec plan.Task, thread string, own account.Account) error {
+// copyConversation copies the previous attempt's conversation from that attempt's account to own.
+func (h *heldAttempt) copyConversation(spec plan.Task, thread string, own account.Account) error {
 	name, _ := engine.AgentOfAttempt(spec, h.Attempt.Fallback)
 	from, ok := h.worker.account(name, h.Before.Account)
 	if !ok {
 		return account.ErrNoConversation
 	}
 	from.Kind, own.Kind = firstKind(from, own), firstKind(own, from)
-	return account.MoveConversation(thread, from, own, os.Getenv)
+	return account.CopyConversation(thread, from, own, os.Getenv)
 }
 
 // firstKind returns the kind of a, or the kind of b if a has none. The program's own account has no

@@ -1,6 +1,6 @@
-// Package connect opens the fleet that a command works on: this machine or a server. It
+// Package openfleet opens the fleet that a command works on: this machine or a server. It
 // also completes the names of runs and tasks.
-package connect
+package openfleet
 
 import (
 	"context"

@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// schedule changes the status of tasks and runs, maintains the counters in the rows of runs, and
+// taskStates changes the status of tasks and runs, maintains the counters in the rows of runs, and
 // decides which tasks may be claimed.
-type schedule struct {
+type taskStates struct {
 	*txContext
 	workers          *workers
 	reviews          *reviews
@@ -35,13 +35,13 @@ var allowedTransitions = map[store.Status][]store.Status{
 
 // setStatus changes a task's status, updates the counters of its run, and appends an
 // event.
-func (s *schedule) setStatus(t *store.Task, to store.Status, why string) error {
+func (s *taskStates) setStatus(t *store.Task, to store.Status, why string) error {
 	return s.setStatusWithAttempt(t, nil, to, why)
 }
 
 // setStatusWithAttempt does the same as setStatus, and stores the attempt a, which starts or ends
 // with the change.
-func (s *schedule) setStatusWithAttempt(t *store.Task, a *store.Attempt, to store.Status, why string) error {
+func (s *taskStates) setStatusWithAttempt(t *store.Task, a *store.Attempt, to store.Status, why string) error {
 	from := t.Status
 	if !slices.Contains(allowedTransitions[from], to) {
 		return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s and cannot become %s", from, to)}
@@ -124,7 +124,7 @@ func openWave(run store.Run) int {
 // endQueued cancels a queued task and sets its outcome. If the task had ended before and was queued
 // again for a message, it gets its earlier status back instead, and its undelivered messages are
 // withdrawn.
-func (s *schedule) endQueued(t *store.Task, outcome, why string) error {
+func (s *taskStates) endQueued(t *store.Task, outcome, why string) error {
 	to := t.EndedAs
 	if to == "" {
 		t.Outcome = outcome
@@ -145,7 +145,7 @@ func (s *schedule) endQueued(t *store.Task, outcome, why string) error {
 }
 
 // setReady sets whether a task may be claimed.
-func (s *schedule) setReady(t store.Task, ready bool, why string) error {
+func (s *taskStates) setReady(t store.Task, ready bool, why string) error {
 	run, err := s.run(t.Run)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (s *schedule) setReady(t store.Task, ready bool, why string) error {
 
 // makeTasksReady makes as many tasks of a run ready as may run at once. The limit keeps the number
 // of ready tasks small, so that a claim does not scan all queued tasks.
-func (s *schedule) makeTasksReady(id string) error {
+func (s *taskStates) makeTasksReady(id string) error {
 	run, err := s.run(id)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (s *schedule) makeTasksReady(id string) error {
 
 // unblockDependents is called when the task with the key has become complete. It decrements
 // Blockers of every task that needs it.
-func (s *schedule) unblockDependents(key store.TaskKey) error {
+func (s *taskStates) unblockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {
 		return err
@@ -214,7 +214,7 @@ func (s *schedule) unblockDependents(key store.TaskKey) error {
 // blockDependents is called when the task with the key was complete and is queued again. It
 // increments Blockers of every task that needs it. This does not affect tasks that have already
 // started.
-func (s *schedule) blockDependents(key store.TaskKey) error {
+func (s *taskStates) blockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {
 		return err
@@ -229,7 +229,7 @@ func (s *schedule) blockDependents(key store.TaskKey) error {
 }
 
 // blockOne increments t.Blockers: the number of tasks that t waits for.
-func (s *schedule) blockOne(t store.Task, why string) error {
+func (s *taskStates) blockOne(t store.Task, why string) error {
 	t.Blockers++
 	if t.Ready {
 		return s.setReady(t, false, why)
@@ -239,7 +239,7 @@ func (s *schedule) blockOne(t store.Task, why string) error {
 }
 
 // unblockOne decrements t.Blockers: the number of tasks that t waits for.
-func (s *schedule) unblockOne(t store.Task, why string) error {
+func (s *taskStates) unblockOne(t store.Task, why string) error {
 	t.Blockers--
 	s.PutTask(t)
 	return s.event(store.Event{Kind: "task.unblocked", Run: t.Run, Task: t.Task, Why: why}, t)
@@ -247,7 +247,7 @@ func (s *schedule) unblockOne(t store.Task, why string) error {
 
 // endRunIfDone ends a run if all its tasks have ended. A conducted run is ended here only if it is
 // stopping; if it is not, its conductor decides when it ends.
-func (s *schedule) endRunIfDone(id string) error {
+func (s *taskStates) endRunIfDone(id string) error {
 	run, err := s.run(id)
 	if err != nil {
 		return err
@@ -274,7 +274,7 @@ func (s *schedule) endRunIfDone(id string) error {
 }
 
 // setRunStatus changes a run's status and appends an event with the reason.
-func (s *schedule) setRunStatus(run store.Run, to store.Status, reason string) error {
+func (s *taskStates) setRunStatus(run store.Run, to store.Status, reason string) error {
 	from := run.Status
 	run.Status = to
 	run.Ended = time.Time{}
@@ -290,7 +290,7 @@ func (s *schedule) setRunStatus(run store.Run, to store.Status, reason string) e
 }
 
 // makeAllReady calls makeTasksReady for all running runs.
-func (s *schedule) makeAllReady() error {
+func (s *taskStates) makeAllReady() error {
 	runs, err := s.RunningRuns()
 	if err != nil {
 		return err
@@ -305,7 +305,7 @@ func (s *schedule) makeAllReady() error {
 
 // clearReady makes ready tasks of a run wait again: those for which waits returns true, or all ready
 // tasks if waits is nil.
-func (s *schedule) clearReady(run string, waits func(store.Task) bool, why string) error {
+func (s *taskStates) clearReady(run string, waits func(store.Task) bool, why string) error {
 	tasks, err := s.Tasks(run)
 	if err != nil {
 		return err
@@ -323,7 +323,7 @@ func (s *schedule) clearReady(run string, waits func(store.Task) bool, why strin
 // startDelayed makes tasks ready whose NotBefore has passed, and returns how many it has handled.
 // If a task cannot become ready for another reason, startDelayed clears its NotBefore, so that the
 // next sweep does not find the same task again instead of others.
-func (s *schedule) startDelayed() (int, error) {
+func (s *taskStates) startDelayed() (int, error) {
 	tasks, err := s.DelayedTasks(s.now, sweepAtOnce)
 	if err != nil {
 		return 0, err

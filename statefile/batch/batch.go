@@ -1,6 +1,6 @@
-// Package group batches the requests of concurrent callers. For example, all callers that wait at
+// Package batch batches the requests of concurrent callers. For example, all callers that wait at
 // the same time share one write and one sync.
-package group
+package batch
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"sync"
 )
 
-// Group is a queue of requests. The first caller becomes the leader. It does the work for itself
-// and for all requests that were queued during its [Leader.Prepare]. A new goroutine works on the
-// requests that arrive during the work, until the queue is empty. One of the waiting callers could
-// do that too, but it would start only after the scheduler has run all callers that were just
-// woken. The zero value is ready to use.
-type Group[R any] struct {
+// Queue holds requests and runs them in batches. The first caller becomes the leader. It does the
+// work for itself and for all requests that were queued during its [Leader.Prepare]. A new
+// goroutine works on the requests that arrive during the work, until the queue is empty. One of the
+// waiting callers could do that too, but it would start only after the scheduler has run all
+// callers that were just woken. The zero value is ready to use.
+type Queue[R any] struct {
 	mu      sync.Mutex
 	waiting []*entry[R]
 	leader  *entry[R] // the request that leads the current batch; nil if no work is in progress
@@ -33,7 +33,7 @@ type entry[R any] struct {
 	done     chan struct{}
 }
 
-// ErrPanic is the error that [Group.Do] returns for each request of a batch if the work on the batch
+// ErrPanic is the error that [Queue.Do] returns for each request of a batch if the work on the batch
 // panics or ends its goroutine. If it panics, Do does not return ErrPanic for the request that leads
 // the batch, but panics too.
 var ErrPanic = errors.New("the shared work panicked")
@@ -41,7 +41,7 @@ var ErrPanic = errors.New("the shared work panicked")
 // Leader does the work of a batch.
 type Leader[R any] interface {
 	// Prepare acquires what the work needs, such as a lock, for the leading request. The
-	// Group calls release after the work. If Prepare fails, only the leading request
+	// Queue calls release after the work. If Prepare fails, only the leading request
 	// fails, and the next request becomes the leader.
 	Prepare(ctx context.Context, first R) (release func(), err error)
 	// Work executes all requests and returns one error for each.
@@ -51,20 +51,20 @@ type Leader[R any] interface {
 // Do queues a request, waits until it is done, and returns its error. If ctx ends
 // before the work on the request has started, Do removes the request and returns. If
 // the work panics in a batch that this request leads, Do panics too.
-func (g *Group[R]) Do(ctx context.Context, request R, leader Leader[R]) error {
+func (q *Queue[R]) Do(ctx context.Context, request R, leader Leader[R]) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	e := &entry[R]{ctx: ctx, request: request, by: leader, done: make(chan struct{})}
-	if g.join(e) {
-		if next := g.lead(e); next != nil {
-			go g.work(next)
+	if q.join(e) {
+		if next := q.lead(e); next != nil {
+			go q.work(next)
 		}
 	}
 	select {
 	case <-e.done:
 	case <-ctx.Done():
-		if g.leave(e) {
+		if q.leave(e) {
 			return ctx.Err()
 		}
 		<-e.done // the work on the request has started, so the request can no longer be removed
@@ -76,16 +76,16 @@ func (g *Group[R]) Do(ctx context.Context, request R, leader Leader[R]) error {
 }
 
 // work processes batches until the queue is empty. leader leads the first of these batches.
-func (g *Group[R]) work(leader *entry[R]) {
+func (q *Queue[R]) work(leader *entry[R]) {
 	for leader != nil {
-		leader = g.lead(leader)
+		leader = q.lead(leader)
 	}
 }
 
 // lead works on all queued requests, with e as the leader. Then it wakes their callers and returns
 // the leader of the next batch, or nil if the queue is empty. It wakes the callers even if the work
 // panics or ends the goroutine, as t.FailNow does in a test.
-func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
+func (q *Queue[R]) lead(e *entry[R]) (next *entry[R]) {
 	var batch []*entry[R]
 	exits := true
 	defer func() {
@@ -93,15 +93,15 @@ func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
 			e.panicked, exits = &panicked{r, debug.Stack()}, false
 		}
 		if batch == nil { // Prepare failed, so no work was started
-			g.remove(e)
+			q.remove(e)
 			batch = []*entry[R]{e}
 		}
-		next = g.next()
+		next = q.next()
 		for _, b := range batch {
 			close(b.done)
 		}
 		if exits && next != nil {
-			go g.work(next)
+			go q.work(next)
 		}
 	}()
 	e.err = ErrPanic
@@ -111,7 +111,7 @@ func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
 		return nil
 	}
 	defer release() // runs even if the work panics
-	batch = g.take()
+	batch = q.take()
 	requests := make([]R, len(batch))
 	for i, b := range batch {
 		requests[i], b.err = b.request, ErrPanic
@@ -133,62 +133,62 @@ func (p *panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.value, p.st
 
 // join queues e. It reports whether e becomes the leader because no work is in
 // progress.
-func (g *Group[R]) join(e *entry[R]) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.waiting = append(g.waiting, e)
-	if g.leader == nil {
-		g.leader = e
+func (q *Queue[R]) join(e *entry[R]) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, e)
+	if q.leader == nil {
+		q.leader = e
 	}
-	return g.leader == e
+	return q.leader == e
 }
 
 // next makes the request that has waited longest the leader and returns it. It returns nil if the
 // queue is empty.
-func (g *Group[R]) next() *entry[R] {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.leader = nil
-	if len(g.waiting) > 0 {
-		g.leader = g.waiting[0]
+func (q *Queue[R]) next() *entry[R] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.leader = nil
+	if len(q.waiting) > 0 {
+		q.leader = q.waiting[0]
 	}
-	return g.leader
+	return q.leader
 }
 
 // leave removes e from the queue and reports whether it did. It cannot remove a leader or a request
 // whose work has started.
-func (g *Group[R]) leave(e *entry[R]) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.leader == e || !slices.Contains(g.waiting, e) {
+func (q *Queue[R]) leave(e *entry[R]) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.leader == e || !slices.Contains(q.waiting, e) {
 		return false
 	}
-	g.drop(e)
+	q.drop(e)
 	return true
 }
 
-func (g *Group[R]) remove(e *entry[R]) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.drop(e)
+func (q *Queue[R]) remove(e *entry[R]) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.drop(e)
 }
 
-func (g *Group[R]) drop(e *entry[R]) {
-	g.waiting = slices.DeleteFunc(g.waiting, func(w *entry[R]) bool { return w == e })
+func (q *Queue[R]) drop(e *entry[R]) {
+	q.waiting = slices.DeleteFunc(q.waiting, func(w *entry[R]) bool { return w == e })
 }
 
 // take returns all queued requests and empties the queue.
-func (g *Group[R]) take() []*entry[R] {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	batch := g.waiting
-	g.waiting = nil
+func (q *Queue[R]) take() []*entry[R] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	batch := q.waiting
+	q.waiting = nil
 	return batch
 }
 
 // Waiting returns the number of queued requests whose work has not started.
-func (g *Group[R]) Waiting() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.waiting)
+func (q *Queue[R]) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
 }

@@ -1,4 +1,4 @@
-package group_test
+package batch_test
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gaffer/statefile/group"
+	"gaffer/statefile/batch"
 )
 
-// leader is a group.Leader whose work takes a second.
+// leader is a batch.Leader whose work takes a second.
 type leader struct {
 	prepare func()
 	work    func(all []int)
@@ -34,11 +34,11 @@ func (l leader) Work(all []int) []error {
 	return make([]error, len(all))
 }
 
-// A group with waiting callers starts a batch as soon as the previous one ends. When the last
-// caller returns, no goroutine of the group is running.
+// A queue with waiting callers starts a batch as soon as the previous one ends. When the last
+// caller returns, no goroutine of the queue is running.
 func TestBatchesFollowEachOtherWhileCallersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g group.Group[int]
+		var q batch.Queue[int]
 		var mu sync.Mutex
 		var batches [][]int
 		note := leader{work: func(all []int) {
@@ -50,7 +50,7 @@ func TestBatchesFollowEachOtherWhileCallersWait(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 4 {
 			all.Go(func() {
-				if err := g.Do(context.Background(), i, note); err != nil {
+				if err := q.Do(context.Background(), i, note); err != nil {
 					t.Error(err)
 				}
 			})
@@ -72,23 +72,23 @@ func TestAPanicReachesTheLeaderAndTheOthersGetAnError(t *testing.T) {
 		value  bool  // whether the leader panics with the original value
 		others error // expected error of the callers that queued before the work began
 	}{
-		"work":         {leader{work: func([]int) { panic("a mistake") }}, true, group.ErrPanic},
+		"work":         {leader{work: func([]int) { panic("a mistake") }}, true, batch.ErrPanic},
 		"prepare":      {leader{prepare: func() { time.Sleep(time.Second); panic("a mistake") }}, true, nil},
-		"exit":         {leader{work: func([]int) { runtime.Goexit() }}, false, group.ErrPanic},
+		"exit":         {leader{work: func([]int) { runtime.Goexit() }}, false, batch.ErrPanic},
 		"prepare exit": {leader{prepare: func() { time.Sleep(time.Second); runtime.Goexit() }}, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var g group.Group[int]
+				var q batch.Queue[int]
 				var all sync.WaitGroup
 				do := func(i int, by leader) (value any, err error) {
 					defer func() { value = recover() }()
-					return nil, g.Do(context.Background(), i, by)
+					return nil, q.Do(context.Background(), i, by)
 				}
 				all.Go(func() { _, _ = do(0, leader{}) })
 				time.Sleep(time.Second / 2)
 				all.Go(func() {
-					if value, err := do(1, c.bad); (value != nil) != c.value || value == nil && !errors.Is(err, group.ErrPanic) {
+					if value, err := do(1, c.bad); (value != nil) != c.value || value == nil && !errors.Is(err, batch.ErrPanic) {
 						t.Errorf("the leader got %v, %v", err, value)
 					}
 				})
@@ -109,15 +109,15 @@ func TestAPanicReachesTheLeaderAndTheOthersGetAnError(t *testing.T) {
 
 func TestAWorkerThatEndsItsGoroutineLeavesNoCallerWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g group.Group[int]
+		var q batch.Queue[int]
 		var all sync.WaitGroup
 		all.Go(func() {
-			_ = g.Do(context.Background(), 0, leader{work: func([]int) { runtime.Goexit() }})
+			_ = q.Do(context.Background(), 0, leader{work: func([]int) { runtime.Goexit() }})
 			t.Error("it goes on")
 		})
 		time.Sleep(time.Second / 2)
 		all.Go(func() {
-			if err := g.Do(context.Background(), 1, leader{}); err != nil {
+			if err := q.Do(context.Background(), 1, leader{}); err != nil {
 				t.Errorf("who came meanwhile got %v", err)
 			}
 		})

@@ -249,7 +249,7 @@ func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool
 	if !changed {
 		return false, nil
 	}
-	return true, c.schedule.makeAllReady()
+	return true, c.states.makeAllReady()
 }
 
 // rememberChain stores an account for tasks that any of these agents may work on, unless the store

@@ -12,16 +12,16 @@ import (
 // rateLimits pauses the accounts of agents that have reached a rate limit, and ends the pauses.
 type rateLimits struct {
 	*txContext
-	schedule *schedule
+	states *taskStates
 }
 
 // maxPause is the longest pause of an account. Even weekly rate limits are shorter, so a longer
 // time that an agent reports must be wrong. Users cannot end a pause themselves.
 const maxPause = 8 * 24 * time.Hour
 
-// authPause is how long an account is not used after its login was refused. The user may repair the
-// login at any time.
-const authPause = time.Hour
+// refusedLoginPause is how long an account is not used after its login was refused. The user may
+// repair the login at any time.
+const refusedLoginPause = time.Hour
 
 // pauseAccount prevents attempts from using an account before end. In runs with a parallel limit,
 // tasks of other agents become ready in place of tasks that cannot start any more. reason is the
@@ -61,10 +61,10 @@ func (l *rateLimits) pauseAccount(account string, end time.Time, reason failure.
 			continue
 		}
 		waits := func(t store.Task) bool { return slices.Contains(blocked, t.Account) }
-		if err := l.schedule.clearReady(run.ID, waits, "lane "+account+" is paused"); err != nil {
+		if err := l.states.clearReady(run.ID, waits, "lane "+account+" is paused"); err != nil {
 			return err
 		}
-		if err := l.schedule.makeTasksReady(run.ID); err != nil {
+		if err := l.states.makeTasksReady(run.ID); err != nil {
 			return err
 		}
 	}
@@ -92,5 +92,5 @@ func (l *rateLimits) reopenAccounts() (int, error) {
 	if opened == 0 {
 		return 0, nil
 	}
-	return opened, l.schedule.makeAllReady()
+	return opened, l.states.makeAllReady()
 }

@@ -18,11 +18,11 @@ import (
 // continues their runs.
 type retries struct {
 	*txContext
-	schedule *schedule
-	beads    *beads
-	items    *items
-	reviews  *reviews
-	budgets  *budgets
+	states  *taskStates
+	beads   *beads
+	items   *items
+	reviews *reviews
+	budgets *budgets
 }
 
 // Retrying is a user's request to try a task again.
@@ -71,7 +71,7 @@ func (e *Engine) RetryWith(ctx context.Context, r Retrying) error {
 		}
 		t.Reserve.MicroUSD = cmp.Or(r.Budget.MicroUSD, t.Reserve.MicroUSD)
 		t.Reserve.Tokens = cmp.Or(r.Budget.Tokens, t.Reserve.Tokens)
-		if err := tx.budgets.mayStart(run, t); err != nil && (run.Active == 0 || isTaskBudget(err)) {
+		if err := tx.budgets.mayStart(run, t); err != nil && (run.Active == 0 || isFinalBudgetError(err)) {
 			return err
 		}
 		if err := tx.retries.resume(run, why); err != nil {
@@ -81,20 +81,21 @@ func (e *Engine) RetryWith(ctx context.Context, r Retrying) error {
 			return err
 		}
 		if again {
-			if err := tx.schedule.blockDependents(key); err != nil {
+			if err := tx.states.blockDependents(key); err != nil {
 				return err
 			}
 		}
 		if err := tx.retries.requeueDependents(key.Run, why); err != nil {
 			return err
 		}
-		return tx.schedule.makeTasksReady(key.Run)
+		return tx.states.makeTasksReady(key.Run)
 	})
 }
 
-// isTaskBudget reports whether an error of mayStart is final, so that it does not help to wait. An
-// error about the run's budget is not final: running tasks may spend less than is reserved for them.
-func isTaskBudget(err error) bool {
+// isFinalBudgetError reports whether an error of mayStart is final, so that it does not help to
+// wait. An error about the run's budget is not final: running tasks may spend less than is reserved
+// for them.
+func isFinalBudgetError(err error) bool {
 	var refused *BudgetError
 	return !errors.As(err, &refused) || refused.Task != ""
 }
@@ -168,7 +169,7 @@ func (r *retries) retryOverBudget(run store.Run, why string) error {
 			return err
 		}
 	}
-	return r.schedule.makeTasksReady(run.ID)
+	return r.states.makeTasksReady(run.ID)
 }
 
 // resume continues a run that has ended or is stopping: its tasks may start again.
@@ -178,7 +179,7 @@ func (r *retries) resume(run store.Run, why string) error {
 		r.PutRun(run)
 		return r.event(store.Event{Kind: "run.resumed", Run: run.ID, Why: why}, run)
 	}
-	return r.schedule.setRunStatus(run, store.Running, why)
+	return r.states.setRunStatus(run, store.Running, why)
 }
 
 // requeueWithRetries queues an ended task again, with its full number of retries. Any worker that
@@ -219,7 +220,7 @@ func (r *retries) queueAgain(t store.Task, why string) error {
 	t.Lost = 0
 	t.Outcome, t.NotBefore = "", time.Time{}
 	ended := t.Status
-	if err := r.schedule.setStatus(&t, store.Queued, why); err != nil || ended == store.Complete {
+	if err := r.states.setStatus(&t, store.Queued, why); err != nil || ended == store.Complete {
 		return err
 	}
 	// A dependent with AnyNeed waits only until its needs have ended. This task had ended and is
@@ -230,7 +231,7 @@ func (r *retries) queueAgain(t store.Task, why string) error {
 	}
 	for _, d := range dependents {
 		if d.AnyNeed && d.Status == store.Queued {
-			if err := r.schedule.blockOne(d, t.Task+" is queued again"); err != nil {
+			if err := r.states.blockOne(d, t.Task+" is queued again"); err != nil {
 				return err
 			}
 		}
@@ -264,18 +265,18 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 		return err
 	}
 	if ended == store.Complete {
-		if err := r.schedule.blockDependents(t.TaskKey); err != nil {
+		if err := r.states.blockDependents(t.TaskKey); err != nil {
 			return err
 		}
 		if run.Ordered || t.Wave > 0 { // this task must start before the tasks that are ready now, so they wait again
-			if err := r.schedule.clearReady(run.ID, nil, t.Task+" comes first"); err != nil {
+			if err := r.states.clearReady(run.ID, nil, t.Task+" comes first"); err != nil {
 				return err
 			}
 		}
 	} else if err := r.requeueDependents(run.ID, why); err != nil {
 		return err
 	}
-	return r.schedule.makeTasksReady(run.ID)
+	return r.states.makeTasksReady(run.ID)
 }
 
 // labelsForSameWorker returns the labels of a task, with the label of the worker that ran its last
