@@ -393,7 +393,10 @@ func TestATaskIsRebasedInItsWorktree(t *testing.T) {
 	p.Write(p.Dir, "mine.txt", "y\n")
 	p.Commit(p.Dir, "more")
 	_, err = Rebase(t.Context(), p.repo, tree, "main")
-	_ = gittest.As[*worktree.UnfinishedError](t, err)
+	e := gittest.As[*worktree.UnfinishedError](t, err)
+	if want := "uncommitted changes in a.txt, in " + tree.Path; e.Error() != want || e.Hint() != "commit or discard them there" {
+		t.Errorf("%v, %s", e, e.Hint())
+	}
 	if p.Read(tree.Path, "a.txt") != "not committed\n" {
 		t.Error("uncommitted work was lost")
 	}

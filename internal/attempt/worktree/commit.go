@@ -12,14 +12,18 @@ import (
 // UnfinishedError reports work in a worktree that gaffer cannot commit to the tree's branch, so
 // that the agent or the user must do it. The worktree was not changed.
 type UnfinishedError struct {
-	Tree  Tree
-	Files []string // files with conflicts, if a merge is unfinished; from MoveBranch, all uncommitted files
-	On    string   // the branch that is checked out; empty if HEAD is detached
+	Tree        Tree
+	Files       []string // files with conflicts, if a merge is unfinished
+	Uncommitted []string // uncommitted files, if they keep the branch from being moved
+	On          string   // the branch that is checked out; empty if HEAD is detached
 }
 
 func (e *UnfinishedError) Error() string {
 	if len(e.Files) > 0 {
 		return fmt.Sprintf("a merge is not finished: conflict in %s, in %s", git.FirstFew(e.Files), e.Tree.Path)
+	}
+	if len(e.Uncommitted) > 0 {
+		return fmt.Sprintf("uncommitted changes in %s, in %s", git.FirstFew(e.Uncommitted), e.Tree.Path)
 	}
 	on := "no branch"
 	if e.On != "" {
@@ -35,6 +39,9 @@ func (e *UnfinishedError) Conflict() bool { return true }
 func (e *UnfinishedError) Hint() string {
 	if len(e.Files) > 0 {
 		return "put them right there and commit"
+	}
+	if len(e.Uncommitted) > 0 {
+		return "commit or discard them there"
 	}
 	return fmt.Sprintf("commit all of it there, then bring it over with 'git switch %s' and 'git merge' of the commit", git.Quote(e.Tree.Branch))
 }

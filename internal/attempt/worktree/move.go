@@ -30,7 +30,7 @@ func (r *Repo) MoveBranch(ctx context.Context, g git.Client, t Tree, from, to st
 	if on != t.Branch || len(dirty) > 0 {
 		e := &UnfinishedError{Tree: t, On: on}
 		for _, f := range dirty {
-			e.Files = append(e.Files, f.Path)
+			e.Uncommitted = append(e.Uncommitted, f.Path)
 		}
 		return e
 	}
