@@ -19,6 +19,7 @@ import (
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
 	"gaffer/internal/plan/secret"
+	"gaffer/internal/testkit/testenv"
 )
 
 // fakes lets the fleet's agents claude and codex be fake agents with the protocols of these
@@ -28,7 +29,7 @@ func (f *fleet) fakes() (prompts func() []string) {
 	var list []string
 	custom := map[string]agent.Custom{}
 	for _, name := range []string{"claude", "codex"} {
-		custom[name] = agent.Custom{Argv: []string{os.Args[0], "fake-agent", "--protocol", name}}
+		custom[name] = agent.Custom{Argv: []string{testenv.Program(f.t), "fake-agent", "--protocol", name}}
 	}
 	f.agents = func(name string) (agent.Agent, error) {
 		made, err := agent.New(name, custom)

@@ -15,7 +15,7 @@ import (
 
 // startBudgetTest starts a task with a budget.
 func startBudgetTest(t *testing.T, like, steps string, budget plan.Budget) *steerTest {
-	program := agent.Custom{Like: like, Argv: []string{os.Args[0], "fake-agent", "--protocol", like}}
+	program := agent.Custom{Like: like, Argv: []string{testenv.Program(t), "fake-agent", "--protocol", like}}
 	return startSteerTest(t, program, plan.Task{Prompt: steps, Limits: plan.Limits{Budget: budget}})
 }
 

@@ -62,7 +62,7 @@ func TestFaultASupervisorThatDiesForLackOfResourcesIsNotAFailedAttempt(t *testin
 		"fork/exec /bin/sh: resource temporarily unavailable",
 	} {
 		f := newFleet(t, time.Minute)
-		f.supervisor = []string{"/bin/sh", "-c", fmt.Sprintf(`mkdir "$1" 2>/dev/null && { echo "%s" >&2; kill -9 $$; }; shift; exec "$@"`, words), "sh", filepath.Join(f.dir, "once"), os.Args[0]}
+		f.supervisor = []string{"/bin/sh", "-c", fmt.Sprintf(`mkdir "$1" 2>/dev/null && { echo "%s" >&2; kill -9 $$; }; shift; exec "$@"`, words), "sh", filepath.Join(f.dir, "once"), testenv.Program(t)}
 		run := f.submit(0, "true")
 		f.startWorker("w", 1)
 		f.startedOnce(run, "a")

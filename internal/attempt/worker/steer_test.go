@@ -43,7 +43,7 @@ const gate = "fake: say started\nfake: tool while [ ! -e DIR/go ]; do sleep 0.02
 // newSteerTest starts a task and waits until its agent is at the gate.
 func newSteerTest(t *testing.T, like, questions string) *steerTest {
 	t.Helper()
-	program := agent.Custom{Like: like, Argv: []string{os.Args[0], "fake-agent", "--protocol", like}}
+	program := agent.Custom{Like: like, Argv: []string{testenv.Program(t), "fake-agent", "--protocol", like}}
 	k := startSteerTest(t, program, plan.Task{Prompt: gate + "fake: say first", QuestionRules: plan.QuestionRules{Questions: plan.QuestionPolicy(questions)}})
 	k.logHas("started")
 	return k

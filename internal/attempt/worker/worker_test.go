@@ -21,7 +21,6 @@ import (
 	seen "gaffer/fleet"
 	"gaffer/internal/attempt/account"
 	"gaffer/internal/attempt/agent"
-	"gaffer/internal/attempt/agent/fake"
 	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/worker"
@@ -33,17 +32,6 @@ import (
 	"gaffer/internal/plan"
 	"gaffer/internal/testkit/testenv"
 )
-
-// TestMain lets the test program act as the supervisor and as an agent too.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "supervise" {
-		os.Exit(supervisor.Main(os.Args[2:]))
-	}
-	if len(os.Args) > 1 && os.Args[1] == "fake-agent" {
-		os.Exit(fake.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
-	}
-	os.Exit(m.Run())
-}
 
 // fleet is an engine with an in-memory store, and workers whose connections to the engine a test
 // can cut.
@@ -62,7 +50,7 @@ type fleet struct {
 }
 
 func newFleet(t *testing.T, lease time.Duration) *fleet {
-	f := &fleet{t: t, dir: t.TempDir(), store: memory.New(), supervisor: []string{os.Args[0]}}
+	f := &fleet{t: t, dir: t.TempDir(), store: memory.New(), supervisor: []string{testenv.Program(t)}}
 	f.agents = func(name string) (agent.Agent, error) { return agent.New(name, nil) }
 	var ids atomic.Int64
 	f.Engine = engine.New(f.store, engine.Options{
@@ -436,7 +424,7 @@ func TestATaskOfADisconnectedWorkerNeverHasTwoAgents(t *testing.T) {
 
 func TestASupervisorThatDiesAtTheStartIsNotABadPlan(t *testing.T) {
 	f := newFleet(t, time.Minute)
-	f.supervisor = []string{"/bin/sh", "-c", `mkdir "$1" 2>/dev/null && kill -9 $$; shift; exec "$@"`, "sh", filepath.Join(f.dir, "once"), os.Args[0]}
+	f.supervisor = []string{"/bin/sh", "-c", `mkdir "$1" 2>/dev/null && kill -9 $$; shift; exec "$@"`, "sh", filepath.Join(f.dir, "once"), testenv.Program(t)}
 	run := f.submit(1, "true")
 	f.startWorker("w", 1)
 	testenv.WaitFor(t, "the end of the first attempt",
