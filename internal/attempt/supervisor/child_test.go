@@ -81,6 +81,15 @@ func be(role string, args []string) {
 		leaveBehind()
 		left, err := supervisor.Sweep(os.Getenv(supervisor.Mark))
 		fmt.Println("swept", left, err)
+	case "freezer": // starts a program, and freezes it when it has written a line
+		child := exec.Command(args[0], args[1:]...)
+		out, err := child.StdoutPipe()
+		if err = errors.Join(err, child.Start()); err == nil {
+			_, err = out.Read(make([]byte, 1))
+		}
+		time.Sleep(100 * time.Millisecond) // the program goes to sleep in the kernel after its line, which no signal shows
+		fmt.Println(supervisor.FreezeDescendants(100), err)
+		_ = syscall.Kill(-syscall.Getpgrp(), syscall.SIGKILL)
 	case "stopper": // stops another process's attempt
 		p, state, err := supervisor.Attach(context.Background(), args[0], supervisor.Options{})
 		if err == nil {

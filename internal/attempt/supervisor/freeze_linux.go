@@ -13,26 +13,36 @@ import (
 type freezer struct {
 	passes
 	stoppedBefore map[identity]bool // processes that were stopped before the first pass; thaw does not resume them
+	inKernel      map[identity]int  // processes in uninterruptible sleep ('D'), with the number of passes in a row that found them so
 }
 
+// maxInKernel is the number of passes in a row after which a process in uninterruptible sleep counts
+// as stopped: it waits for a disk, a network or a child that it has started with vfork, and stops
+// before it executes anything else.
+const maxInKernel = 8
+
 // pass stops every running process that it finds, and reports whether it found none. A process in
-// uninterruptible sleep ('D') does not count as running: it stops before it executes anything else.
-// A pass can miss a process only if the parent of that process ended during the pass. That parent
-// is then our child, since we are the subreaper. So pass also returns false if a child has ended.
+// uninterruptible sleep may be inside a call that starts a child, which this pass does not find. So
+// it counts as running until it was found so in maxInKernel passes. A pass can also miss a process if
+// the parent of that process ended during the pass. That parent is then our child, since we are the
+// subreaper. So pass returns false if a child has ended.
 func (f *freezer) pass(agent int) (still bool) {
 	list := liveDescendants(processes(), func(p process) bool { return p.pid == os.Getpid() })
 	first := f.stoppedBefore == nil
 	if first {
 		f.stoppedBefore = map[identity]bool{}
 	}
-	groups := map[int]bool{}
+	groups, inKernel := map[int]bool{}, map[identity]int{}
 	still = true
 	for _, p := range list {
 		switch {
 		case p.stopped():
 			f.stoppedBefore[p.identity()] = f.stoppedBefore[p.identity()] || first
 			continue
-		case p.state != 'D':
+		case p.state == 'D':
+			inKernel[p.identity()] = f.inKernel[p.identity()] + 1
+			still = still && inKernel[p.identity()] >= maxInKernel
+		default:
 			still = false
 		}
 		if !groups[p.group] && mayStopGroup(p, agent) {
@@ -41,6 +51,7 @@ func (f *freezer) pass(agent int) (still bool) {
 		}
 		p.signal(syscall.SIGSTOP)
 	}
+	f.inKernel = inKernel
 	return still && !childEnded()
 }
 

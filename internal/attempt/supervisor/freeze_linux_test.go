@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -249,6 +250,29 @@ func TestAProcessThatAnotherProgramResumesIsFrozenAgain(t *testing.T) {
 		return nil
 	})
 	a.awaitStopped()
+}
+
+// A process that is about to start another one may be in uninterruptible sleep (D). The process that
+// it starts runs, though every process that was found has got its signal.
+func TestAProcessThatSleepsInTheKernelIsNotTakenForStoppedAtOnce(t *testing.T) {
+	// The child of vfork stops itself, so its parent stays in the kernel.
+	const inKernel = `import ctypes, os
+os.write(1, b"x")
+libc = ctypes.CDLL(None)
+if libc.syscall(56, 0x4111, 0, 0, 0, 0) == 0: # clone with CLONE_VM, CLONE_VFORK and SIGCHLD
+    os.kill(os.getpid(), 19)
+`
+	if runtime.GOARCH != "amd64" {
+		t.Log("the numbers of system calls are those of amd64")
+		return
+	}
+	cmd := exec.Command(os.Args[0], "be", "freezer", "python3", "-c", inKernel)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, _ := cmd.Output() // it kills itself with its children
+	var passes int
+	if _, err := fmt.Sscan(string(out), &passes); err != nil || passes < 8 {
+		t.Errorf("after %d passes all of it is taken for stopped, %q, %v", passes, out, err)
+	}
 }
 
 func TestAnAgentWhoseGafferIsDeadIsFrozenAndCanBeAdopted(t *testing.T) {
