@@ -126,7 +126,8 @@ low_priority() {
 # wait_for waits for the end of a step. finish reports how it ended.
 wait_for() { wait "${steps[$1]}" || true; }
 
-# finish waits for steps and prints their output, that of a failed step last.
+# finish waits for steps and prints their output. If one has failed, it also prints the shares, and
+# the output of failed steps last.
 finish() {
 	local name failed=()
 	for name in "$@"; do
@@ -135,8 +136,10 @@ finish() {
 	for name in "$@"; do
 		[[ " ${failed[*]-} " == *" $name "* ]] || print_step "$name"
 	done
+	[[ ${#failed[@]} -gt 0 ]] || return 0
+	shares
 	for name in "${failed[@]}"; do print_step "$name"; done
-	[[ ${#failed[@]} -eq 0 ]] || fail "failed: ${failed[*]}"
+	fail "failed: ${failed[*]}"
 }
 
 print_step() {

@@ -13,9 +13,11 @@ import (
 	"gaffer/internal/app/retention"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
+	"gaffer/internal/testkit/testenv"
 )
 
 func TestTheChangeOfATaskIsReadFromItsWorktree(t *testing.T) {
+	testenv.Integration(t)
 	p := newRepository(t)
 	c, a := p.coordinate(), p.open()
 	defer a.Close()

@@ -133,6 +133,7 @@ func TestARetriedTaskKeepsItsBaseCommit(t *testing.T) {
 }
 
 func TestPromptsAtOnceSeeWhatThePromptBeforeThemLeftUncommitted(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newRepository(t)
 	a := p.open()

@@ -21,6 +21,7 @@ const starts3 = 12
 // If gaffer is killed between two starts of agents, the next gaffer must continue as if nothing had
 // happened.
 func TestATeamComesToTheSameEndHoweverOftenGafferIsKilled(t *testing.T) {
+	testenv.Integration(t)
 	const atOnce = 2
 	kills := make(chan int, starts3)
 	for k := 1; k <= starts3; k++ {

@@ -47,6 +47,7 @@ func (c crew) stopped(run fleet.Run, says string) {
 }
 
 func TestATeamThatStoppedWithAnErrorContinuesFromThere(t *testing.T) {
+	testenv.Integration(t)
 	for name, s := range map[string]struct {
 		scripts string
 		wish    teamsession.Request
@@ -109,6 +110,7 @@ say {"status":"CONTINUE"}
 }
 
 func TestASessionStopsBeforeItsBudgetIsOverspentAndContinuesWithALargerOne(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, "== main-developer-1\nusage 1000 1000 5\nsay {\"status\":\"READY_FOR_REVIEW\"}\n"+small)
 	a := c.open()
@@ -129,6 +131,7 @@ func TestASessionStopsBeforeItsBudgetIsOverspentAndContinuesWithALargerOne(t *te
 }
 
 func TestACancelledSessionContinuesWithTheStepThatWasEnded(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, "== main-developer-1\ntool touch {dir}/developer.waits\nhang\n"+small)
 	a := c.open()
@@ -195,6 +198,7 @@ func TestASessionThatAnAgentRenamesComesToItsEnd(t *testing.T) {
 }
 
 func TestASessionThatWasCancelledBeforeItStartedCanContinue(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, strings.ReplaceAll(small, "pm-1", "pm-2"))
 	a := c.open()
@@ -212,6 +216,7 @@ func TestASessionThatWasCancelledBeforeItStartedCanContinue(t *testing.T) {
 }
 
 func TestAFreshSessionArchivesTheOneBefore(t *testing.T) {
+	testenv.Integration(t)
 	for name, killed := range map[string]bool{"which nobody works on": true, "which another gaffer works on": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -262,6 +267,7 @@ func (c crew) archived(first, second teamsession.Started) {
 }
 
 func TestWhatTheProjectManagerLeavesOutIsLogged(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, `
 == pm-1
@@ -281,6 +287,7 @@ say {"status":"PLANNED","mode":"simple","tasks":[{"id":"T1","description":"make 
 }
 
 func TestTheWorkIsMergedIntoTheUsersBranchIfRequested(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, small)
 	c.write("mine.txt", "not committed\n")
@@ -299,6 +306,7 @@ func TestTheWorkIsMergedIntoTheUsersBranchIfRequested(t *testing.T) {
 }
 
 func TestUncommittedChangesOfTheUserStayAndStopTheMerge(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, "== main-developer-1\ntool echo theirs > start.txt\nsay {\"status\":\"READY_FOR_REVIEW\"}\n"+small)
 	c.write("start.txt", "changed\n")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gaffer/internal/flow/teamsession"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/statefile/jsontree"
 	"gaffer/team"
 )
@@ -63,6 +64,7 @@ say {"status":"COMPLETE"}
 `
 
 func TestATeamOfAnotherProgramContinuesWhereItsDocumentsSay(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, continues)
 	c.writeTheirs(theirs)
@@ -108,6 +110,7 @@ func TestATeamOfAnotherProgramContinuesWhereItsDocumentsSay(t *testing.T) {
 }
 
 func TestATeamOfAnotherProgramContinuesOnItsBranches(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, strings.Replace(continues, "tool echo", "tool test -f begun.txt && echo", 1))
 	c.git("switch", "-qc", "feature/b")
@@ -124,6 +127,7 @@ func TestATeamOfAnotherProgramContinuesOnItsBranches(t *testing.T) {
 }
 
 func TestATeamThatCannotBeContinuedIsRefusedAndStaysAsItIs(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, continues)
 	c.git("branch", "feature/a", c.git("commit-tree", "-m", "a", "HEAD^{tree}"))

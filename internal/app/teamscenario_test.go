@@ -11,6 +11,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/flow/teamsession"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/team"
 )
 
@@ -139,6 +140,7 @@ func checkDevelopers(c crew, _ *app.App, _ fleet.Run) {
 }
 
 func TestATeamsDocumentsSayWhatItDid(t *testing.T) {
+	testenv.Integration(t)
 	for name, s := range scenarios() {
 		if underRace && !s.raced {
 			continue // with the race detector, run only some scenarios; script/test runs all without it

@@ -132,6 +132,7 @@ func TestAttachingAndDetachingDoesNotChangeTheOutcome(t *testing.T) {
 }
 
 func TestTheUserAnswersInTheTerminal(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t)
 	task := beadOf("bd-1", "ask Which port? | 8080 | 9090", "say thanks")
@@ -205,6 +206,7 @@ func TestAgentsGoOnWhenTheTmuxServerIsKilled(t *testing.T) {
 }
 
 func TestAfterARebootWhatWasLostIsNamedAndRecorded(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t)
 	again := beadOf("bd-again", "say working", "hang")
@@ -330,6 +332,7 @@ func reboot(t *testing.T, p testProject) {
 }
 
 func TestAPageShowsTheTerminalOfADispatchedAgent(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t)
 	task := beadOf("bd-1", "ask Which port? | 8080 | 9090", "say thanks")
@@ -387,6 +390,7 @@ func TestAPageShowsTheTerminalOfADispatchedAgent(t *testing.T) {
 }
 
 func TestAPageSaysWhyItShowsNoTerminal(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t)
 	s := p.dispatch(beadrun.Headless, beadOf("bd-1", "say fine"))

@@ -213,6 +213,7 @@ func TestARunOfCommandsEndsWithTheirResults(t *testing.T) {
 }
 
 func TestARunIsTheSameOnPostgreSQL(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t)
 	p.db = pgtest.Database(t)

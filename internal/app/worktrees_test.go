@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/plan"
 	"gaffer/internal/plan/secret"
+	"gaffer/internal/testkit/testenv"
 )
 
 // git runs git in the project's root and returns its output.
@@ -79,6 +80,7 @@ func (p testProject) work(a *app.App, what plan.Plan) fleet.Run {
 }
 
 func TestAWorkflowWorksInWorktreesAndIsMergedAsItSays(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newRepository(t)
 	a := p.open()
@@ -99,6 +101,7 @@ func TestAWorkflowWorksInWorktreesAndIsMergedAsItSays(t *testing.T) {
 }
 
 func TestAConflictIsATaskThatTheUserResolvesAndRetries(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newRepository(t)
 	a := p.open()
@@ -138,6 +141,7 @@ func TestAConflictIsATaskThatTheUserResolvesAndRetries(t *testing.T) {
 }
 
 func TestAPlanWithWorktreesLeavesItsBranchesToTheUser(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newRepository(t)
 	a := p.open()
@@ -183,6 +187,7 @@ func (p testProject) treeOf(run, task string) (tree worktree.Tree) {
 }
 
 func TestAnEndIsMadeAgainWhenItWasKilledBetweenAFolderAndItsRecord(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newRepository(t)
 	one, two := p.treeOf("r", "one"), p.treeOf("r", "two")
