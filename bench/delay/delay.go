@@ -40,8 +40,7 @@ func Start(ctx context.Context, server string, latency time.Duration) (string, e
 				_ = client.Close()
 				continue
 			}
-			// The whole latency is in one direction: a sleep takes up to a millisecond too long, and two
-			// sleeps made a round trip more than twice as slow as asked for.
+			// The whole latency is in one direction, because each sleep may take a millisecond too long.
 			go forward(backend, client, 0)
 			go forward(client, backend, latency)
 		}
