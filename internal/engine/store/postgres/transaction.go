@@ -57,7 +57,7 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	_, _ = t.find(allAccounts)
 	_, _ = t.find(openQuestions)
 	_, _ = t.find(labelSets)
-	if s.lastClaim != nil { // claims come one after the other, and most of them ask the same
+	if s.lastClaim != nil { // this transaction will probably look for tasks with the same query
 		_, _ = t.reader.ClaimableTasks(*s.lastClaim)
 	}
 	t.missed = false
