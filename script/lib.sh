@@ -9,9 +9,6 @@ special='/test/browser$|/test/agents$|/internal/testkit/machines$'
 # race detector sees nothing in them and makes them several times slower.
 tests_outside_race_detection='Simulated|HoweverOften|^TestScript$|^TestWherever|^TestACrash(Anywhere|Of|Leaves|While)|RecordingThatCrashes|AtAnyStep|AHugeAnswer|ALargePlan'
 
-# These run with race detection in a small version, and in full without it.
-tests_with_small_race_version='^TestATeam'
-
 # With this GOGC the compiler, the linker and the linter collect garbage less often, which
 # saves a fifth of their time.
 fast_build=400
@@ -74,6 +71,15 @@ go_test() {
 	GOGC=$fast_build go test -exec 'env -u GOGC' -count=1 -vet=off -timeout 60m "$@"
 }
 
+# race_test runs tests with race detection.
+#
+# SQLite is C translated to Go. Race detection in it finds nothing of ours and makes the
+# tests that use it four times slower, so the compiler leaves it out there. Without the
+# setting in GORACE, each process with race detection takes a second to exit.
+race_test() {
+	GORACE=atexit_sleep_ms=0 go_test -race '-gcflags=modernc.org/...=-race=false' -p 3 -parallel 4 -skip "$tests_outside_race_detection" "$@"
+}
+
 # ordinary_packages lists the packages without steps of their own.
 ordinary_packages() { go list ./... | grep -vE "$special"; }
 
@@ -87,19 +93,6 @@ concurrent_packages() {
 		if grep -qE '\bgo func|\.Go\(|^\s*go [a-z][A-Za-z.]*\(' "$dir"/*.go; then echo "$package"; fi
 	done
 }
-
-# slow_under_race lists concurrent packages with tests that also run without race
-# detection.
-slow_under_race() {
-	local tests="$tests_outside_race_detection|$tests_with_small_race_version"
-	go list -f '{{.ImportPath}} {{.Dir}}' $(concurrent_packages) | while read -r package dir; do
-		# grep reads to the end: with -q, sed could end by SIGPIPE, and the package would be left out.
-		if sed -nE 's/^func (Test\w+)\(.*/\1/p' "$dir"/*_test.go 2>/dev/null | grep -E "$tests" >/dev/null; then echo "$package"; fi
-	done
-}
-
-# sequential_packages lists the others.
-sequential_packages() { comm -23 <(ordinary_packages | sort) <(concurrent_packages | sort); }
 
 # step NAME COMMAND… runs a command in the background. Its output goes to
 # $logs/NAME.log; finish prints it.

@@ -73,7 +73,7 @@ func TestEachPlannedTimeHasOneRunHoweverOftenTheServerIsKilled(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	kills := 0
-	for range testenv.Count(0, 2, 40) {
+	for range testenv.Count(0, 2, 10) {
 		kills += killServers(t)
 	}
 	t.Logf("%d kills of a serving gaffer", kills)

@@ -75,7 +75,7 @@ func turnEvery() int { return testenv.Count(3, 3, 15) }
 const maxTurns = (crowdRuns*crowdTasks - crowdMachines*crowdSlots) / crowdMachines
 
 // crowdTime is how long the simulated agents work.
-func crowdTime() time.Duration { return time.Duration(testenv.Count(12, 12, 600)) * time.Second }
+func crowdTime() time.Duration { return time.Duration(testenv.Count(12, 12, 120)) * time.Second }
 
 // longTasks is a script that records the tasks of the page that take longer than 50 ms, also the
 // past ones.

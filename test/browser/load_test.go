@@ -133,7 +133,7 @@ func (p *page) sample() sample {
 }
 
 // loadTime returns how long the workers send changes.
-func loadTime() time.Duration { return time.Duration(testenv.Count(15, 15, 60)) * time.Second }
+func loadTime() time.Duration { return time.Duration(testenv.Count(15, 15, 120)) * time.Second }
 
 func TestUnderManyChangesPagesNeitherGrowNorFallBehind(t *testing.T) {
 	w := newWorld(t, "--rate", "0")

@@ -25,6 +25,7 @@ var (
 // It does not determine how long each process takes.
 func TestFaultChaosLosesNoTaskAndRunsNoneTwiceAtOnce(t *testing.T) {
 	testenv.Integration(t)
+	t.Parallel()
 	lasts := time.Duration(testenv.Count(0, 90, 600)) * time.Second
 	if *chaosMinutes > 0 {
 		lasts = time.Duration(*chaosMinutes * float64(time.Minute))

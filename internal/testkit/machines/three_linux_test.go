@@ -51,6 +51,7 @@ func seedNumber(t *testing.T) uint64 {
 // Two coordinators on one database and three workers suffer every kind of fault in turn. Each task
 // must be done once, by one agent at a time, and each follower must receive every change once.
 func TestThreeMachinesDoEachTaskOnceWhateverFails(t *testing.T) {
+	t.Parallel()
 	begun := time.Now()
 	rng := seed(t)
 	f := newFleet(t, testenv.Program(t), 2, 3)
