@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"gaffer/statefile"
 	"gaffer/statefile/host"
@@ -30,7 +32,10 @@ const ArchiveFolder = "build-events"
 // during the move.
 const archivedField = "buildEventsArchived"
 
-const opSyncArchive host.Op = "sync archive"
+const (
+	opSyncArchive host.Op = "sync archive"
+	opReadArchive host.Op = "read archive"
+)
 
 // Event is an event read from the feed.
 type Event struct {
@@ -162,6 +167,40 @@ func (s *Store) keep(b batch) error {
 		return err
 	}
 	return s.syncArchive(folder)
+}
+
+// Archived reads events from the archive: those with the numbers from first to end-1, where the oldest
+// event of the project has the number 0. Events that the archive does not have are left out.
+func (s *Store) Archived(first, end int64) ([]jsontree.Value, error) {
+	folder := filepath.Join(s.root, ArchiveFolder)
+	files, err := s.opts.Host.ReadDir(opReadArchive, folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var events []jsontree.Value
+	for _, f := range files {
+		number, _, _ := strings.Cut(f.Name(), "-")
+		start, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || start >= end || start+feedBatch <= first { // not an archive file, or one of other events
+			continue
+		}
+		data, err := statefile.ReadBytes(s.opts.Host, filepath.Join(folder, f.Name()))
+		if err != nil {
+			return nil, err
+		}
+		doc, err := jsontree.Parse(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(ArchiveFolder, f.Name()), err)
+		}
+		for _, e := range doc.Value().Items() {
+			if start >= first && start < end {
+				events = append(events, e)
+				first = start + 1 // another file may have the same events: a process died before it removed them from the feed
+			}
+			start++
+		}
+	}
+	return events, nil
 }
 
 // syncArchive makes the directory entries of the archive file and its folder durable, because the

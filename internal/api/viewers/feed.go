@@ -55,6 +55,16 @@ func (f feed) newEvents(old feed) []int {
 	return f.newContents(old)
 }
 
+// skipped returns the numbers of the events that were added to the feed and archived since the feed
+// old was read, so that neither feed has them: from first to end-1. There are none if first is
+// not below end. It skips all but the last maxFeed.
+func (f feed) skipped(old feed) (first, end int64) {
+	if old.truncated || old.archived > f.archived {
+		return 0, 0
+	}
+	return max(old.archived+int64(len(old.digests)), f.archived-maxFeed), f.archived
+}
+
 func hasPrefix(list, with []digest) bool {
 	return len(with) <= len(list) && slices.Equal(list[:len(with)], with)
 }

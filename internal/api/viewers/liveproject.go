@@ -117,7 +117,8 @@ func (l *liveProject) after(seq int64, wide bool) [][]byte {
 }
 
 // updateState adds a message with the workflow state if the state has changed, and a message for
-// each new event in the state. Events that exist at the first read are not new.
+// each new event in the state. Events that exist at the first read are not new. Events that came and
+// were archived since the last read are taken from the archive.
 func (l *liveProject) updateState(watch int, state jsontree.Value) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,11 +128,21 @@ func (l *liveProject) updateState(watch int, state jsontree.Value) {
 	}
 	f, events := feedOf(state)
 	var news []int
+	var skipped []jsontree.Value
 	if l.seen.stateRead {
 		news = f.newEvents(l.seen.feed)
+		if first, end := f.skipped(l.seen.feed); first < end {
+			var err error
+			if skipped, err = l.store.Archived(first, end); err != nil {
+				l.notice("viewer: archived events: " + err.Error())
+			}
+		}
 	}
 	l.seen.stateRead, l.seen.state, l.seen.feed = true, sum, f
 	l.addMessage(ViewerState, members(state)...)
+	for _, e := range skipped {
+		l.addMessage(BuildEvent, member{"event", e.Raw()})
+	}
 	for _, i := range news {
 		l.addMessage(BuildEvent, member{"event", events[i]})
 	}

@@ -16,6 +16,7 @@ import (
 
 	"gaffer/internal/api/viewers"
 	"gaffer/internal/testkit/testenv"
+	"gaffer/workflow"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -504,6 +505,31 @@ func TestEventsAreSentOnceWhileTheFeedMovesToTheArchive(t *testing.T) {
 	}
 	if !slices.Equal(got, append(want, "last")) {
 		t.Errorf("%d events were told", len(got))
+	}
+}
+
+func TestEventsThatAreArchivedBetweenTwoReadsAreSent(t *testing.T) {
+	w := newWorld(t)
+	root := w.project("home")
+	w.write(root, "state.json", feedOf(long("before", 0)))
+	r := w.follow("home")
+	defer r.of.Leave()
+	r.first()
+	archived, want := []string{long("before", 0)}, []string(nil)
+	for i := range 49 {
+		archived = append(archived, long(fmt.Sprint("archived ", i), 0))
+		want = append(want, fmt.Sprint("archived ", i))
+	}
+	if err := os.Mkdir(filepath.Join(root, ".fctry", workflow.ArchiveFolder), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"000000000-1.json", "000000000-2.json"} { // of two processes that moved the same events
+		w.write(root, filepath.Join(workflow.ArchiveFolder, name), "["+strings.Join(archived, ",")+"]")
+	}
+	w.write(root, filepath.Join(workflow.ArchiveFolder, "notes.txt"), "of a user")
+	w.write(root, "state.json", fmt.Sprintf(`{"buildEventsArchived":50,"buildEvents":[%s]}`, long("last", 0)))
+	if got := kinds(r.until("the last", event("last"))); !slices.Equal(got, append(want, "last")) {
+		t.Errorf("told %d events: %v", len(got), got)
 	}
 }
 
