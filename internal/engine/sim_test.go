@@ -95,12 +95,18 @@ type worker struct {
 	accounts []engine.WorkerAccount
 	held     []engine.Assignment
 	done     []engine.Finish // reports of ended attempts, some of which are sent again
-	claims   []string        // idempotency keys of earlier claims
+	claims   []sentClaim     // earlier claims, some of which are sent again
 	silent   int             // number of further steps in which the worker claims, beats and finishes nothing
 }
 
+// sentClaim is a claim that a worker has sent.
+type sentClaim struct {
+	key      string                 // idempotency key
+	accounts []engine.WorkerAccount // the accounts that the worker had when it sent the claim first
+}
+
 func newWorld(seed uint64, open func(*world) store.Store) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC), begun: map[string]bool{}}
 	w.store = open(w)
 	for range 2 {
 		w.engines = append(w.engines, engine.New(w.store, engine.Options{
@@ -294,13 +300,13 @@ func (w *world) claim(by *worker) error {
 		by.silent--
 		return nil
 	}
-	key := w.newID()
+	sent := sentClaim{w.newID(), by.accounts}
 	if len(by.claims) > 0 && w.chance(6) {
-		key = by.claims[w.rng.IntN(len(by.claims))]
+		sent = by.claims[w.rng.IntN(len(by.claims))]
 	}
-	by.claims = append(by.claims, key)
-	a, err := w.engine().Claim(context.Background(), by.claim(key))
-	w.note("%s claims %s: %s %s, %v", by.id, key, a.Task.Task, a.Attempt.ID, err)
+	by.claims = append(by.claims, sent)
+	a, err := w.engine().Claim(context.Background(), by.claim(sent.key))
+	w.note("%s claims %s: %s %s, %v", by.id, sent.key, a.Task.Task, a.Attempt.ID, err)
 	if err != nil {
 		return expected(err)
 	}
@@ -311,6 +317,9 @@ func (w *world) claim(by *worker) error {
 	}
 	by.held = append(by.held, a)
 	w.talk.hear(a.Attempt.ID, a.Messages)
+	if !slices.Equal(sent.accounts, by.accounts) {
+		w.begun[a.Attempt.ID] = true // the first request may have chosen the account, though its commit seemed to fail
+	}
 	if err := w.mayStart(by, a); err != nil || w.steady || a.Task.Name != deadly {
 		return err
 	}
@@ -345,9 +354,6 @@ func (w *world) die(by *worker, of engine.Assignment) error {
 func (w *world) mayStart(by *worker, a engine.Assignment) error {
 	if w.begun[a.Attempt.ID] {
 		return nil
-	}
-	if w.begun == nil {
-		w.begun = map[string]bool{}
 	}
 	w.begun[a.Attempt.ID] = true
 	return w.store.Read(context.Background(), func(r store.Reader) error {
