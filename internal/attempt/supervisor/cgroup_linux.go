@@ -11,10 +11,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gaffer/statefile/host"
 )
 
 // The controllers of cgroup version 1 that gaffer uses: pids can prevent the processes of a group
@@ -101,13 +104,16 @@ func (h hierarchy) mountedAt(line string) (root, mount string, ok bool) {
 	return unescape(first[3]), unescape(first[4]), true
 }
 
+// ownHierarchies does the same as hierarchies, but reads the mounts of this process only once.
+var ownHierarchies = sync.OnceValue(hierarchies)
+
 // makeCgroup creates a group below the group of this process. It returns nil if the machine has no
 // control groups or if this process may not create one.
 func makeCgroup(name string) *cgroup {
 	if name == "" {
 		return nil
 	}
-	for _, h := range hierarchies() {
+	for _, h := range ownHierarchies() {
 		if g := h.makeCgroup(name); g != nil {
 			return g
 		}
@@ -129,10 +135,12 @@ func (h hierarchy) makeCgroup(name string) *cgroup {
 		return nil
 	}
 	g := &cgroup{Version: h.version, Kind: h.kind, Mount: h.mount, Dev: at.Dev, Ino: at.Ino}
+	self := host.OS().Self()
+	suffix := cgroupSuffix(self.PID, self.Start)
 	for try := range maxCgroupTries {
-		g.Dir = filepath.Join(h.own, name+cgroupSuffix(os.Getpid(), startTime(os.Getpid())))
+		g.Dir = filepath.Join(h.own, name+suffix)
 		if try > 0 {
-			g.Dir = filepath.Join(h.own, fmt.Sprintf("%s_%d%s", name, try, cgroupSuffix(os.Getpid(), startTime(os.Getpid()))))
+			g.Dir = filepath.Join(h.own, fmt.Sprintf("%s_%d%s", name, try, suffix))
 		}
 		err := os.Mkdir(g.Dir, 0o755)
 		if errors.Is(err, fs.ErrExist) {
