@@ -27,6 +27,7 @@ import (
 	"gaffer/internal/config"
 	"gaffer/internal/connect/serverfleet"
 	"gaffer/internal/engine"
+	"gaffer/internal/engine/runquery"
 	"gaffer/internal/engine/store"
 	"gaffer/internal/flow/newrun"
 	"gaffer/internal/plan"
@@ -250,11 +251,18 @@ func (s *NewRunService) PlanOfRun(ctx context.Context, id string) (fleet.PlanTex
 	if err != nil {
 		return fleet.PlanText{}, fmt.Errorf("plan of run %s: %w", id, err)
 	}
-	run, err := s.runs.Run(ctx, id)
+	var run store.Run
+	err = s.app.store.Read(ctx, func(from store.Reader) (err error) {
+		run, err = from.Run(id)
+		return runquery.NotFoundAs(err, "run", id)
+	})
 	if err != nil {
 		return fleet.PlanText{}, err
 	}
 	text := fleet.PlanText{Project: run.Project, Workers: !filepath.IsAbs(run.Project)}
+	if text.Workers {
+		text.On = run.OnlyWorker
+	}
 	p = workspace.RemoveMergeTasks(p, id)
 	hidden := 0
 	for i, t := range p.Tasks {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gaffer/coordinator"
 	"gaffer/fleet"
 	"gaffer/internal/api/credential"
 	"gaffer/internal/app"
@@ -172,5 +173,23 @@ func TestThePlanOfAPastRunHasNoSecretsAndNothingThatGafferHasAdded(t *testing.T)
 	again, err := plan.Parse(nil, []byte(got.Text), plan.Options{})
 	if err != nil || len(again.Tasks) != len(loaded.Tasks) {
 		t.Errorf("%d tasks, %v\n%s", len(again.Tasks), err, got.Text)
+	}
+}
+
+func TestTheTextOfAPastRunOfWorkersNamesItsOnlyWorker(t *testing.T) {
+	t.Parallel()
+	c := newPlace(t).coordinate()
+	admin := credential.Identity{ID: "a", Name: "a", Role: credential.Admin}
+	run, err := c.Runs.Submit(t.Context(), admin, coordinator.NewRun{Project: "web", On: "den", Plan: []byte(`{"Name":"n","Tasks":[{"ID":"first","Prompt":"p"}]}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.NewRuns.PlanOfRun(t.Context(), run.ID)
+	if err != nil || got.Project != "web" || !got.Workers || got.On != "den" {
+		t.Errorf("%+v %v", got, err)
+	}
+	var missing interface{ NotFound() bool }
+	if _, err := c.NewRuns.PlanOfRun(t.Context(), "none"); !errors.As(err, &missing) || !missing.NotFound() {
+		t.Errorf("a run that does not exist: %v", err)
 	}
 }

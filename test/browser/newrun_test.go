@@ -345,13 +345,20 @@ func TestWorkersRunWhatTheirProjectIsChosenFor(t *testing.T) {
 	p.Act(`document.querySelector('.new-check input').click()`)
 	p.Sees("is only there on one machine", "choose one of them to run the whole plan")
 	p.Act(`document.querySelector('.new-check input').click()`)
+	p.fill("Worker", "mill")
 	p.ready()
-	p.Sees("--server " + w.url)
+	p.Sees("--server "+w.url, "--on mill")
 	p.Click("Start")
 	run := w.ends(p.started())
 	if run.Status != fleet.Complete || run.Project != name {
 		t.Errorf("%+v", run)
 	}
+
+	p.Visit("#/new")
+	p.fill("Project", fmt.Sprintf(`["here",%q]`, w.dir))
+	p.Visit("#/new?run=" + run.ID)
+	p.Wait("the run is started again in its own project, on its own worker", field("Plan")+`?.value && `+field("Worker")+`?.value === 'mill'`)
+	p.ready()
 }
 
 func TestAViewerIsToldWhyItStartsNothing(t *testing.T) {

@@ -72,8 +72,8 @@ export const clear = () => edit({ ...empty(), place: draft.value.place });
 /** Whether the user has entered something. */
 export const touched = () => { const { form, text } = draft.value; return Boolean(text) || JSON.stringify(form) !== JSON.stringify(emptyForm()); };
 
-/** Replaces the draft by the text of a plan. @param {{text: string, file?: string, from: string, notes?: string[]}} plan */
-export const usePlan = ({ text, file = '', from, notes = [] }) => edit({ mode: 'plan', text, file, from, notes });
+/** Replaces the draft by the text of a plan. @param {{text: string, file?: string, from: string, notes?: string[], place?: Draft['place']}} plan */
+export const usePlan = ({ text, file = '', from, notes = [], place = draft.value.place }) => edit({ mode: 'plan', text, file, from, notes, place });
 
 const number = (text) => (text.trim() === '' ? undefined : Number(text));
 

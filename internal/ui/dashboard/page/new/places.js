@@ -23,13 +23,18 @@ export async function loadPlaces() {
     problem.value = e.message;
     return;
   }
+  if (exists(draft.value.place)) return;
   const { folders, workers } = places.value;
-  const { place } = draft.value;
-  if (place.workers ? workers.some((w) => w.project === place.project) : folders.some((f) => f.path === place.project)) return;
   const folder = folders.find((f) => f.active) ?? folders[0];
   if (places.value.refused && workers.length) edit({ place: { project: workers[0].project, workers: true, on: '' } });
   else if (folder) edit({ place: { project: folder.path, workers: false, on: '' } });
   else if (workers.length) edit({ place: { project: workers[0].project, workers: true, on: '' } });
+}
+
+/** Whether a run can be executed in this place. Before the places are loaded, each place counts as one that exists. */
+export function exists({ project, workers }) {
+  if (!places.value) return true;
+  return workers ? places.value.workers.some((w) => w.project === project) : places.value.folders.some((f) => f.path === project);
 }
 
 /** Loads the names of models that runs have used. They are only suggestions, so an error does not matter. */
@@ -79,7 +84,7 @@ export function Place() {
       ${workers.length > 0 && html`<optgroup label="On workers">${workers.map((w) => html`<option key=${w.project} value=${JSON.stringify(['workers', w.project])}>${w.project} — ${w.workers.map((one) => one.name).slice(0, 3).join(', ')}</option>`)}</optgroup>`}
     </select></label>
     ${place.workers && html`<label class="new-field">Worker<select value=${place.on} onChange=${(e) => edit({ place: { ...place, on: e.currentTarget.value } })}>
-      <option value="">any of the project</option>${workersOf(place.project).map((w) => html`<option key=${w.name} value=${w.name}>${w.name}</option>`)}</select></label>`}
+      <option value="">any of the project</option>${[...new Set([...workersOf(place.project).map((w) => w.name), ...(place.on ? [place.on] : [])])].map((name) => html`<option key=${name} value=${name}>${name}</option>`)}</select></label>`}
     <p class="where faint">${place.workers ? 'The workers of the project run it.' : html`A gaffer in the background runs it in <code>${place.project}</code>.`}</p>
   </div>`;
 }

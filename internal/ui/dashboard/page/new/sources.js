@@ -6,6 +6,7 @@ import { bytes, final, text } from '../core/words.js';
 import { confirm } from '../parts/dialog.js';
 import { toast } from '../parts/toast.js';
 import { draft, planFile, planOfRun, touched, usePlan } from './draft.js';
+import { exists } from './places.js';
 
 const most = 4 << 20; // bytes of a plan
 
@@ -36,7 +37,8 @@ export function takeRun(id) {
   const name = text(runs.get(id)?.name) || id;
   return replace(`the plan of ${name}`, async () => {
     const plan = await planOfRun(id);
-    return { text: plan.text, from: `the plan of ${name}`, notes: plan.notes };
+    const place = { project: plan.project ?? '', workers: Boolean(plan.workers), on: plan.on ?? '' };
+    return { text: plan.text, from: `the plan of ${name}`, notes: plan.notes, place: exists(place) ? place : draft.value.place };
   });
 }
 
