@@ -251,11 +251,29 @@ func TestSecurityAProcessThatHidesFromItsAttemptEndsBeforeTheNextBegins(t *testi
 }
 
 func TestSecurityDoctorEndsAProcessThatHidesFromItsAttempt(t *testing.T) {
-	p := newPrey(t, "v2", true)
-	_, hidden := p.attack(true)
-	out, code := p.says("doctor", "--repair")
-	if strings.Contains(out, "orphaned: ") || !strings.Contains(out, "nothing is orphaned") || lives(hidden) {
-		t.Errorf("doctor --repair: exit %d, process %d is alive: %t\n%s", code, hidden, lives(hidden), out)
+	for _, database := range []bool{true, false} { // a machine with nothing but workers has no database
+		t.Run(fmt.Sprintf("with a database: %t", database), func(t *testing.T) {
+			p := newPrey(t, "v2", true)
+			_, hidden := p.attack(true)
+			if !database {
+				files, err := filepath.Glob(filepath.Join(p.dir, "state", "gaffer", "*.db*"))
+				if err != nil || len(files) == 0 {
+					t.Fatalf("no files of a database: %v", err)
+				}
+				for _, file := range files {
+					if err := os.Remove(file); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if out, _ := p.says("doctor"); !strings.Contains(out, fmt.Sprintf("orphaned: pid %d ", hidden)) || !lives(hidden) {
+				t.Errorf("doctor does not name process %d:\n%s", hidden, out)
+			}
+			out, code := p.says("doctor", "--repair")
+			if strings.Contains(out, "orphaned: ") || !strings.Contains(out, "nothing is orphaned") || lives(hidden) {
+				t.Errorf("doctor --repair: exit %d, process %d is alive: %t\n%s", code, hidden, lives(hidden), out)
+			}
+		})
 	}
 }
 

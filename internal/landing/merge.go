@@ -263,9 +263,9 @@ func conflictText(m fleet.MergeResult, method merge.Method) string {
 		m.Into, strings.Join(m.Files, "\n- "), how)
 }
 
-// fixRounds is the maximum number of times that gaffer sends a change back to its agent. After
+// maxFixes is the maximum number of times that gaffer sends a change back to its agent. After
 // that, the user must decide.
-const fixRounds = 3
+const maxFixes = 3
 
 // fixPrefix is the start of the ids of messages about conflicts and failed checks.
 const fixPrefix = "land-"
@@ -291,7 +291,7 @@ func (q *Queue) sendBack(ctx context.Context, c *change, m fleet.MergeResult, te
 		m.Hint = strings.TrimSpace("its agent was asked to fix it, and has changed nothing\n" + m.Hint)
 		return m, nil
 	}
-	if len(sent) >= fixRounds {
+	if len(sent) >= maxFixes {
 		m.Hint = strings.TrimSpace(fmt.Sprintf("its agent has tried %d times\n%s", len(sent), m.Hint))
 		return m, nil
 	}

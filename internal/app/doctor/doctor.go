@@ -150,20 +150,21 @@ func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 	if limits := supervisor.PlatformLimits(); limits != "" {
 		h.Limits = append(h.Limits, limits)
 	}
+	var db Database
+	var err error
 	if opts.Open != nil {
-		db, err := opts.Open(ctx)
-		if err != nil {
+		if db, err = opts.Open(ctx); err != nil {
 			h.addProblem("the database cannot be opened", err)
-			h.findLeftBehind(ctx, nil, opts.State, repair)
 		} else {
 			h.examineStore(ctx, db, opts.Now(), repair)
-			h.findLeftBehind(ctx, db.Store, opts.State, repair)
-			if err := db.Close(); err != nil {
-				h.addProblem("the database cannot be closed", err)
-			}
 		}
 	}
-	var err error
+	h.findLeftBehind(ctx, db.Store, opts.State, repair)
+	if db.Close != nil {
+		if err := db.Close(); err != nil {
+			h.addProblem("the database cannot be closed", err)
+		}
+	}
 	if h.Gone, err = findDeadAgents(opts.Session); err != nil {
 		h.addProblem("the sessions cannot be read", err)
 	}
