@@ -21,6 +21,7 @@ import (
 	"gaffer/internal/attempt/agent"
 	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/pause"
 	"gaffer/internal/plan/secret"
 )
 
@@ -99,15 +100,30 @@ type Options struct {
 	Terminal func(offset int64) *supervisor.Terminal
 }
 
-// launch starts the agent under a supervisor, in a terminal if there is one.
+// startGrace is how long the start of an agent may continue after its context has ended.
+const startGrace = 10 * time.Second
+
+// launch starts the agent under a supervisor, in a terminal if there is one. If ctx ends meanwhile,
+// the start continues for at most startGrace: a supervisor that is stopped now may have started the
+// agent already, and the attempt would be lost.
 func (o Options) launch(ctx context.Context, dir string, spec supervisor.Spec, from int64) (*supervisor.Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, &supervisor.StartError{Err: err}
+	}
+	starting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		pause.For(starting, startGrace)
+		cancel()
+	})
+	defer stop()
 	spec.Home = o.Home
 	if o.Terminal != nil && o.Pool != nil {
 		if in := o.Terminal(from); in != nil {
-			return o.Pool.StartIn(ctx, dir, spec, *in)
+			return o.Pool.StartIn(starting, dir, spec, *in)
 		}
 	}
-	return o.supervise(ctx, dir, spec)
+	return o.supervise(starting, dir, spec)
 }
 
 // supervise starts a program under a supervisor.

@@ -527,6 +527,25 @@ func TestTheNextWorkerAdoptsTheAgentOfAKilledWorker(t *testing.T) {
 	}
 }
 
+func TestAWorkerThatIsStoppedLetsAnAgentStart(t *testing.T) {
+	testenv.Integration(t)
+	f := newFleet(t, time.Minute)
+	f.supervisor = []string{"/bin/sh", "-c", `touch "$1"; shift; sleep 0.5; exec "$@"`, "sh", filepath.Join(f.dir, "starting"), testenv.Program(t)}
+	script, count := f.ticks("a")
+	run := f.submit(0, script)
+	h := f.startWorker("w", 1)
+	f.begun("starting")
+	h.stop()
+	_ = h.ended(t) // ignore the error: the worker leaves its agent running
+	awaitGrowth(t, count)
+	f.startWorker("w", 1, f.running(run)...)
+	f.end("a")
+	f.until(run, "a", store.Complete)
+	if tries := f.task(run, "a").Tries; tries != 1 {
+		t.Errorf("%d tries", tries)
+	}
+}
+
 func TestFaultAnAttemptIsAdoptedWhenItsSupervisorAnswersAgain(t *testing.T) {
 	testenv.Integration(t)
 	f := newFleet(t, 10*time.Minute)
