@@ -40,7 +40,7 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	// First, a worker that is online but has no task.
 	w.beat(coordinator.Heartbeat{AgentID: "dev", Name: "dev", ClaudeStatus: coordinator.Idle})
 	crashed := time.Now()
-	w.beat(coordinator.Heartbeat{AgentID: "old", Name: "old", ClaudeStatus: coordinator.Running})
+	w.beatOnce(coordinator.Heartbeat{AgentID: "old", Name: "old", ClaudeStatus: coordinator.Running})
 	p.seesBadges("dev", "online idle")
 
 	// Then the worker claims a task. That alone must not change its status.

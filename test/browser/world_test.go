@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/internal/pause"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -34,6 +35,7 @@ type world struct {
 	token  string
 	server *process
 	flags  []string // command line flags of the server
+	beats  heartbeats
 }
 
 // newWorld starts a server in an empty project.
@@ -229,12 +231,58 @@ func (w *world) agents() []coordinator.Agent {
 	return list
 }
 
-// beat sends a heartbeat of a protocol agent.
+// beat sends a heartbeat of a protocol agent, and repeats it until the agent's next heartbeat or
+// the end of the test. Without that, the agent would be offline after [coordinator.OfflineAfter],
+// which is less than some tests take on a busy machine.
 func (w *world) beat(h coordinator.Heartbeat) coordinator.Agent {
+	w.Helper()
+	w.beats.mu.Lock()
+	defer w.beats.mu.Unlock()
+	a := w.beatOnce(h)
+	h.AgentID = a.ID
+	if w.beats.last == nil {
+		w.beats.last = map[string]sentHeartbeat{}
+		w.beats.repeat(w.T)
+	}
+	w.beats.last[a.ID] = sentHeartbeat{h, w.client()}
+	return a
+}
+
+// beatOnce sends a heartbeat of a protocol agent.
+func (w *world) beatOnce(h coordinator.Heartbeat) coordinator.Agent {
 	w.Helper()
 	a, err := w.client().Agents.Heartbeat(context.Background(), h)
 	w.must(err)
 	return a
+}
+
+// heartbeats repeats the last heartbeat of each agent.
+type heartbeats struct {
+	mu   sync.Mutex
+	last map[string]sentHeartbeat // by the agent's id; nil before the first heartbeat
+}
+
+type sentHeartbeat struct {
+	coordinator.Heartbeat
+	to *coordinator.Client
+}
+
+// repeat sends the heartbeats in the background until the test ends.
+func (b *heartbeats) repeat(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var sending sync.WaitGroup
+	t.Cleanup(func() { cancel(); sending.Wait() })
+	sending.Go(func() {
+		for pause.For(ctx, 5*time.Second) {
+			b.mu.Lock()
+			for _, h := range b.last {
+				within, cancel := context.WithTimeout(ctx, 3*time.Second)
+				_, _ = h.to.Agents.Heartbeat(within, h.Heartbeat) // ignore the error: the test may have stopped the server
+				cancel()
+			}
+			b.mu.Unlock()
+		}
+	})
 }
 
 // post sends a request as an admin and returns the answer's body.
