@@ -33,7 +33,7 @@ type environment struct {
 	*testing.T
 	dir  string // folder of the project
 	home string
-	name string // name under which the stub model stores the requests of this environment
+	name string // name under which the stub model stores the requests of this environment; unique, because a test may run several times
 	env  []string
 }
 
@@ -45,7 +45,7 @@ func newEnvironment(t *testing.T) *environment {
 	seats <- true
 	t.Cleanup(func() { <-seats })
 	root := shortDir(t)
-	p := &environment{T: t, dir: filepath.Join(root, "project"), home: filepath.Join(root, "home"), name: strings.ReplaceAll(t.Name(), "/", "-")}
+	p := &environment{T: t, dir: filepath.Join(root, "project"), home: filepath.Join(root, "home"), name: strings.ReplaceAll(t.Name(), "/", "-") + "-" + filepath.Base(root)}
 	for _, dir := range []string{p.home, filepath.Join(root, "tmp")} {
 		p.must(os.Mkdir(dir, 0o755))
 	}

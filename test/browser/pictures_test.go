@@ -22,7 +22,7 @@ var (
 // demo starts the example fleet and returns a page of it that is logged in.
 func demo(t *testing.T) *page {
 	t.Helper()
-	w := &world{T: t, dir: t.TempDir(), home: t.TempDir()}
+	w := &world{T: t, dir: t.TempDir(), home: t.TempDir(), beats: &heartbeats{}}
 	t.Cleanup(w.killAgents)
 	d := w.start("demo", "--no-browser", "--for", "10m")
 	w.url = d.await(demoThere)

@@ -35,13 +35,13 @@ type world struct {
 	token  string
 	server *process
 	flags  []string // command line flags of the server
-	beats  heartbeats
+	beats  *heartbeats
 }
 
 // newWorld starts a server in an empty project.
 func newWorld(t *testing.T, flags ...string) *world {
 	t.Helper()
-	w := &world{T: t, dir: t.TempDir(), home: t.TempDir(), flags: flags}
+	w := &world{T: t, dir: t.TempDir(), home: t.TempDir(), flags: flags, beats: &heartbeats{}}
 	t.Cleanup(w.killAgents)
 	w.must(exec.Command("git", "init", "-q", w.dir).Run())
 	w.serve("127.0.0.1:0")
