@@ -45,9 +45,9 @@ type Options struct {
 }
 
 // The defaults. After an event, it takes at most one pace and the duration of one write until the
-// document is written. DefaultPace is chosen so that both together should take less than 100 ms.
+// document is written.
 const (
-	DefaultPace          = 50 * time.Millisecond
+	DefaultPace          = 100 * time.Millisecond
 	DefaultCheckInterval = 2 * time.Second
 )
 
