@@ -152,5 +152,5 @@ type Changes struct {
 	Deletions          Deletions
 	Events             []Event // appended events; their Seq is set
 
-	read *rows // rows that the transaction has read from the database, for StoredTask
+	read *rows // rows that the transaction has read from the database, for StoredTask and HasPlan
 }

@@ -142,6 +142,16 @@ func (r *rows) changes() Changes {
 	}
 }
 
+// HasPlan reports whether the plan of a run was already stored before the transaction, as far as the
+// transaction has read the run. A plan never changes, so it need not be written again.
+func (c *Changes) HasPlan(run string) bool {
+	if c.read == nil {
+		return false
+	}
+	i := c.read.runs.find(run)
+	return i >= 0 && c.read.runs.rows[i].Plan != nil
+}
+
 // StoredTask returns a task as it was before the transaction. The second result is false if the
 // transaction has not read the task.
 func (c *Changes) StoredTask(key TaskKey) (Task, bool) {

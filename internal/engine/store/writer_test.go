@@ -16,6 +16,7 @@ type fake struct {
 	writer *Writer
 	full   int // how many requests must wait before the first transaction begins
 
+	runs         map[string]Run
 	dependents   []Task
 	looked       int // how many times Dependents was called
 	last         int64
@@ -45,6 +46,13 @@ func (f *fake) Worker(string) (Worker, error)             { return Worker{}, Err
 func (f *fake) ClaimableTasks(ClaimQuery) ([]Task, error) { return nil, nil }
 func (f *fake) LabelSets() ([]string, error)              { return nil, nil }
 func (f *fake) Rollback() error                           { return nil }
+
+func (f *fake) Run(id string) (Run, error) {
+	if run, ok := f.runs[id]; ok {
+		return run, nil
+	}
+	return Run{}, ErrNotFound
+}
 
 func (f *fake) Dependents(TaskKey) ([]Task, error) {
 	f.looked++
@@ -207,6 +215,31 @@ func TestABadKeyIsTheErrorOfItsRequestAlone(t *testing.T) {
 	var bad *KeyError
 	if errs[0] != nil || !errors.As(errs[1], &bad) || errs[2] != nil || f.transactions != 1 {
 		t.Errorf("errors are %v in %d transactions, want that of the second alone in one", errs, f.transactions)
+	}
+}
+
+func TestThePlanOfARunThatWasReadIsKnownToBeStored(t *testing.T) {
+	f := newFake()
+	f.runs = map[string]Run{"stored": {ID: "stored", Plan: []byte("{}")}, "bare": {ID: "bare"}}
+	err := f.writer.Write(t.Context(), func(tx *Tx) error {
+		for _, id := range []string{"stored", "bare"} {
+			run, err := tx.Run(id)
+			if err != nil {
+				return err
+			}
+			run.Plan = []byte("{}")
+			tx.PutRun(run)
+		}
+		tx.PutRun(Run{ID: "new", Plan: []byte("{}")})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]bool{"stored": true, "bare": false, "new": false} {
+		if got := f.committed[0].HasPlan(id); got != want {
+			t.Errorf("the plan of run %s is stored: %t, want %t", id, got, want)
+		}
 	}
 }
 

@@ -89,7 +89,7 @@ func texts[R any](rows []R, text func(r *R) []byte) []*string {
 // event after these changes.
 func (w *rowWriter) writeChanges(c store.Changes, lastEvent int64) {
 	w.batch.Queue(setLastEvent, lastEvent)
-	w.runs(c.Runs)
+	w.runs(&c)
 	w.tasks(&c)
 	if rows := c.Attempts; len(rows) > 0 {
 		w.batch.Queue(putAttempts, column(rows, func(a *store.Attempt) string { return a.ID }),
@@ -142,13 +142,14 @@ func (w *rowWriter) writeChanges(c store.Changes, lastEvent int64) {
 	w.deleteRows(c.Deletions)
 }
 
-func (w *rowWriter) runs(rows []store.Run) {
+func (w *rowWriter) runs(c *store.Changes) {
+	rows := c.Runs
 	if len(rows) == 0 {
 		return
 	}
 	var plans, runs []string
 	bare := column(rows, func(r *store.Run) store.Run {
-		if r.Plan != nil {
+		if r.Plan != nil && !c.HasPlan(r.ID) {
 			runs, plans = append(runs, r.ID), append(plans, string(r.Plan))
 		}
 		bare := *r

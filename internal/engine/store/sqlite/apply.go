@@ -9,7 +9,7 @@ import (
 func (t *transaction) apply(c store.Changes) error {
 	w := &rowWriter{c: t.store.write}
 	for _, r := range c.Runs {
-		if r.Plan != nil {
+		if r.Plan != nil && !c.HasPlan(r.ID) {
 			w.exec("INSERT INTO plan VALUES (?, ?) ON CONFLICT DO NOTHING", r.ID, string(r.Plan))
 		}
 		r.Plan = nil
