@@ -72,7 +72,8 @@ func (h *Health) endOrphans() error {
 // findLeftBehind looks for attempts whose supervisors were killed. It adds processes of these
 // attempts to h.Orphans. If it is unknown whether an attempt has processes, it adds the attempt to
 // h.Unproven. If repair is true, it first ends the processes that certainly belong to an attempt.
-// db is nil if there is no database, or if it cannot be opened. Then the results do not name runs and tasks.
+// db is nil if there is no database, or if it cannot be opened. Then the results do not name runs
+// and tasks.
 func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state string, repair bool) {
 	if repair {
 		if err := endLeftBehind(state); err != nil {

@@ -104,7 +104,8 @@ func (h hierarchy) mountedAt(line string) (root, mount string, ok bool) {
 	return unescape(first[3]), unescape(first[4]), true
 }
 
-// ownHierarchies does the same as hierarchies, but reads the mounts of this process only once.
+// ownHierarchies does the same as hierarchies, but reads the mounts of this process only once: they
+// are not expected to change while a supervisor runs.
 var ownHierarchies = sync.OnceValue(hierarchies)
 
 // makeCgroup creates a group below the group of this process. It returns nil if the machine has no
