@@ -19,7 +19,7 @@ type Request struct {
 	Prompt string
 	Model  string   // empty means the agent's default model
 	Argv   []string // the program and its arguments; for agent "command" only
-	Thread string   // id of the conversation to resume; if Begin is set, the id for the new one, for programs that accept an id
+	Thread string   // id of the conversation to resume; if Begin is set, the id to give the new conversation, which some programs ignore
 	Begin  bool
 	Fork   *Fork // set if the new conversation is a copy of another one
 	Used   Usage // usage of the conversation before this attempt; some programs include it in their counts
@@ -30,8 +30,8 @@ type Request struct {
 	// program with several modes is started in a mode that reports its usage while it works.
 	LimitTokens int64  `json:",omitzero"`
 	Policy      Policy // how to handle requests for permission; empty means Ask
-	// Permissions are rules for requests for permission. gaffer's engine decides by them; an adapter
-	// passes them to a program that can enforce them itself.
+	// Permissions are rules for requests for permission. gaffer's engine applies them to each request.
+	// An adapter also passes them to the program if the program can enforce them itself.
 	Permissions Permissions
 	// Sandbox says in which sandbox the program runs. Empty means none.
 	Sandbox Sandbox
@@ -128,9 +128,9 @@ type Signal struct {
 	Doing    string // short description of the current activity: "Bash: go test ./..."
 	Thread   string // id of the agent's conversation
 	Ask      *Question
-	Closed   string // id of a question or reply that the agent no longer waits for
+	Closed   string // id of an Ask, or ReplyTo of a Reply, that the program no longer waits for
 	Reply    []byte // bytes to write to the program's stdin immediately, such as an automatic answer
-	ReplyTo  string // id of Reply. A process that reads the output again sees the same Reply, and must not write it twice
+	ReplyTo  string // id of Reply. A gaffer process that reads the output again gets the same Reply, and must not write it a second time
 	Usage    *Usage // total usage of the attempt so far; replaces earlier values
 	Context  Context
 	Ended    bool // the program has printed its final message and should exit

@@ -101,8 +101,8 @@ type claudeReader struct {
 	deniedByGaffer []claudeDenial    // requests that gaffer has denied
 	tools          int               // number of tool uses so far
 	failedAt       map[string]int    // value of tools when a tool use failed, by id of that tool use; a denied tool use also fails
-	reset          time.Time         // when the rate limit ends because of which a request was rejected; zero if there is none
-	errorKind      string            // error of the program's last message, as the program names it, such as "rate_limit"; empty if it had none
+	reset          time.Time         // end of the rate limit that made the model's servers reject a request; zero if none did
+	errorKind      string            // the program's name for the error in the main agent's last message, such as "rate_limit"; empty if there was none
 	final          *finalMessage
 	deniedInResult []claudeDenial // requests that the result lists as denied
 	interrupted    bool           // the program has accepted gaffer's request to end the turn
@@ -302,7 +302,7 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 // parts is printed as several lines, so each message id is counted only once. count returns nil if
 // it has added nothing.
 func (c *claudeReader) count(l claudeLine) *Usage {
-	const maxSubAgents = 1000 // more sub-agents are not counted here; the result includes their tokens
+	const maxSubAgents = 1000 // limits the memory of counted; once it is reached, no more messages are counted, and only the result has the exact usage
 	if l.Message.ID == "" || c.counted[l.Parent] == l.Message.ID || len(c.counted) >= maxSubAgents {
 		return nil
 	}

@@ -24,7 +24,8 @@ func (a Answer) allows() bool {
 	return !a.Deny && permission.IsYes(a.Text)
 }
 
-// reason returns the reason for a denial.
+// reason returns the reason for a denial: the text of the answer, or a standard sentence if the
+// text is empty or only a word such as "no".
 func (a Answer) reason() string {
 	switch text := strings.TrimSpace(a.Text); strings.ToLower(text) {
 	case "", "deny", "no", "n", "decline", "allow", "yes":
@@ -34,8 +35,9 @@ func (a Answer) reason() string {
 	}
 }
 
-// request handles a request for permission. A question to the user is also a request: for
-// permission to use the tool AskUserQuestion.
+// request handles a control request of Claude Code. The only supported kind asks for permission to
+// use a tool. A question to the user is of this kind too: its tool is AskUserQuestion. Requests of
+// other kinds are answered with an error.
 func (c *claudeReader) request(l claudeLine) []Signal {
 	if l.RequestID == "" {
 		return nil
@@ -61,8 +63,8 @@ func (c *claudeReader) request(l claudeLine) []Signal {
 	return []Signal{{ReplyTo: l.RequestID, Reply: q.Reply(answer)}}
 }
 
-// firstOptions returns the first option of each question, because programs put the option that they
-// prefer first.
+// firstOptions returns an answer to questions, with one line for each: the first option, because
+// programs put the option that they prefer first, or ownChoiceText if there are no options.
 func firstOptions(questions []choiceQuestion) string {
 	var lines []string
 	for _, q := range questions {
@@ -75,8 +77,8 @@ func firstOptions(questions []choiceQuestion) string {
 	return strings.Join(lines, "\n")
 }
 
-// choiceQuestion is one question of an agent with its possible answers. Agents may ask several at
-// once.
+// choiceQuestion is one question of an agent with its possible answers. Agents may ask several
+// questions with one request.
 type choiceQuestion struct {
 	ID       string `json:"id"`
 	Question string `json:"question"`
@@ -135,8 +137,8 @@ func (l claudeLine) question(r Request) Question {
 	return q
 }
 
-// combineQuestions joins several questions into one text. The user answers with one line for each
-// question.
+// combineQuestions returns one text for all questions. A single question also has options. Several
+// questions have none, because the user answers them in free text, with one line for each.
 func combineQuestions(questions []choiceQuestion) (text string, options []string) {
 	if len(questions) == 1 {
 		return forDecision(questions[0].Question), questions[0].labels()

@@ -18,7 +18,8 @@ func (c *claudeReader) askCost() Signal {
 }
 
 // cost handles the answer to a request of askCost. The answer is a text for people, in which small
-// amounts have four decimal places. The exact cost is in the program's result.
+// amounts have four decimal places. After the program's result, which has the exact cost, the
+// answer is ignored.
 func (c *claudeReader) cost(l claudeLine) []Signal {
 	closed := Signal{Closed: l.Response.RequestID}
 	for line := range strings.Lines(l.Response.Response.Text) {

@@ -14,7 +14,7 @@ const (
 // readLongResult reads a result that is longer than MaxLine. Results get that long if
 // many requests were denied, since each denial contains its whole input. readLongResult
 // reads the members before the cut. A success that is cut before its list of denials
-// counts as a failure.
+// counts as a failure. For any other line, readLongResult returns false.
 func readLongResult(line []byte) (claudeResult, bool) {
 	var r claudeResult
 	if len(line) < MaxLine || !bytes.HasPrefix(line, []byte(`{"type":"result"`)) {

@@ -3,7 +3,7 @@ package agent
 // claudeInterrupt is the id of the request by which gaffer ends the agent's turn.
 const claudeInterrupt = "gaffer-interrupt"
 
-// InterruptedText is the summary of an attempt that was interrupted.
+// InterruptedText is the summary of an attempt whose turn the user has interrupted.
 const InterruptedText = "interrupted"
 
 // Message implements [Steerable]. Claude Code queues the message and passes it to the model after

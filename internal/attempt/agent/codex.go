@@ -40,12 +40,12 @@ func (c codex) Launch(r Request) (Launch, error) {
 	return l, nil
 }
 
-// sandbox returns the arguments that choose Codex's own sandbox. By default the agent may write only
-// in its folder: without write access Codex would discard its work. If everything is allowed, Codex
-// uses no sandbox, unless r asks for Codex's own. If rules restrict the agent, the sandbox stays,
-// because Codex asks for permission only when a command has to leave the sandbox. Inside an outer
-// sandbox Codex cannot make its own, so it uses none. If the configured arguments already choose a
-// sandbox, the result is nil.
+// sandbox returns the arguments that choose Codex's own sandbox. By default the agent may write in
+// its folder and in /tmp, because without write access it could not change files. If everything is
+// allowed, Codex uses no sandbox, unless r asks for Codex's own. If rules restrict the agent, the
+// sandbox stays, because Codex asks for permission only when a command has to leave the sandbox.
+// Inside an outer sandbox Codex cannot make its own, so it uses none. If the configured arguments
+// already choose a sandbox, the result is nil.
 func (c codex) sandbox(r Request) []string {
 	for _, a := range c.argv {
 		if a == "-s" || a == "--full-auto" || strings.HasPrefix(a, "--sandbox") || strings.HasPrefix(a, "--dangerously-") || strings.Contains(a, "sandbox_mode") {
@@ -59,8 +59,8 @@ func (c codex) sandbox(r Request) []string {
 	}
 	argv := []string{"-c", fmt.Sprintf("sandbox_mode=%q", mode)}
 	if own {
-		// By default all of /tmp is writable, but the repository's .git is not. Without write access
-		// to .git the agent could not commit.
+		// By default Codex does not let the agent write to the repository's .git, so the agent could
+		// not commit. r.Writable contains the folders that a commit writes to.
 		roots, _ := json.Marshal(append([]string{}, r.Writable...)) // cannot fail: these are strings
 		argv = append(argv, "-c", "sandbox_workspace_write.writable_roots="+string(roots),
 			"-c", fmt.Sprintf("sandbox_workspace_write.network_access=%t", r.Sandbox == OwnSandbox))
@@ -129,8 +129,9 @@ func (c *codexReader) Line(line []byte) []Signal {
 	return nil
 }
 
-// retrying handles an "error" line. The line never ends the attempt: if Codex gives up, it also
-// prints a line about the failed turn.
+// retrying returns the signals for an "error" line: one if Codex reconnects to its servers, else
+// none. The line never ends the attempt, because Codex also prints a "turn.failed" line if it gives
+// up.
 func retrying(message string) []Signal {
 	if strings.HasPrefix(message, "Reconnecting") {
 		return []Signal{{State: Retrying, Doing: shortLine(message)}}
@@ -168,7 +169,7 @@ func (c *codexReader) Verdict(exit Exit) Verdict {
 	return judge(c.final, c.denied, c.otherOutput.String(), exit)
 }
 
-// item records item i of Codex if it is a denial or a completed tool use.
+// item records item i of Codex if i was denied, or is a tool use that has succeeded or failed.
 func (d *denial) item(i codexItem) {
 	switch i.Status {
 	case "declined":
@@ -227,8 +228,8 @@ func (i codexItem) describe() string {
 	return ""
 }
 
-// shellCall matches a system shell that runs one quoted word, as in bash -c 'go test'. It does not
-// match double-quoted words that the shell would expand.
+// shellCall matches a system shell that runs one word, as in bash -c 'go test' or sh -c make. A
+// word in double quotes matches only if the shell would not expand anything in it.
 var shellCall = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("^(?:/(?:usr/(?:local/)?)?bin/)?(?:ba|da|k|z)?sh -l?c (?:" +
 		"'([^']*)'|\"([^\"\\\\$`!]*)\"|([A-Za-z0-9_./:=@%+-]+))$")
@@ -243,7 +244,8 @@ func withoutShell(command string) string {
 	return command
 }
 
-// codexClass maps an error kind of the app server to a failure class.
+// codexClass maps an error kind of the app server to a failure class. If kind does not decide, it
+// classifies the HTTP status and the text.
 func codexClass(kind string, status int, text string) failure.Class {
 	switch kind {
 	case "contextWindowExceeded":

@@ -9,14 +9,15 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// Ids of the requests that gaffer sends. The server chooses the ids of its own requests.
+// Ids of the requests by which gaffer starts the first turn. The server chooses the ids of the
+// requests that it sends to gaffer.
 const (
 	initializeID = 1
 	threadID     = 2
 	turnID       = 3
 )
 
-// turnReply is the [Signal.ReplyTo] of the request that starts the turn.
+// turnReply is the [Signal.ReplyTo] of the request that starts the first turn.
 const turnReply = "turn/start"
 
 // server returns how to start the app server. The first turn is started later, when the server has
@@ -55,7 +56,7 @@ type serverReader struct {
 	request     Request
 	thread      string
 	turn        string
-	before      *Usage // usage of the conversation when the turn began
+	before      *Usage // usage of the conversation before this attempt; nil until it is known
 	items       map[string]codexItem
 	text        string
 	reset       time.Time

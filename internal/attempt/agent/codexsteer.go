@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Ids of the requests that gaffer sends while a turn runs.
+// Ids of the requests that gaffer sends for the user after the first turn has started.
 const (
 	serverInterrupt = "gaffer-interrupt"
 	serverMessage   = "gaffer-message-" // prefix; the message's key follows
 )
 
-// Message implements [Steerable]. It sends the request turn/start. While a turn runs, the server
+// Message implements [Steerable]. It returns the request turn/start. While a turn runs, the server
 // adds the message to that turn: it passes the message to the model after the next tool call, or
-// cuts off the model's text. After the turn, the server starts another turn. So the request is
-// right even if the turn ends before the server reads it.
+// interrupts the text that the model is writing. After the turn, the server starts another turn. So
+// the request is right even if the turn ends before the server reads it.
 func (c *serverReader) Message(id, text string, _ bool) []byte {
 	if c.turn == "" {
 		return nil

@@ -11,8 +11,8 @@ import (
 )
 
 // command is the adapter for an arbitrary program. Exit code 0 means success, unless the markers say
-// otherwise. Any line of output counts as progress. Only lines that match a marker have a further
-// meaning.
+// otherwise. Each line of output counts as progress, except a line that matches the marker for
+// questions. Lines that match no marker have no other meaning.
 type command struct{ setup }
 
 func (c command) Launch(r Request) (Launch, error) {
@@ -42,8 +42,8 @@ func (c command) Launch(r Request) (Launch, error) {
 	return l, nil
 }
 
-// insertPrompt replaces mark in the arguments by text, or appends text if there is no
-// mark. It never replaces the program name.
+// insertPrompt replaces the placeholder mark in the arguments by text, or appends text if no
+// argument contains mark. It changes argv in place, except the program name in argv[0].
 func insertPrompt(argv []string, mark, text string) []string {
 	found := false
 	for i := 1; i < len(argv); i++ {
@@ -91,8 +91,8 @@ func (c *commandReader) Line(line []byte) []Signal {
 	return []Signal{s}
 }
 
-// matchMarkers checks a line against the markers. A failure stays the result until a later
-// line matches the done marker.
+// matchMarkers returns the final message for a line that matches the marker rate_limit, failed or
+// done, checked in this order, or nil. Of several matching lines, the last one decides.
 func (c *commandReader) matchMarkers(text string) *finalMessage {
 	if m := find(c.limit, text); m != nil {
 		w := &finalMessage{class: failure.RateLimited, text: text}
@@ -117,7 +117,8 @@ func find(re *regexp.Regexp, text string) []string {
 	return re.FindStringSubmatch(text)
 }
 
-// ask returns the signal for a question. If stdin is not free, the user cannot answer it.
+// ask returns the signal for a question. If the user cannot answer it, the signal contains no
+// Question and says only that the agent waits.
 func (c *commandReader) ask(text string) []Signal {
 	s := Signal{State: Waiting, Doing: shortLine(text), Closed: c.openQuestion}
 	if c.answerable {

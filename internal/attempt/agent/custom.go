@@ -17,7 +17,7 @@ type Custom struct {
 	// built-in agent of the same name, or else "command".
 	Like string `yaml:"like"`
 	// Argv is the program and its first arguments. It replaces the default program of the protocol.
-	// The arguments of the protocol follow.
+	// gaffer appends the arguments that the protocol needs.
 	Argv []string `yaml:"argv"`
 	// Env has variables that are added to the program's environment.
 	Env map[string]secret.Value `yaml:"env"`
@@ -33,7 +33,7 @@ type PromptMethod string
 
 // Values of PromptMethod.
 const (
-	Stdin    PromptMethod = "stdin"    // the prompt is written to stdin, which is then closed
+	Stdin    PromptMethod = "stdin"    // the prompt is written to stdin, which is then closed unless the protocol needs it for answers
 	Argument PromptMethod = "argument" // the prompt replaces {prompt} in argv, or is the last argument
 	File     PromptMethod = "file"     // a file contains the prompt; its path replaces {prompt_file} in argv, or is the last argument
 )
@@ -43,11 +43,11 @@ const promptArg = "{prompt}"
 
 // Markers holds regular expressions that are matched against lines of output.
 type Markers struct {
-	// Waiting matches a line that asks the user. The first group, or else the whole line,
-	// is the question.
+	// Waiting matches a line that asks the user. The question is the first group of the
+	// expression, or the matched text if the expression has no group.
 	Waiting string `yaml:"waiting"`
-	// RateLimit matches a line that reports a rate limit. A group named reset, or else
-	// the whole line, says when the limit ends.
+	// RateLimit matches a line that reports a rate limit. The time when the limit ends is
+	// read from the group named reset or, if that has no time, from the whole line.
 	RateLimit string `yaml:"rate_limit"`
 	// Done matches a line that reports success. If Done is set, exit code 0 alone is not
 	// a success.

@@ -37,7 +37,7 @@ func (g gemini) Launch(r Request) (Launch, error) {
 
 // approval returns the arguments that offer the editing tools to the agent, or all tools if the
 // policy allows everything and no rule restricts it. Without the editing tools the agent could not
-// change files.
+// change files. If the configured arguments already choose an approval mode, the result is nil.
 func (g gemini) approval(r Request) []string {
 	for _, a := range g.argv {
 		if a == "-y" || a == "--yolo" || strings.HasPrefix(a, "--approval-mode") {

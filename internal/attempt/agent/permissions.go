@@ -36,9 +36,10 @@ func (r Request) allowsAll() bool { return r.Policy == Allow && !r.Permissions.r
 // programRules are the rules that Claude Code can take at its start, and enforce itself.
 type programRules struct{ allow, deny []string }
 
-// programRules returns the rules of the request that Claude Code can take. It leaves out an allow rule
-// if the user must be asked about some calls of the same tool, or if the program cannot take a deny
-// rule for the tool: then gaffer decides all requests for the tool.
+// programRules returns the rules of the request that Claude Code can take, or none if the policy
+// denies all requests. It leaves out an allow rule if another rule for the same tool asks the user,
+// or denies calls but cannot be an argument of Claude Code. Claude Code then passes all requests
+// for that tool to gaffer, which applies both rules.
 func (r Request) programRules() (rules programRules) {
 	if r.Policy == Deny {
 		return rules
@@ -65,7 +66,8 @@ func (r Request) programMayAllow(rule string) bool {
 }
 
 // sameTool reports whether both rules may name the same call. A shell command can read and change
-// files, so rules for files concern it too.
+// files, so rules for files concern it too. All tools of an MCP server count as one tool, because a
+// rule may name the whole server.
 func sameTool(a, b string) bool {
 	kind := func(text string) string {
 		switch tool := toolOf(text); tool {
@@ -88,8 +90,9 @@ func toolOf(rule string) string {
 	return tool
 }
 
-// isPlainRule reports whether a rule can be an argument of Claude Code, which takes a list of rules
-// apart at blanks and commas outside of parentheses.
+// isPlainRule reports whether a rule can be an argument of Claude Code. Claude Code splits a list
+// of rules at blanks and commas outside of parentheses, so a pattern that itself contains
+// parentheses could be split in the wrong place.
 func isPlainRule(text string) bool {
 	r, err := permission.Parse(text)
 	if err != nil {
@@ -124,7 +127,8 @@ type claudeRule struct {
 // destinations change files of the user or of the project.
 const forSession = "session"
 
-// suggestionsFor returns the suggestions of Claude Code for a call of a tool.
+// suggestionsFor converts the changes of permissions that Claude Code suggests for a call of a
+// tool. It leaves out changes that are not equivalent to a rule that allows calls.
 func suggestionsFor(tool string, updates []claudeUpdate) (list []suggestion) {
 	for _, u := range updates {
 		switch u.Type {
@@ -164,8 +168,9 @@ func addRule(r claudeRule) object {
 	return object{"type": "addRules", "rules": []claudeRule{r}, "behavior": "allow", "destination": forSession}
 }
 
-// updatesFor returns the changes of permissions that make Claude Code remember a rule until Claude
-// Code exits. suggested has the changes that Claude Code has suggested for the call.
+// updatesFor returns the changes of permissions that make Claude Code remember a rule until it
+// exits. If one of the suggestions for the call has this rule, updatesFor returns the change that
+// Claude Code suggested.
 func updatesFor(rule string, suggested []suggestion) []object {
 	for _, s := range suggested {
 		if s.rule == rule {

@@ -16,9 +16,9 @@ var resetPattern = sync.OnceValue(func() *regexp.Regexp {
 		`(\d{1,2})(?::(\d\d))? ?([ap])m(?: \(([A-Za-z0-9_+/-]+)\))?`)
 })
 
-// resetTime returns when a limit ends, or zero if the text does not say. Missing parts
-// are taken from now: a time of day means its next occurrence, and so does a date without
-// a year. The default zone is the zone of now.
+// resetTime returns when a limit ends, or zero if the text does not say. A time of day
+// without a date, and a date without a year, mean their next occurrence after now; if now
+// is zero, resetTime returns zero for them. The default zone is the zone of now.
 func resetTime(text string, now time.Time) time.Time {
 	text = firstChars(text, 4000)
 	if at := exactTime(text); !at.IsZero() {
@@ -80,7 +80,8 @@ var (
 	})
 )
 
-// exactTime parses a complete time: RFC 3339, or Unix seconds.
+// exactTime finds a complete time in text, in RFC 3339 or else as Unix seconds. It returns zero if
+// there is none.
 func exactTime(text string) time.Time {
 	if m := rfc3339Pattern().FindString(text); m != "" {
 		if at, err := time.Parse(time.RFC3339, strings.Replace(m, " ", "T", 1)); err == nil {

@@ -18,11 +18,12 @@ const (
 	questionLength = 4000 // maximum length of a question, in characters
 
 	answerLength = 256 << 10 // maximum length of an answer, in bytes
-	outputLength = 48 << 10  // how much of the last output is kept at least, in bytes
+	outputLength = 48 << 10  // at least this much of the end of the output is kept, in bytes; see lastOutput
 )
 
-// clean makes output safe to display. It removes escape sequences, invalid UTF-8, and
-// control characters except newline and tab.
+// clean makes output safe to display. It removes escape sequences, and characters that are not
+// printable except newline and tab. It replaces invalid UTF-8 by U+FFFD, and a carriage return
+// within a line by a newline.
 func clean(text string) string {
 	if isPrintableASCII(text) {
 		return text
@@ -39,15 +40,16 @@ func clean(text string) string {
 		case r == '\n' || r == '\t' || unicode.IsPrint(r):
 			b.WriteRune(r)
 		case r == '\r' && i < len(text) && text[i] != '\n':
-			// Treat a lone carriage return as a new line: progress bars use it to write their line
-			// again.
+			// A progress bar uses a carriage return without a newline to overwrite its line. Show each
+			// version of the line on a line of its own.
 			b.WriteByte('\n')
 		}
 	}
 	return b.String()
 }
 
-// isPrintableASCII reports whether text needs no cleaning.
+// isPrintableASCII reports whether text contains only printable ASCII, newlines and tabs, so that
+// it needs no cleaning.
 func isPrintableASCII(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' {
@@ -57,7 +59,8 @@ func isPrintableASCII(text string) bool {
 	return true
 }
 
-// escapeLength returns the length of the escape sequence at the start of text.
+// escapeLength returns the length of the escape sequence at the start of text. A sequence without
+// an end extends to the end of text.
 func escapeLength(text string) int {
 	if len(text) < 2 {
 		return len(text)
@@ -159,7 +162,7 @@ func visible(r rune) string {
 	return strings.Trim(strconv.QuoteRune(r), "'")
 }
 
-// summary returns the last part of text, short enough for the result of an attempt.
+// summary returns the last part of text, cleaned and at most summaryLength characters long.
 func summary(text string) string {
 	if n := len(text) - 20*summaryLength; n > 0 {
 		text = text[n:]

@@ -61,8 +61,8 @@ func describeWholeCall(tool string, input json.RawMessage) string {
 	return forDecision(tool)
 }
 
-// takeMainInput removes the most informative member and returns it. Unlike mainInput it
-// matches names exactly and ignores descriptions.
+// takeMainInput removes the most informative member and returns it, or "" if there is none. Unlike
+// mainInput it distinguishes upper and lower case in names, and ignores descriptions.
 func takeMainInput(members map[string]json.RawMessage) string {
 	for _, name := range []string{"command", "file_path", "filePath", "path", "pattern", "url", "query"} {
 		var text string

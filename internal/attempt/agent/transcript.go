@@ -44,7 +44,7 @@ type Transcript struct {
 	promptSeen   bool   // the log of Claude Code has already repeated the prompt, so later user lines are messages
 	lastText     string // the agent's last text, to leave out a result that repeats it
 
-	lastProblem string // text of the last entry, if it was a Problem
+	lastProblem string // text of the last entry if it was a Problem, else empty; used to leave out a repeated error
 }
 
 // Line processes a line of the log, without its line end. ok is false if the line is not in the
@@ -125,7 +125,8 @@ func oneLine(text string) string {
 	return truncate.Chars(strings.Join(strings.Fields(clean(firstChars(text, 20*maxEntry))), " "), maxEntry)
 }
 
-// agentText returns an entry for the agent's text.
+// agentText returns an entry for the agent's text, and stores the text in lastText. Empty text has
+// no entry.
 func (t *Transcript) agentText(text string, at time.Time) []Entry {
 	text = strings.TrimSpace(clean(text))
 	if text == "" {
@@ -159,7 +160,7 @@ func toolOutput(output string, failed bool, at time.Time) []Entry {
 	}
 	switch {
 	case more == 1:
-		// A note replaces two or more lines. A single line takes no more room than the note.
+		// Show all lines: a note about one omitted line would take as much room as that line.
 	case more > 1 && failed:
 		lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
 	case more > 1:
@@ -198,7 +199,8 @@ func questionAsked(q Question, at time.Time) Entry {
 	return Entry{QuestionAsked, text, at}
 }
 
-// describe describes the usage, for example "240 tokens in, 14 out, $0.0200".
+// describe describes the usage, for example "240 tokens in, 14 out, $0.0200". It returns "" if no
+// tokens were used.
 func (u Usage) describe() string {
 	if u.Input+u.Output == 0 {
 		return ""
@@ -210,7 +212,7 @@ func (u Usage) describe() string {
 	return text
 }
 
-// timeOf returns the time that a line of the log has, or zero.
+// timeOf returns the timestamp of a line of the log, or zero if the line has none.
 func timeOf(line []byte) time.Time {
 	var l struct {
 		Text string `json:"timestamp"`
@@ -240,7 +242,7 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 	case "assistant":
 		for _, b := range l.blocks() {
 			switch {
-			case b.Type == "tool_use" && b.Name != "AskUserQuestion": // skip questions: the control request that repeats them gets the entry
+			case b.Type == "tool_use" && b.Name != "AskUserQuestion": // skip questions: each gets its entry from the control request that repeats it
 				entries = append(entries, toolCall(b.Name, b.Input, at))
 			case b.Type == "text" && l.Error != "":
 				t.lastText = strings.TrimSpace(clean(b.Text))
@@ -334,8 +336,9 @@ func (t *Transcript) codex(line []byte) []Entry {
 	return nil
 }
 
-// item returns the entries for an action of Codex: one when it starts, and one with its
-// output when it is complete. Codex reports some actions only when they are complete.
+// item returns the entries for an action of Codex: one when it starts, and one with its output when
+// it is complete. Codex reports some actions only when they are complete; for these, item returns
+// both entries at once.
 func (t *Transcript) item(i codexItem, complete bool, at time.Time) (entries []Entry) {
 	switch i.Type {
 	case "userMessage", "reasoning":
@@ -349,7 +352,7 @@ func (t *Transcript) item(i codexItem, complete bool, at time.Time) (entries []E
 		return t.agentText(i.Text, at)
 	}
 	if what := i.describe(); what != "" && !t.startedItems[i.ID] {
-		if t.startedItems == nil || len(t.startedItems) > 1000 { // limits the memory: old ids do not come back
+		if t.startedItems == nil || len(t.startedItems) > 1000 { // forget all ids to limit the memory: ids of old items do not come back
 			t.startedItems = map[string]bool{}
 		}
 		t.startedItems[i.ID] = true

@@ -20,13 +20,13 @@ type Copies int
 
 // Values of Copies.
 const (
-	CopiesNone  Copies = iota // none
+	CopiesNone  Copies = iota // no conversation, or the program is unknown
 	CopiesWhole               // only whole conversations
 	CopiesParts               // conversations up to and including any turn that has a Point
 )
 
 // Turns returns the turns in the log of one attempt, and which conversations the program that wrote
-// the log can copy. A log in an unknown format is one turn.
+// the log can copy. If that is [CopiesNone], a log that is not empty counts as one turn.
 func Turns(log []byte) (turns []Turn, can Copies) {
 	var t Transcript
 	r := turnReader{}

@@ -42,9 +42,9 @@ func (d *denial) usedTool() { d.continued = len(d.requests) > 0 }
 
 // judge decides how an attempt ended.
 //
-// If gaffer stopped the program, the final message does not count, even if it reports
-// success. A program that ended without a final message has crashed, whatever its exit
-// code.
+// If gaffer stopped the program for a reason other than [Lingered], that reason decides,
+// even if the final message reports success. A program that ended without a final message
+// has crashed, whatever its exit code.
 //
 // A denial is a failure only if the agent stopped because of it.
 func judge(final *finalMessage, denied denial, otherOutput string, exit Exit) Verdict {

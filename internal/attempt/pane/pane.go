@@ -19,7 +19,8 @@ import (
 // lookEvery is the interval between reads of the log.
 const lookEvery = 100 * time.Millisecond
 
-// Main runs the program and returns its exit code when the supervisor has exited.
+// Main starts the supervisor of one attempt and shows what the agent does. It returns the exit code
+// of this program when the supervisor has exited.
 func Main(list []string, in io.Reader, out io.Writer) int {
 	// Ignore keys such as Ctrl-C, so that they do not reach the agent as signals.
 	signal.Ignore(syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP)

@@ -60,7 +60,7 @@ func (v *view) take(b *strings.Builder, s agent.Signal) {
 }
 
 // answer returns the arguments of the command 'gaffer answer' that answers the open question. task
-// is the task as RUN/TASK, typed is what the user has typed.
+// is the task as RUN/TASK, typed is what the user has typed: the number of an option, or a text.
 func (v *view) answer(task, typed string) []string {
 	typed = strings.TrimSpace(typed)
 	var n int

@@ -48,7 +48,8 @@ func Ask(ctx context.Context, program, root string, environ []string, args ...st
 	return string(out), err
 }
 
-// inside reports whether a file is in a folder, after resolving symbolic links.
+// inside reports whether a file is in a folder, after resolving symbolic links. It returns true if
+// this cannot be determined.
 func inside(file, folder string) bool {
 	if target, err := filepath.EvalSymlinks(file); err == nil {
 		file = target

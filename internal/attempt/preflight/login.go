@@ -33,7 +33,8 @@ type loginTrace struct {
 
 var claudeWords = []string{"apiKeyHelper", "ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_", "CLAUDE_CODE_OAUTH", "forceLogin"}
 
-// logins has the login of each agent kind. opencode is missing: some of its models need no login.
+// logins says for each kind of agent where its login may be. opencode is missing because some of
+// its models need no login.
 var logins = map[string]login{
 	"claude": {
 		variables: []string{"ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "ANTHROPIC_UNIX_SOCKET", "CLAUDE_CODE_OAUTH", "CLAUDE_CODE_USE_", "AWS_BEARER_TOKEN_BEDROCK"},
@@ -65,7 +66,8 @@ var logins = map[string]login{
 }
 
 // checkLogin reports a problem if neither the environment nor the files indicate a login.
-// It runs no program and uses no network.
+// It checks nothing if the kind is not in logins, if HOME is not set, or if the login may
+// be in a keychain. It runs no program and uses no network.
 func (c *checker) checkLogin(kind string, env []string, u *agentUse) {
 	l, ok := logins[kind]
 	home := lookupEnv(env, "HOME")

@@ -57,7 +57,8 @@ func (p Problem) String() string {
 type Options struct {
 	Root   string                  // the project's root
 	Agents map[string]agent.Custom // the agents in gaffer.yaml, and those that gaffer defines itself
-	// Accounts are the user's accounts of agent programs.
+	// Accounts are the user's accounts of agent programs. For an agent that has accounts, they are
+	// checked in place of the login.
 	Accounts []account.Account
 	Environ  []string // environment of the agents, as NAME=value; if a name occurs twice, the last value counts
 
@@ -157,8 +158,9 @@ func (u *agentUse) describe() string {
 	return fmt.Sprintf("agent %s (%s %s)", u.agent, word, names)
 }
 
-// checkAgent checks the program of an agent. For one of the known programs it also checks the login
-// and the model. It returns the path of the program, or "" if it was not found.
+// checkAgent checks the program of an agent, and its accounts. Unless gaffer.yaml names the
+// program, it also checks the login and the model. It returns the path of the program, or "" if the
+// program was not found or may be created by an earlier task.
 func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	if _, err := agent.New(u.agent, c.Agents); err != nil {
 		next := "name another agent"
@@ -203,7 +205,8 @@ func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	return path
 }
 
-// checkAccounts reports the problems of the accounts of an agent, unless one of them can be used.
+// checkAccounts reports the problems of an agent's accounts, unless at least one account can be
+// used.
 func (c *checker) checkAccounts(accounts []account.Account, u *agentUse) {
 	var found []Problem
 	for _, a := range accounts {
@@ -219,8 +222,8 @@ func (c *checker) checkAccounts(accounts []account.Account, u *agentUse) {
 	c.found = append(c.found, found...)
 }
 
-// CheckAccount returns why an account cannot be used on this machine. It uses only Root and Environ
-// of the options. It runs no program.
+// CheckAccount returns why an account cannot be used on this machine, or nil if it can. It uses
+// only Root and Environ of the options. It runs no program.
 func CheckAccount(a account.Account, o Options) (found []Problem) {
 	if a.Config != "" {
 		info, err := os.Stat(a.Config)
@@ -298,8 +301,9 @@ func (c *checker) checkReferences(u *agentUse) {
 	}
 }
 
-// checkRepositories checks the repositories in which worktrees will be created, and the
-// branches of the project's repository.
+// checkRepositories checks the repositories in which worktrees will be created, the
+// branches of the project's repository, and the program gh if the workflow makes a pull
+// request.
 func (c *checker) checkRepositories(ctx context.Context) {
 	var roots []string
 	if c.plan.Workflow != nil || len(c.Branches) > 0 {

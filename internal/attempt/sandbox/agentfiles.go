@@ -62,7 +62,8 @@ var notInNames = lazyregexp.New(`[^A-Za-z0-9]`)
 // the project folder work.
 func claudeProject(work string) string { return notInNames().ReplaceAllString(work, "-") }
 
-// agentFiles adds the agent program's own folders to the sandbox.
+// agentFiles adds the agent program's own folders to the sandbox. It creates the writable entries
+// that are missing, on the machine itself.
 func (l *layout) agentFiles(kind string, c Command, work string) error {
 	for _, f := range agentFolders(kind, c.Env, l.home, work) {
 		if !filepath.IsAbs(f.path) {
@@ -156,8 +157,8 @@ func codexKeys(env []string) (names []string) {
 }
 
 // environment returns the environment of a program in a sandbox. It removes the variables in
-// sockets and those that look like credentials. It keeps the agent's own variables, and those that
-// the user has set for this program.
+// sockets and those that look like credentials. It keeps the variables that agents of this kind
+// read, those that the user has set for this program, and gaffer's own except URLs with a password.
 func environment(kind string, c Command) []string {
 	own := ownPrefixes(kind, c.Env)
 	return slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool {

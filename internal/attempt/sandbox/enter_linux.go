@@ -60,7 +60,7 @@ func EnterMain(args []string, stderr io.Writer) int {
 	if sig := syscall.Signal(e.signal.Load()); sig > 0 {
 		signal.Reset(sig)
 		_ = syscall.Kill(os.Getpid(), sig)
-		return 128 + int(sig) // the signal does not end this process
+		return 128 + int(sig) // reached only if the signal has not ended this process
 	}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -123,14 +123,15 @@ func parseEnter(args []string) (*entered, error) {
 	return e, errors.New("no program")
 }
 
-// prepare creates the scratch folder and listens on its socket.
+// prepare creates the scratch folder, and serves connections to its socket in the background.
 func (e *entered) prepare() error {
 	for _, name := range []string{homeFolder, tmpFolder, varFolder} {
 		if err := os.MkdirAll(filepath.Join(e.scratch, name), 0o700); err != nil {
 			return err
 		}
 	}
-	// The path of a socket may have at most about 100 bytes, so listen from inside of the folder.
+	// The path of a socket may have at most about 100 bytes. So change to the folder and use a short
+	// relative path.
 	back, err := os.Getwd()
 	if err != nil {
 		return err

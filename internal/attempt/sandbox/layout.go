@@ -23,9 +23,9 @@ type Spec struct {
 	Nested bool `json:"nested,omitempty"`
 }
 
-// SpecOf returns the spec of a task's sandbox. Its mode is the chosen one, that of c. Its other
-// settings are those of want, the sandbox in the task's plan. kind is the built-in agent whose
-// files the program needs.
+// SpecOf returns the spec of a task's sandbox. The mode is that of c, the choice for this machine.
+// The other settings are those of want, the sandbox in the task's plan. kind is the built-in agent
+// whose files the program needs. Nested is false; the caller sets it.
 func SpecOf(c Choice, want plan.Sandbox, kind string) Spec {
 	return Spec{Mode: c.Mode, Kind: kind, Network: want.Network, Hosts: want.Hosts, Write: want.Write, Read: want.Read, Image: want.Image}
 }
@@ -110,7 +110,7 @@ func (l *layout) add(kind mountKind, paths ...string) {
 	}
 }
 
-// addIfThere adds the paths that exist.
+// addIfThere adds the paths that exist. It leaves out symbolic links without a target.
 func (l *layout) addIfThere(kind mountKind, paths ...string) {
 	for _, p := range paths {
 		if exists(p) && exists(realPath(p)) {
@@ -160,8 +160,8 @@ const (
 	varFolder  = "vartmp"
 )
 
-// layout returns what a program sees in a sandbox: the machine's files, which it can only read, an
-// almost empty home folder, and the folder that it works in.
+// layout returns what a program sees in a sandbox: an almost empty home folder, the folder that it
+// works in and, in bubblewrap, the machine's files, which it can only read.
 func (m *Machine) layout(s Spec, c Command) (*layout, error) {
 	home := lookup(c.Env, "HOME")
 	if !filepath.IsAbs(home) || realPath(home) == "/" {
@@ -217,7 +217,7 @@ func (m *Machine) layout(s Spec, c Command) (*layout, error) {
 }
 
 // addWritable adds folders that the plan opens for writing. A folder that does not exist is an
-// error, because there is nothing to mount.
+// error, because there is nothing to mount. So are the root and the whole home folder.
 func (l *layout) addWritable(paths []string) error {
 	for _, p := range paths {
 		if !exists(p) {

@@ -142,8 +142,8 @@ func try(ctx context.Context, environ []string, program string, args ...string) 
 	return text[:min(len(text), 200)], err
 }
 
-// find returns the path of a program. It searches the absolute folders of PATH, unless the name
-// contains a slash.
+// find returns the path of a program. It searches the absolute folders of PATH. A name that
+// contains a slash is returned unchanged, even if there is no such file.
 func find(name string, environ []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil

@@ -12,7 +12,7 @@ import (
 
 // repository is the git repository of a folder.
 type repository struct {
-	link   string // path of .git in the work folder or above it: a folder, or a file with the path of git
+	link   string // path of .git in the work folder or above it: a folder, or a file that contains the path in the field git
 	git    string // folder with the HEAD and index of the worktree
 	common string // folder with the objects, refs, config and hooks of the repository; the same as git in a main worktree
 	branch string // ref that is checked out, such as refs/heads/x; empty if none

@@ -5,7 +5,7 @@
 // A command line inside bubblewrap or a container starts gaffer twice. [EnterMain] is outside of the
 // sandbox: it starts bwrap, connects to listed hosts for the agent, and passes on how the agent
 // ended. [InitMain] is the first process inside: it starts the agent, passes signals on to it, and
-// reaps what the agent leaves behind. See docs/sandbox.md and decision 34.
+// reaps what the agent leaves behind. See docs/sandbox.md and decision 36.
 package sandbox
 
 import (
@@ -83,8 +83,8 @@ type Program struct {
 // Choice is the sandbox of an attempt.
 type Choice struct {
 	Mode plan.SandboxMode `json:"mode"` // never empty or auto
-	// Why is the reason that the attempt has no sandbox although its task wants the strongest one.
-	// It is empty in all other cases.
+	// Why says why the attempt has no sandbox if its task wants the mode auto. It is empty in all
+	// other cases.
 	Why string `json:"why,omitempty"`
 }
 

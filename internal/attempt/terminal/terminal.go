@@ -58,9 +58,9 @@ func ServerOf(state, ledger string) *tmux.Server {
 	return tmux.New(socket)
 }
 
-// For returns the terminal in which users can watch an attempt, or nil if the task gets none. log
-// is the path of the task's log file. offset is the position in that file at which the output of
-// the attempt begins.
+// For returns the terminal in which users can watch an attempt, or nil if the task has no tmux
+// session. log is the path of the task's log file. offset is the position in that file at which the
+// output of the attempt begins.
 func (t *Terminals) For(task store.Task, spec plan.Task, log string, offset int64) *supervisor.Terminal {
 	d := spec.Dispatch
 	if d == nil || d.Session == "" {
@@ -175,8 +175,9 @@ func noTerminal(t fleet.Task) error {
 // take to appear.
 const watchEvery = 2 * time.Second
 
-// Watch prints one notice each time that terminals of running agents have disappeared. It returns
-// when ctx ends. tasks returns the tasks of a run.
+// Watch prints a notice when terminals of running agents have disappeared. It prints another one
+// only after a check that has found no terminal missing. It returns when ctx ends. tasks returns
+// the tasks of a run.
 func (t *Terminals) Watch(ctx context.Context, tasks func(context.Context) ([]fleet.Task, error)) {
 	reported := false
 	for ctx.Err() == nil {

@@ -46,7 +46,7 @@ type shared struct {
 	views    []*View // in the order in which they last reported their sizes
 	typist   *View   // the view that has the keyboard; nil if none has
 	fixed    fleet.TerminalSize
-	measured time.Time // when fixed was read
+	measured time.Time // when a view last began to check whether fixed has changed
 }
 
 // size returns the size that all views have. s.fixed is the window size of another attached
@@ -61,7 +61,7 @@ func (s *shared) size() fleet.TerminalSize {
 	return s.views[len(s.views)-1].wanted
 }
 
-// notify tells every view that what the views share has changed.
+// notify tells every view that the keyboard or the size may have changed.
 func (s *shared) notify() {
 	for _, v := range s.views {
 		select {
@@ -81,7 +81,7 @@ func (*TooManyError) Error() string {
 	return fmt.Sprintf("%d terminals are open already: close one of them", maxOpen)
 }
 
-// Conflict tells the server that the request is refused because of the current state.
+// Conflict tells gaffer's HTTP server that the current state does not allow the request.
 func (*TooManyError) Conflict() bool { return true }
 
 // Code returns the error code that clients get.
@@ -109,7 +109,8 @@ func limited(s fleet.TerminalSize) fleet.TerminalSize {
 	return fleet.TerminalSize{Columns: min(max(s.Columns, minColumns), maxColumns), Rows: min(max(s.Rows, minRows), maxRows)}
 }
 
-// Open returns a view of a terminal. The caller must call Run.
+// Open returns a view of a terminal. The caller must call Run, which closes the view when it
+// returns. If too many views are open, Open returns a [*TooManyError].
 func (a *Views) Open(r Request) (*View, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -212,23 +213,24 @@ const (
 	lookEvery = 500 * time.Millisecond
 	// measureEvery is the interval between checks whether other terminals are attached.
 	measureEvery = time.Second
-	// startWithin is how long an attempt may take to open its terminal.
+	// startWithin is how long an attempt may take to open its terminal. It is also the time within
+	// which the end of a tmux client counts as immediate, see maxFailures.
 	startWithin = 5 * time.Second
 	// readSize is the maximum number of bytes of output that are passed on at once.
 	readSize = 32 << 10
-	// maxFailures is how often in succession a tmux client may end at once although its session
-	// exists. Then Run returns a [*DetachedError].
+	// maxFailures is the number of tmux clients in succession that end at once while their session
+	// still exists, after which Run returns a [*DetachedError].
 	maxFailures = 3
 )
 
-// DetachedError reports that tmux could not show a session although it exists.
+// DetachedError reports that tmux could not show an existing session.
 type DetachedError struct{ Session, Said string }
 
 func (e *DetachedError) Error() string {
 	return fmt.Sprintf("tmux does not show session %s: its client ends at once and says %q", e.Session, e.Said)
 }
 
-// Conflict tells the server to pass the message on to the client.
+// Conflict tells gaffer's HTTP server to pass the message on to the client.
 func (*DetachedError) Conflict() bool { return true }
 
 // Code returns the error code that clients get.

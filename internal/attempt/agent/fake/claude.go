@@ -14,7 +14,7 @@ type claude struct {
 	options
 	*stdinQueue
 	seen         map[string]bool // keys of the messages that were read; used only by the goroutine of handleLine
-	cutByMessage atomic.Bool     // a message of the user has ended the turn, not an interrupt
+	cutByMessage atomic.Bool     // the turn was ended by a message of the user, not by an interrupt
 	tools        int
 	asked        int
 	denials      []object
@@ -45,7 +45,8 @@ func (c *claude) printInit() {
 	c.writeJSON(object{"type": "system", "subtype": "init", "session_id": c.thread, "model": "fake", "permissionMode": "default"})
 }
 
-// echo prints a message of the user at the moment when it is passed to the model.
+// echo prints a message of the user at the moment when it is passed to the model. It prints nothing
+// if the arguments do not ask for that.
 func (c *claude) echo(l userMessage) {
 	if c.replay {
 		c.writeJSON(object{
@@ -69,7 +70,8 @@ type claudeInput struct {
 	} `json:"message"`
 }
 
-// handleLine handles a line of stdin.
+// handleLine handles a line of stdin: a message of the user, an answer to a request of the agent,
+// or a control request.
 func (c *claude) handleLine(line []byte) {
 	var in claudeInput
 	_ = json.Unmarshal(line, &in) // on an error, keep what could be decoded
@@ -130,7 +132,8 @@ func (c *claude) interrupted(u usage) int {
 	return 1
 }
 
-// next waits for the message that starts another turn. It reports false when stdin ends.
+// next waits for the message that starts another turn. It returns false when stdin ends, and at
+// once if the prompt was not read from stdin.
 func (c *claude) next() (string, bool) {
 	if c.given {
 		return "", false
@@ -198,7 +201,8 @@ type controlResponse struct {
 	} `json:"response"`
 }
 
-// request asks for permission to use a tool and waits for the answer to this request.
+// request asks for permission to use a tool and waits for the answer to this request. It returns
+// false if stdin or the turn ends before the answer.
 func (c *claude) request(id, name string, input object) (controlResponse, bool) {
 	c.asked++
 	request := fmt.Sprintf("request-%d", c.asked)

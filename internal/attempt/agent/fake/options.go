@@ -23,7 +23,8 @@ type options struct {
 	scripts  string  // path of a file with the steps of each task; they replace the steps in the prompt
 }
 
-// flagsWithValue returns those flags of the real programs that are followed by a value.
+// flagsWithValue returns flags of the real programs that the fake agent ignores together with the
+// value that follows each of them.
 func flagsWithValue() []string {
 	return []string{
 		"--input-format", "--output-format", "--permission-prompt-tool", "--model", "-m", "--disable", "-c", "--sandbox", "-s",

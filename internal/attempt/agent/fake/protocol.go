@@ -28,8 +28,8 @@ type protocol interface {
 	interrupted(u usage) (code int) // prints that the user has ended the turn
 	// arrived returns the messages that have arrived during the turn since the last call of arrived.
 	arrived() []string
-	// endTurn ends the turn and returns true. If a message has arrived, the turn goes on and
-	// endTurn returns false.
+	// endTurn ends the turn and returns true. If a message has arrived that the protocol adds to
+	// the same turn, endTurn returns false and the turn goes on.
 	endTurn() bool
 	// next waits for the message that starts another turn. ok is false when stdin ends. A protocol
 	// with only one turn returns false at once.
@@ -40,7 +40,7 @@ type protocol interface {
 type fault struct {
 	text   string
 	status int       // HTTP status, or 0
-	reset  time.Time // when the rate limit ends; zero if it is another fault
+	reset  time.Time // when the rate limit ends; zero if unknown, or for any other fault
 	long   bool      // the prompt is too long
 	budget bool      // the program has spent what it may spend
 }

@@ -55,7 +55,7 @@ func (a *actor) do(line string) error {
 	return fmt.Errorf("action %q is not known, want one of %s", name, strings.Join(names, ", "))
 }
 
-// splitWord returns the first word of args, and the text after it.
+// splitWord returns the first word of args, and the text after it. Empty args are an error.
 func splitWord(args string) (word, rest string, err error) {
 	word, rest, _ = strings.Cut(args, " ")
 	if word == "" {

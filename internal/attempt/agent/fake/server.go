@@ -46,7 +46,8 @@ func (s *server) begin() (string, error) {
 	return prompt, nil
 }
 
-// handleLine handles a line of stdin.
+// handleLine handles a line of stdin: a request of the client, or the response to a request of the
+// server, which has no method.
 func (s *server) handleLine(line []byte) {
 	var r serverRequest
 	_ = json.Unmarshal(line, &r) // on an error, keep what could be decoded
@@ -86,7 +87,8 @@ func (s *server) handleLine(line []byte) {
 	}
 }
 
-// next waits for the message that starts another turn.
+// next waits for the message that starts the first or another turn. It returns false when stdin
+// ends.
 func (s *server) next() (string, bool) {
 	l, ok := s.stdinQueue.next()
 	if !ok {

@@ -16,7 +16,7 @@ type stdinQueue struct {
 	more    chan struct{}
 }
 
-// userMessage is a message of the user.
+// userMessage is the prompt, or a message that the user has sent after the prompt.
 type userMessage struct {
 	key  string // id that the sender has chosen; empty if it has chosen none
 	text string
@@ -25,7 +25,8 @@ type userMessage struct {
 
 func newStdinQueue() *stdinQueue { return &stdinQueue{more: make(chan struct{}, 1)} }
 
-// listen starts a goroutine that passes each line of stdin to handle.
+// listen starts a goroutine that passes each line of JSON on stdin to handle. At the end of stdin
+// it sets ended.
 func (i *stdinQueue) listen(w *stdio, handle func(line []byte)) {
 	go func() {
 		for {
@@ -98,8 +99,8 @@ func (i *stdinQueue) next() (l userMessage, ok bool) {
 	}
 }
 
-// answer waits for an answer line for which fits returns true. ok is false if stdin or the turn
-// ends first.
+// answer waits for an answer line for which fits returns true, and removes it from the queue. ok is
+// false if stdin or the turn ends first.
 func (i *stdinQueue) answer(w *stdio, fits func(line []byte) bool) (ok bool) {
 	for {
 		i.lock.Lock()
