@@ -112,7 +112,9 @@ func (e *NoChangeError) NotFound() bool { return true }
 // Code returns the error code that clients get.
 func (e *NoChangeError) Code() string { return "no_change" }
 
-// Change returns the change of a task with its review, messages and checks.
+// Change returns the change of a task with its review, messages and checks. If q.Attempt is set, it
+// returns the change as it was at the end of that attempt. If q.Since is set, it returns only the
+// files that differ from that git tree.
 func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error) {
 	key := store.TaskKey{Run: run, Task: task}
 	var v fleet.TaskChange
@@ -167,7 +169,8 @@ func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQu
 	return v, nil
 }
 
-// File returns the diff of one file of a change.
+// File returns the diff of one file in the version of the change that has the tree q.Tree. The diff
+// starts from the tree q.From or, if that is empty, from the base of the change.
 func (s *Service) File(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error) {
 	found, err := s.changeWithTree(ctx, store.TaskKey{Run: run, Task: task}, q.Tree)
 	if err != nil {
@@ -407,7 +410,8 @@ func (s *Service) changeWithTree(ctx context.Context, key store.TaskKey, tree st
 	return found, nil
 }
 
-// addToCache keeps a change, because the client will request its files next.
+// addToCache adds a change to the cache, because the client will request its files next. It
+// replaces an entry of the same task and tree. If the cache is full, it removes the oldest entry.
 func (s *Service) addToCache(l cachedChange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -418,8 +422,8 @@ func (s *Service) addToCache(l cachedChange) {
 	s.cache = append(s.cache, l)
 }
 
-// acquireSlot waits until fewer than maxParallel requests run git. The caller must call
-// releaseSlot.
+// acquireSlot waits until fewer than maxParallel requests run git. If it returns nil, the caller
+// must call releaseSlot. It returns an error if ctx ends first.
 func (s *Service) acquireSlot(ctx context.Context) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -431,8 +435,9 @@ func (s *Service) acquireSlot(ctx context.Context) error {
 
 func (s *Service) releaseSlot() { <-s.slots }
 
-// unreadable converts an error from reading a change to the error for the client. It returns errors
-// that already have a code unchanged.
+// unreadable converts an error from reading a change to the error for the client. It returns nil,
+// errors of a context, and errors of the kinds NotFound and Conflict unchanged. Others become
+// conflicts with the code change_unreadable.
 func unreadable(err error) error {
 	var known interface{ NotFound() bool }
 	var conflict interface{ Conflict() bool }

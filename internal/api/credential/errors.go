@@ -31,8 +31,9 @@ func (e *Error) NotFound() bool { return e.kind == missing }
 // Invalid reports whether the name, the role or the limits of a new token are invalid.
 func (e *Error) Invalid() bool { return e.kind == invalid }
 
-// Conflict reports whether existing tokens are the reason of the error: several tokens have the
-// requested name, a token has too many descendants, or another server uses the token file.
+// Conflict reports whether the request conflicts with existing tokens or another server: several
+// tokens have the requested name, a token has too many descendants, or a server on another database
+// uses the token file.
 func (e *Error) Conflict() bool { return e.kind == taken }
 
 func printable(text string) bool {

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// limitedWorker is the role that is stored for a worker token with limits. An older coordinator
-// does not know limits. It gives this role no permissions, so it cannot ignore the limits. If it
-// writes the row back without the limits, the role still shows that the token had some.
+// limitedWorker is the role that is stored for a worker token with limits. A coordinator of an
+// older version may use the same database, but does not know limits. It gives this role no
+// permissions, so it cannot ignore the limits. If it writes the row back without the limits, the
+// role still shows that the token had some.
 const limitedWorker Role = "limited-worker"
 
 // Limits restricts a token of role worker to some tasks. Without limits the token may be used for
@@ -17,7 +18,7 @@ type Limits struct {
 	Projects []string `json:"projects,omitempty"` // a worker with the token gets only tasks of these projects
 	Pools    []string `json:"pools,omitempty"`    // a worker with the token gets only tasks that require at least one of these labels and no other labels
 
-	limited bool // the token has limits; also true if an older coordinator has dropped them from the row
+	limited bool // the token has limits; also true if a coordinator of an older version has dropped them from the row
 }
 
 func (l Limits) empty() bool { return len(l.Projects) == 0 && len(l.Pools) == 0 }
@@ -55,7 +56,7 @@ func (i Identity) MayHave(labels []string) string {
 	for _, label := range labels {
 		project, ofProject := strings.CutPrefix(label, projectLabel)
 		switch {
-		case strings.HasPrefix(label, "@"): // the label selects one worker by name; other code checks it
+		case strings.HasPrefix(label, "@"): // the label selects one worker by name; package workers checks it
 		case ofProject && len(i.Projects) > 0 && !slices.Contains(i.Projects, project):
 			return fmt.Sprintf("the token %s is limited to %s, and is no good for project %.60s", i.ID, i.Text(), project)
 		case !ofProject && len(i.Pools) > 0 && !slices.Contains(i.Pools, label):
@@ -66,7 +67,7 @@ func (i Identity) MayHave(labels []string) string {
 }
 
 // RequiredLabels returns sets of labels. A worker with this token may take a task only if the task
-// has at least one label from each set.
+// has at least one label from each set. Without limits it returns nil; an empty set allows no task.
 func (i Identity) RequiredLabels() (sets [][]string) {
 	if !i.limited {
 		return nil
@@ -81,7 +82,7 @@ func (i Identity) RequiredLabels() (sets [][]string) {
 	if len(i.Pools) > 0 {
 		sets = append(sets, i.Pools)
 	}
-	if len(sets) == 0 { // an older coordinator has dropped the limits: an empty set allows no task
+	if len(sets) == 0 { // a coordinator of an older version has dropped the limits, so allow no task
 		sets = append(sets, nil)
 	}
 	return sets
@@ -101,7 +102,8 @@ func (i Identity) MayTake(labels []string) string {
 	return ""
 }
 
-// Text describes the limits, for example "project web, pools gpu and linux".
+// Text describes the limits, for example "project web, pools gpu and linux". It returns "" for a
+// token without limits, and "nothing" if the token has limits but they were lost.
 func (l Limits) Text() string {
 	var parts []string
 	for _, p := range []struct {
@@ -124,7 +126,7 @@ func (l Limits) Text() string {
 }
 
 // Shown returns the role and the limits of a token as users see them: a token with limits has the
-// role worker.
+// role worker instead of the stored role limitedWorker.
 func (r Token) Shown() (Role, Limits) {
 	i := r.Identity()
 	return i.Role, i.Limits

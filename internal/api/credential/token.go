@@ -39,9 +39,10 @@ type Identity struct {
 	Limits
 }
 
-// Owner returns a name that stays the same when a token is replaced. So the new token can act for
-// the workers that were registered with the old one. It is empty for tokens with a parent, and for
-// roles other than worker, because these may act for every worker or for none.
+// Owner returns the name of a worker token. A token that replaces another has the same name, so
+// that it can act for the workers that were registered with the old token. Owner returns "" for
+// tokens with a parent and for other roles: operators and admins may act for every worker, and
+// viewers for none.
 func (i Identity) Owner() string {
 	if i.Role != Worker || i.Root != "" && i.Root != i.ID {
 		return ""
@@ -56,12 +57,12 @@ type Token struct {
 	Role    Role      `json:"role"`
 	Hash    string    `json:"hash"` // SHA-256 of the token's text, in hex
 	Limits            // only for role limitedWorker
-	Parent  string    `json:"parent,omitempty"` // id of the token from which this one was created; this token is invalid when its parent is revoked
+	Parent  string    `json:"parent,omitempty"` // id of the token from which this one was created; this token becomes invalid when its parent is revoked or expires
 	Created time.Time `json:"created_at"`
 	Expires time.Time `json:"expires_at,omitzero"`
 	Used    time.Time `json:"used_at,omitzero"` // approximate time of the last use
 
-	root string // the value of Identity.Root; empty if it is not known yet
+	root string // the value of Identity.Root; set only in TokenStore.byHash, empty elsewhere
 }
 
 // Identity returns the identity of clients that use this token.
@@ -74,7 +75,8 @@ func (r Token) Identity() Identity {
 	return i
 }
 
-// Storage stores tokens. It is safe for concurrent use, even by several processes.
+// Storage stores tokens. It is safe for concurrent use. Except for [MemoryStorage], several
+// processes may use the same tokens.
 type Storage interface {
 	List(ctx context.Context) ([]Token, error)
 	Put(ctx context.Context, r Token) error
@@ -91,7 +93,7 @@ const prefix = "gft_"
 // alphabet contains the characters that can occur in a token after the prefix.
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// Redact replaces everything in text that looks like a token.
+// Redact replaces everything in text that looks like a token with "gft_…".
 func Redact(text string) string {
 	before, after, found := strings.Cut(text, prefix)
 	if !found {

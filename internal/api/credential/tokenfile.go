@@ -19,8 +19,9 @@ type TokenFile struct {
 	soleUser bool // no other server held the lock when this server started
 }
 
-// LockTokenFile locks a token file. If another server is just creating the first token, it waits
-// until that server has written the file.
+// LockTokenFile locks a token file until Release is called. If no other server holds the lock, the
+// lock is exclusive until CreateFirst returns. Otherwise the lock is shared, and LockTokenFile
+// first waits until a server that is creating the first token has written the file.
 func LockTokenFile(file string) (*TokenFile, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err

@@ -23,7 +23,8 @@ const (
 	// request with an unknown token waits for the next read, because another process may just have
 	// created the token.
 	reloadInterval = 200 * time.Millisecond
-	// useInterval is how old the stored time of a token's last use may be.
+	// useInterval is how old the stored time of a token's last use must be before a further use is
+	// recorded.
 	useInterval = time.Minute
 )
 
@@ -98,7 +99,7 @@ func (b *TokenStore) create(ctx context.Context, n TokenSpec, save func(text str
 
 // invalidateCache makes the next use of the cache read the rows again.
 func (b *TokenStore) invalidateCache() {
-	b.loading.Lock() // wait for a read that may have started before the change
+	b.loading.Lock() // wait for a read that may have started before the caller changed the rows
 	defer b.loading.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,8 +117,8 @@ func (b *TokenStore) List(ctx context.Context) ([]Token, error) {
 	return all, nil
 }
 
-// validTokens returns the rows that are valid: they have not expired, and none of their ancestors
-// is missing.
+// validTokens returns the rows of valid tokens. A token is valid if the token and all its ancestors
+// exist and have not expired.
 func validTokens(rows []Token, now time.Time) []Token {
 	kept := slices.DeleteFunc(slices.Clone(rows), func(r Token) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) })
 	ids := idsOf(kept)
@@ -142,8 +143,8 @@ func idsOf(rows []Token) map[string]bool {
 	return ids
 }
 
-// Revoke deletes the token with this id. name may also be a token's name, if only one token has it.
-// Tokens that were created from the token become invalid too.
+// Revoke deletes a token. name is the token's id, or its name if no other valid token has the same
+// name. Tokens that were created from the token become invalid too.
 func (b *TokenStore) Revoke(ctx context.Context, name string) (Token, error) {
 	all, err := b.List(ctx)
 	if err != nil {
@@ -196,7 +197,7 @@ func (b *TokenStore) Check(ctx context.Context, text string) (Identity, error) {
 }
 
 // lookup finds a cached row by the first half of its hash. It compares the whole hash in constant
-// time.
+// time. It does not return expired tokens. It records the time of use, which Tidy stores.
 func (b *TokenStore) lookup(hash string) (Token, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -286,8 +287,8 @@ func (b *TokenStore) set(rows []Token, at time.Time) {
 	b.byHash, b.byID, b.loaded = byHash, byID, at
 }
 
-// Tidy stores when tokens were last used, and deletes tokens that have expired or whose parent is
-// missing. The server calls it about once a minute.
+// Tidy stores when tokens were last used, and deletes tokens that have expired or that descend from
+// an expired or revoked token. The server calls it about once a minute.
 func (b *TokenStore) Tidy(ctx context.Context) error {
 	for id, at := range b.takeUses() {
 		if err := b.rows.Touch(ctx, id, at); err != nil {

@@ -57,7 +57,9 @@ func (a *accessControl) admit(c *request) error {
 	return nil
 }
 
-// authenticate identifies the client by its token, and applies the token's rate limit.
+// authenticate identifies the client by its token, applies the token's rate limit, and checks for
+// cross-site request forgery. A client without a token gets an error unless it is on this machine,
+// openReads is set and the route only reads.
 func (a *accessControl) authenticate(c *request) error {
 	text, how := c.token()
 	if how == none {
@@ -170,8 +172,9 @@ func hostSet(hosts []string) map[string]bool {
 }
 
 // checkHost rejects requests for unknown host names. This stops a web page whose own name resolves
-// to this machine (DNS rebinding). The Host header is checked even if a trusted proxy has forwarded
-// the request: on one machine, a browser and a trusted proxy have the same address.
+// to this machine (DNS rebinding). The Host header is checked even if the request seems to come
+// from a trusted proxy: a browser on the proxy's machine has the same address, and its pages can
+// send any X-Forwarded-Host.
 func (a *accessControl) checkHost(c *request) error {
 	for _, name := range c.hosts {
 		if !a.hosts[hostname(name)] {

@@ -35,7 +35,7 @@ type activityFeed struct {
 	wake        chan struct{}     // receives a value when a client joins
 }
 
-// activitySnapshot is what one read of the feed found.
+// activitySnapshot is what an activityFeed has read from the store at one time.
 type activitySnapshot struct {
 	agents map[string]time.Time       // when each agent was last seen, by id
 	now    map[string]json.RawMessage // what each agent without a task of a run does, by id

@@ -119,7 +119,7 @@ func (h *protocolHandlers) dropChain(c *request) error {
 	return nil
 }
 
-// agentOfChain returns the id of the chain in the path and the agent in the body.
+// agentOfChain returns the id of the chain from the path and the id of the agent from the body.
 func (h *protocolHandlers) agentOfChain(c *request) (id, agent string, err error) {
 	var ask agentName
 	if id, err = c.idAndBody(&ask); err != nil {

@@ -41,7 +41,8 @@ func (h *changeHandlers) reviews(c *request) error {
 	return respondByID(c, h.changes.Reviews)
 }
 
-// maxAttempt is the highest attempt number that a request may contain.
+// maxAttempt is the highest attempt number in a query; a higher number in a request is reduced to
+// it.
 const maxAttempt = 1_000_000
 
 func (h *changeHandlers) change(c *request) error {
@@ -61,7 +62,7 @@ func (h *changeHandlers) change(c *request) error {
 
 const (
 	maxPath    = 16 << 10  // maximum length of a file's path, in bytes
-	maxContext = 1_000_000 // maximum number of context lines around a hunk
+	maxContext = 1_000_000 // maximum number of unchanged lines around a hunk; a higher number in a request is reduced to it
 )
 
 func (h *changeHandlers) file(c *request) error {
@@ -70,7 +71,7 @@ func (h *changeHandlers) file(c *request) error {
 		return err
 	}
 	query := c.r.URL.Query()
-	q := fleet.FileQuery{Path: query.Get("path"), Tree: query.Get("tree"), From: query.Get("from")} // not trimmed or checked, because a path may have any bytes
+	q := fleet.FileQuery{Path: query.Get("path"), Tree: query.Get("tree"), From: query.Get("from")} // the path is not trimmed, because it may contain any bytes except zero
 	if q.Path == "" || len(q.Path) > maxPath || strings.IndexByte(q.Path, 0) >= 0 {
 		return refuse(http.StatusBadRequest, "invalid_request", "path: want the path of a file of the change")
 	}

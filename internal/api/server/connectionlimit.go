@@ -100,7 +100,8 @@ func (c *limitedConn) protect() {
 
 type connKey struct{}
 
-// withConn stores the connection of a request in its context.
+// withConn stores a connection in the context of its requests. For a TLS connection, it stores the
+// connection that carries TLS, because that is the *limitedConn.
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

@@ -28,7 +28,7 @@ func (c *request) decodeUpTo(limit int64, into any) error {
 	return nil
 }
 
-// body reads the request's body, at most limit bytes.
+// body reads the request's body. It returns an error if the body is longer than limit bytes.
 func (c *request) body(limit int64) ([]byte, error) {
 	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limit))
 	if err == nil {

@@ -31,8 +31,8 @@ func (s *Server) newHandler(table []route) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.handleRequest(w, r, unknown) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		restrictBrowsers(w.Header())
-		// Reject a path with empty parts, dots or a trailing slash. The mux would answer it with a
-		// redirect and an HTML page.
+		// Reject a path with a trailing slash or with a part that is empty, "." or "..". The mux
+		// would answer it with a redirect and an HTML page.
 		escaped := r.URL.EscapedPath()
 		if escaped != "/" && (escaped != path.Clean(escaped) || !strings.HasPrefix(escaped, "/")) {
 			s.handleRequest(w, r, unknown)
@@ -59,8 +59,8 @@ func restrictBrowsers(h http.Header) {
 	}
 }
 
-// byMethod returns the route in list with this method. If there is none, it returns a route that
-// answers with the list of allowed methods.
+// byMethod returns the route in list with this method; HEAD uses the route of GET. If there is
+// none, it returns a route that answers with status 405 and the list of allowed methods.
 func byMethod(list []route, method string) route {
 	if method == http.MethodHead {
 		method = http.MethodGet

@@ -73,8 +73,8 @@ type oneSelf struct {
 	Self coordinator.Self `json:"self"`
 }
 
-// self returns the version of the server, and the name and the role of the client's
-// token.
+// self answers with the version and the time of the server, and with the name and the role of the
+// client's token.
 func (h *infoHandlers) self(c *request) error {
 	writeJSON(c.w, http.StatusOK, oneSelf{coordinator.Self{
 		Version: h.version, Time: h.now().UTC(), Name: c.by.Name, Role: string(c.by.Role),

@@ -12,7 +12,8 @@ import (
 // Landing implements the requests that merge and discard the changes of tasks, in
 // repositories on this machine. Its errors have the methods that [Protocol] describes.
 type Landing interface {
-	// Merge merges the change of a task, or the approved changes of a run.
+	// Merge merges the change of a task. If m.Task is empty, it merges the approved changes of the
+	// run, and with m.All also the others.
 	Merge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error)
 	UndoMerge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) (fleet.MergeResult, error)
 	// Discard saves a copy of the content of a task's worktree, and deletes the worktree. If undo

@@ -11,19 +11,20 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// liveConnections is the part that all long-lived answers share: streams, sockets and followed
-// logs. They last until the client disconnects.
+// liveConnections is the state shared by all answers that may last until the client disconnects:
+// event streams, WebSockets and followed logs.
 type liveConnections struct {
 	tokens   *credential.TokenStore
 	ping     time.Duration // after this time without a message, an idle connection gets a ping
 	send     time.Duration // how long a client may take to receive a message
 	cut      *atomic.Int64 // number of clients that were disconnected because they were too slow
-	stopping chan struct{} // closed when the server no longer accepts work
+	stopping chan struct{} // closed when the server stops
 	sockets  sockets
 }
 
-// revoked reports whether a client's token was revoked. If the database does not answer, it returns
-// false, so that the client stays connected.
+// revoked reports whether a client's token was revoked or has expired. It returns false for a
+// client without a token. It also returns false if the database does not answer, so that the client
+// stays connected.
 func (l *liveConnections) revoked(ctx context.Context, by credential.Identity) bool {
 	if by.ID == "" {
 		return false
@@ -95,8 +96,8 @@ func (s *eventStream) countIfSlow(err error) {
 	}
 }
 
-// sendTooSlow tells the client that it is too far behind and is being disconnected. A client that
-// has stopped reading does not get the message.
+// sendTooSlow counts the client as too slow, and tells it that it is being disconnected. A client
+// that has stopped reading does not get the message.
 func (s *eventStream) sendTooSlow() {
 	s.live.cut.Add(1)
 	_ = s.send([]byte("event: behind\ndata: {}\n\n"))

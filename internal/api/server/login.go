@@ -32,7 +32,7 @@ type loginCodes struct {
 	used  int // number of codes that browsers have exchanged for a cookie
 }
 
-// login describes the token that a browser gets for a login code.
+// login describes the token that a browser gets for a login code, and says when the code expires.
 type login struct {
 	name    string
 	role    credential.Role
@@ -41,7 +41,7 @@ type login struct {
 }
 
 // add creates a one-time code for a token with this name, role and parent. It returns the code and
-// when the code expires.
+// when the code expires, or an error if there are already maxCodes unused codes.
 func (l *loginCodes) add(name string, role credential.Role, parent string) (string, time.Time, error) {
 	code, err := credential.Secret(l.random)
 	if err != nil {
@@ -81,8 +81,8 @@ func (l *loginCodes) use(code string) (login, bool) {
 	return found, ok
 }
 
-// LoginPath creates a one-time login link for the user who started the server. The link has no
-// scheme and no host.
+// LoginPath creates a one-time login link for the user who started the server. It returns the path
+// and the query of the link. A browser that opens the link gets the role operator.
 func (s *Server) LoginPath() (string, error) {
 	code, _, err := s.logins.add("browser", credential.Operator, "")
 	return "/login?code=" + code, err
@@ -156,8 +156,8 @@ func (h *loginHandlers) login(c *request) error {
 const maxRedirect = 1000
 
 // redirectTarget returns where a browser goes after login: to the dashboard, or to a page within
-// it. It accepts only a URL fragment such as #runs, so that a manipulated link cannot send the user
-// to another site.
+// it. It accepts only a URL fragment that begins with "#/", such as #/runs/ID, so that a
+// manipulated link cannot send the user to another site.
 func redirectTarget(to []string) (location string, ok bool) {
 	switch {
 	case len(to) == 0 || len(to) == 1 && to[0] == "":

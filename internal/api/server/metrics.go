@@ -113,7 +113,7 @@ func (h *metricsHandlers) serviceMetrics(c *request) (ServiceMetrics, error) {
 }
 
 // serviceUpMetric is 1 if the service could compute its metrics, else 0. The old word "desk" must
-// stay in the name, because users' dashboards contain it.
+// stay in the name, because users' own dashboards query the metric by this name.
 const serviceUpMetric = "gaffer_desk_up"
 
 // scrape answers with all metrics. If the service returns an error, the answer has only the metrics

@@ -72,15 +72,15 @@ type (
 
 const (
 	maxDraft = 10 << 20 // maximum length of a request with the text of a plan, in bytes
-	// maxDrafts is how many drafts the server checks at the same time. It limits the memory and the
-	// time that large plans take.
+	// maxDrafts is how many drafts of runs the server checks or starts at the same time. It limits
+	// the memory and the time that large plans take.
 	maxDrafts = 4
 )
 
 // newRunHandlers answers the requests about new runs.
 type newRunHandlers struct {
 	service  NewRuns
-	checking chan struct{} // holds one value for each draft that is being checked, at most maxDrafts
+	checking chan struct{} // holds one value for each draft that is being checked or started, at most maxDrafts
 }
 
 func (h *newRunHandlers) routes() []route {
@@ -122,7 +122,7 @@ func (h *newRunHandlers) planFiles(c *request) error {
 }
 
 func (h *newRunHandlers) planFile(c *request) error {
-	path, err := projectName(c.r.URL.Query().Get("path")) // a path may be as long as a project's
+	path, err := projectName(c.r.URL.Query().Get("path")) // check the path of the file like the path of a project
 	if err != nil {
 		return err
 	}
@@ -139,8 +139,8 @@ func (h *newRunHandlers) planOfRun(c *request) error {
 	})
 }
 
-// draft reads a draft from the request and passes it to do. It refuses the request if maxDrafts
-// other drafts are being handled.
+// draft reads the draft of a run from the request, validates it and passes it to do. It refuses the
+// request if maxDrafts other drafts are being handled.
 func (h *newRunHandlers) draft(c *request, do func(d fleet.RunDraft) error) error {
 	select {
 	case h.checking <- struct{}{}:

@@ -44,7 +44,7 @@ func describe(table []route) ([]byte, error) {
 }
 
 // openAPIPath converts a path pattern of the mux to OpenAPI's notation: "/assets/{path...}" becomes
-// "/assets/{path}".
+// "/assets/{path}", and "/{$}" becomes "/".
 func openAPIPath(path string) string {
 	return strings.TrimSuffix(strings.ReplaceAll(path, "...}", "}"), "{$}")
 }

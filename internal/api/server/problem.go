@@ -31,7 +31,8 @@ func refuse(status int, code, message string) *problem {
 	return &problem{status: status, Problem: coordinator.Problem{Code: code, Message: message}}
 }
 
-// temporary returns an error after which the client should retry.
+// temporary returns an error with status 503, after which the client should wait a second and
+// retry.
 func temporary(code, message string) *problem {
 	p := refuse(http.StatusServiceUnavailable, code, message)
 	p.header = map[string]string{"Retry-After": "1"}

@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Protocol implements the requests of the protocol. An error that it returns may have methods that
-// decide the answer. NotFound, Conflict, Invalid and Denied return a bool and decide the HTTP
-// status. Code returns the protocol's error code.
+// Protocol implements the requests of the coordinator protocol. An error that it returns may have
+// methods that decide the answer. NotFound, Conflict, Invalid, Denied, Busy and Damaged return a
+// bool and decide the HTTP status. Code returns the protocol's error code.
 type Protocol interface {
 	Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error)
 	Agents(ctx context.Context) ([]coordinator.Agent, error)
@@ -31,7 +31,7 @@ type Protocol interface {
 	ChangeChain(ctx context.Context, by credential.Identity, id string, c coordinator.ChainChange) (coordinator.Chain, error)
 	DropChain(ctx context.Context, by credential.Identity, id string) error
 	// AssignChain lets only this agent claim tasks of the chain. DetachChain lets all agents claim
-	// them again.
+	// them again, and queues the agent's tasks of the chain again.
 	AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error)
 	DetachChain(ctx context.Context, by credential.Identity, id, agent string) error
 
@@ -58,17 +58,20 @@ type Protocol interface {
 	Metrics(ctx context.Context) (ServiceMetrics, error)
 
 	// Updates returns what the stream sends about the changes with numbers above cursor. It reads
-	// at most limit changes. last is the number of the last change that was read.
+	// at most limit changes. last is the number of the last change that was read, even if the
+	// stream sends nothing about it.
 	Updates(ctx context.Context, cursor int64, limit int) (list []Update, last int64, err error)
 	// Last returns the number of the latest change in the store.
 	Last(ctx context.Context) (int64, error)
-	// Wait returns when the store has a change with a number above cursor, or when ctx ends.
+	// Wait returns when the store has a change with a number above cursor, or returns an error when
+	// ctx ends.
 	Wait(ctx context.Context, cursor int64) error
 	// Ready returns nil if the database answers.
 	Ready(ctx context.Context) error
 }
 
-// TaskFilter selects tasks. An empty field selects all tasks.
+// TaskFilter selects tasks. An empty field does not restrict the selection. Limit is the maximum
+// number of tasks; 0 lets the service choose it.
 type TaskFilter struct {
 	Channel, Chain, Agent string
 	Status                coordinator.TaskStatus

@@ -10,7 +10,8 @@ import (
 )
 
 // ParseProxies parses the addresses of proxies. Each is an IP address, or a range such as
-// 10.0.0.0/24.
+// 10.0.0.0/24. A range of all addresses is an error, because then any client could claim to be a
+// proxy.
 func ParseProxies(list []string) (proxies []netip.Prefix, err error) {
 	for _, text := range list {
 		prefix, err := netip.ParsePrefix(text)
@@ -38,7 +39,7 @@ type arrival struct {
 	host             string     // host name that the client requested
 	hosts            []string   // every host name in the request's headers; each must be an accepted one
 	tls              bool
-	proxied          bool // a trusted proxy's header gave the host or the client's address
+	proxied          bool // the request comes from a trusted proxy and has X-Forwarded headers
 	untrustedHeaders bool // the request has X-Forwarded headers, but not from a trusted proxy
 	sitePort         string
 }

@@ -39,7 +39,8 @@ func (r *rateLimiter) forget() {
 	}
 }
 
-// allow takes one request from the bucket of id. It returns false if the bucket is empty.
+// allow takes one request from the bucket of id. It returns false if the bucket is empty. If the
+// rate of the bucket is negative, there is no limit and it returns true.
 func (r *rateLimiter) allow(id string) bool {
 	each := r.perToken
 	if id == unauthenticated {

@@ -22,8 +22,8 @@ type route struct {
 	label        string // the route's name in log and metrics; set when the route is registered
 }
 
-// routes returns the table of all routes. The routes of one subject, such as runs, share a type
-// with their handlers.
+// routes returns the table of all routes. The routes of most subjects, such as runs, come from the
+// method routes of the type that has their handlers.
 func (s *Server) routes(info *infoHandlers) []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
@@ -78,7 +78,8 @@ func withService(has bool, message string, list []route) []route {
 	return list
 }
 
-// name returns the name of a route in the log and in metrics.
+// name returns the name of a route in the log and in metrics. It is "none" for a request that
+// matches no route.
 func (r route) name() string {
 	switch {
 	case r.label != "":

@@ -69,8 +69,8 @@ type Runs interface {
 	// the last one.
 	RunChanges(ctx context.Context, run string, cursor int64, limit int) (list []Update, next int64, err error)
 
-	// Log opens the log of a task. It returns a [*RangeError] if the query's offset is outside the
-	// log.
+	// Log opens the log of a task. It returns a [*RangeError] if the query's offset is beyond the
+	// end of the log.
 	Log(ctx context.Context, run, task string, q coordinator.LogQuery) (Log, coordinator.LogSpan, error)
 
 	Sessions(ctx context.Context, q coordinator.RunQuery) ([]coordinator.Session, error)
@@ -124,10 +124,10 @@ type (
 	}
 	again struct {
 		Task   string     `json:"task"`
-		Budget fleet.Cost `json:"budget,omitzero"` // the new budget of the task; zero keeps the old one
+		Budget fleet.Cost `json:"budget,omitzero"` // the new budget of the task; its zero fields keep the old values
 	}
 	resumption struct {
-		Budget fleet.Cost `json:"budget,omitzero"` // the new budget of the run; zero keeps the old one
+		Budget fleet.Cost `json:"budget,omitzero"` // the new budget of the run; its zero fields keep the old values
 	}
 	allLanes struct {
 		Lanes []fleet.Lane `json:"lanes"`

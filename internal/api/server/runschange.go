@@ -15,7 +15,7 @@ const (
 )
 
 // submitRun receives a plan and starts a run. The request's body may be longer than the bodies of
-// other requests.
+// other requests, so submitRun refuses the request if maxSubmits other plans are being received.
 func (h *runHandlers) submitRun(c *request) error {
 	select {
 	case h.receiving <- struct{}{}:

@@ -33,8 +33,9 @@ const (
 	defaultChanges = 500
 )
 
-// runChanges answers with a page of a run's changes. A page may have fewer changes than requested,
-// even none, and still not be the last: the stream sends nothing about some changes.
+// runChanges answers with a page of a run's changes. The limit counts the changes that are read
+// from the store, and some of them are never sent to clients. So a page may have fewer changes than
+// the limit, even none, and still not be the last.
 func (h *runHandlers) runChanges(c *request) error {
 	id, err := c.pathID()
 	if err != nil {

@@ -170,7 +170,9 @@ const (
 	maxLogInterval = 2 * time.Second        // longest pause between two reads, after the log has not grown for a while
 )
 
-// copy sends the next size bytes of a log, or everything up to its end if size is negative.
+// copy sends the next size bytes of a log, or everything up to its end if size is negative. While
+// the log of a running task has no new bytes, copy waits. It returns an error if the server stops
+// or the client loses its permission.
 func (w *logWriter) copy(ctx context.Context, log Log, size int64) error {
 	wait, checked := minLogInterval, time.Now()
 	if err := w.flush(nil); err != nil {

@@ -41,7 +41,7 @@ type (
 	}
 	reviewComment struct {
 		ID       string     `json:"id,omitempty"`
-		Key      string     `json:"key,omitempty"` // a comment with the key of an existing one is a repeated request
+		Key      string     `json:"key,omitempty"` // idempotency key: a repeated request with the same key adds no second comment
 		Path     string     `json:"path,omitempty"`
 		Side     fleet.Side `json:"side,omitempty"`
 		First    int        `json:"first,omitempty"`

@@ -94,7 +94,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Server answers HTTP requests. Create it with New and use it once.
+// Server answers HTTP requests. Create it with New and call Serve once.
 type Server struct {
 	opts     Options
 	log      *slog.Logger
@@ -195,8 +195,8 @@ func (s *Server) stop(web *http.Server) error {
 	return err
 }
 
-// tidy runs at intervals until ctx ends. It stores when tokens were last used, and deletes expired
-// tokens and unused rate limits.
+// tidy stores when tokens were last used, and deletes expired tokens and unused rate limits. It
+// does so every tidyInterval until ctx ends, and then once more.
 func (s *Server) tidy(ctx context.Context) {
 	ticker := time.NewTicker(tidyInterval)
 	defer ticker.Stop()

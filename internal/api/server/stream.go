@@ -124,7 +124,8 @@ func (s *streamClient) follow(ctx context.Context) {
 	}
 }
 
-// wait returns when there may be more changes. Meanwhile it sends activity and pings.
+// wait returns nil when there may be more changes, and an error when the stream must end. Meanwhile
+// it sends activity and pings.
 func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-chan time.Time) error {
 	for {
 		select {
@@ -164,8 +165,8 @@ func (s *streamClient) sendActivity() error {
 	return s.events.send(data)
 }
 
-// sendFirstActivity sends when each agent was last seen, before any other message. If the database
-// does not answer in time, it sends nothing, and the stream continues.
+// sendFirstActivity sends the first activity before any change, if the client wants activity. If
+// the database does not answer in time, it sends nothing and returns nil, so the stream continues.
 func (s *streamClient) sendFirstActivity(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.live.send)
 	defer cancel()
@@ -184,8 +185,8 @@ func (s *streamClient) sendFirstActivity(ctx context.Context) error {
 	return nil
 }
 
-// catchUp sends the changes that the hub has already dropped from its buffer. It reads them from
-// the database.
+// catchUp does nothing if the hub's buffer has all changes that the client lacks. Otherwise it
+// sends changes from the database until the buffer has all later ones.
 func (s *streamClient) catchUp(ctx context.Context) error {
 	if !s.hub.after(s.at, s.wants).behind {
 		return nil

@@ -33,7 +33,7 @@ type hub struct {
 	readers      int
 	awake        bool          // the hub reads changes, because it has clients
 	closed       chan struct{} // always closed; used as reading.more if the buffer already has more changes
-	wake         chan struct{} // receives a value when a client joins
+	wake         chan struct{} // receives a value when a client joins while awake is false
 }
 
 // frame is a change, encoded for the stream.
@@ -184,7 +184,8 @@ type reading struct {
 const maxRead = 256 << 10 // about how many bytes a client gets in one read at most
 
 // after returns those changes in the buffer that have numbers above seq and for which fits returns
-// true. If fits is nil, it returns all changes above seq.
+// true. If fits is nil, it returns all changes above seq. It stops after about maxRead bytes. If
+// the buffer no longer has all changes above seq, it returns none and sets behind.
 func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -153,7 +153,7 @@ func (s *terminalSocket) run(ctx context.Context) {
 	}
 	s.stop(nil)
 	s.close(ctx, err)
-	stopReading() // only now, because it closes the connection without telling the client why
+	stopReading() // only now, because cancelling a read closes the connection, and close must first tell the client why
 	helpers.Wait()
 }
 
@@ -180,7 +180,8 @@ func (s *terminalSocket) close(ctx context.Context, err error) {
 	}
 }
 
-// send sends a message. If the client does not receive it in time, the connection is closed.
+// send sends value, as JSON unless it is a []byte. If the client does not receive it in time, the
+// connection is closed.
 func (s *terminalSocket) send(ctx context.Context, kind websocket.MessageType, value any) error {
 	data, ok := value.([]byte)
 	if !ok {
@@ -232,7 +233,7 @@ func (s *terminalSocket) confirm(bytes int) {
 }
 
 // keepAlive sends pings to find out whether the client is still connected. It ends the view when
-// the client's token was revoked.
+// the client does not answer a ping or its token was revoked.
 func (s *terminalSocket) keepAlive(ctx context.Context) {
 	ticker := time.NewTicker(s.live.ping)
 	defer ticker.Stop()
@@ -256,7 +257,8 @@ func (s *terminalSocket) keepAlive(ctx context.Context) {
 	}
 }
 
-// readMessages handles the client's messages until the connection is closed. It returns why.
+// readMessages handles the client's messages until the connection is closed or the client exceeds
+// its rate limit. It returns the reason as a *closeError.
 func (s *terminalSocket) readMessages(ctx context.Context) error {
 	for {
 		kind, data, err := s.conn.Read(ctx)

@@ -36,7 +36,7 @@ type Viewer interface {
 	// Priority returns the order in which the user wants to work on the parts of a project. If
 	// project is empty, the result is empty too.
 	Priority(ctx context.Context, project string) (viewers.Priority, error)
-	// Text returns a Markdown document of a project.
+	// Text returns a Markdown document of a project. name is spec.md, changelog.md or lessons.md.
 	Text(ctx context.Context, project, name string) ([]byte, error)
 
 	Inbox(ctx context.Context, project string) ([]json.RawMessage, error)

@@ -9,8 +9,9 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// documentClient is a client that follows all documents of a project over server-sent events. It
-// gets messages that a WebSocket client does not get, and cannot send messages itself.
+// documentClient is a client that follows all documents of a project over server-sent events.
+// Unlike a WebSocket client, it also gets the documents of teams and sessions, and cannot send
+// messages itself.
 type documentClient struct {
 	viewer   Viewer
 	live     *liveConnections

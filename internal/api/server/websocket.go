@@ -108,9 +108,9 @@ func (h *viewerHandlers) socket(c *request) error {
 	return nil
 }
 
-// checkSocket rejects a request that does not ask for a WebSocket, or may come from a page of
-// another site: browsers send cookies with such requests. checkOrigin has already rejected other
-// origins.
+// checkSocket rejects a request that does not ask for a WebSocket. It also rejects a request with a
+// cookie but without an Origin, because browsers send cookies with the requests of any site, and
+// only the Origin shows the site. checkOrigin has already rejected the origins of other sites.
 func (c *request) checkSocket() error {
 	if !strings.EqualFold(c.r.Header.Get("Upgrade"), "websocket") {
 		p := refuse(http.StatusUpgradeRequired, "upgrade_required", "this path speaks WebSocket")
@@ -161,8 +161,8 @@ func (s *socket) readMessages(ctx context.Context) {
 	}
 }
 
-// keepAlive sends pings to find out whether the client is still connected. It closes the socket
-// when the client's token was revoked.
+// keepAlive sends pings to find out whether the client is still connected. It makes sendMessages
+// close the socket when the client does not answer a ping or its token was revoked.
 func (s *socket) keepAlive(ctx context.Context) {
 	ticker := time.NewTicker(s.live.ping)
 	defer ticker.Stop()
@@ -190,7 +190,8 @@ func (s *socket) keepAlive(ctx context.Context) {
 	}
 }
 
-// sendMessages sends messages until there is a reason to close the socket.
+// sendMessages sends messages, and handles those of the client, until there is a reason to close
+// the socket. It returns the reason.
 func (s *socket) sendMessages(ctx context.Context) closeReason {
 	listed := s.viewer.Listed()
 	if s.sendFirst(ctx) != nil {
@@ -235,8 +236,8 @@ func (s *socket) sendMessages(ctx context.Context) closeReason {
 var errSlow = errors.New("the message was not taken in time")
 
 // send sends a message. If the client does not receive it in time, send closes the connection and
-// counts the client as too slow. The end of the connection ends ctx too, so only the cause of the
-// inner context shows whether the client was slow or has disconnected.
+// counts the client as too slow. ctx ends after this timeout as well as when the client
+// disconnects, so only the cause of the inner context shows which of the two happened.
 func (s *socket) send(ctx context.Context, data []byte) error {
 	limit, cancel := context.WithTimeoutCause(ctx, s.live.send, errSlow)
 	defer cancel()
@@ -335,7 +336,8 @@ func (s *socket) sendState(ctx context.Context) error {
 	return s.sendHistory(ctx, 0)
 }
 
-// switchProject lets the client follow another project.
+// switchProject lets the client follow another project, and sends it the stored messages of that
+// project. If the project cannot be followed, it sends the error and the client keeps its project.
 func (s *socket) switchProject(ctx context.Context, project string) error {
 	project, err := projectName(project)
 	if err != nil {

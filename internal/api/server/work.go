@@ -23,7 +23,7 @@ type Work interface {
 	Release(ctx context.Context, by credential.Identity, r coordinator.WorkRelease) error
 	Held(ctx context.Context, by credential.Identity, worker string) ([]coordinator.Work, error)
 	// Wait returns when a change with a number above cursor concerns the worker. If ctx ends first,
-	// it returns empty news and no error.
+	// it returns no error, and news with only the number of the last change.
 	Wait(ctx context.Context, by credential.Identity, worker string, cursor int64) (coordinator.WorkNews, error)
 	// Log appends bytes to the log of an attempt. next is the offset of the byte that the worker
 	// must send next.

@@ -28,7 +28,7 @@ type changeFeed struct {
 	waiting     int           // number of workers that wait for changes now
 	unusedSince time.Time     // when the last worker stopped waiting
 	awake       bool
-	wake        chan struct{} // receives a value when a worker starts to wait
+	wake        chan struct{} // receives a value when a worker starts to wait while awake is false
 }
 
 // change says which workers a change in the store concerns.
@@ -57,15 +57,15 @@ const (
 	maxChanges = 4096                  // number of changes that are kept
 	pace       = 10 * time.Millisecond // pause between reads
 	retry      = time.Second           // pause after a read that failed
-	idleLimit  = time.Minute           // the feed stops reading when no worker has waited for this long
+	idleLimit  = time.Minute           // the feed stops reading after this time without any waiting worker
 )
 
 func newChangeFeed(s store.Store) *changeFeed {
 	return &changeFeed{store: s, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
-// run reads changes until ctx ends. If no worker waits for longer than idleLimit, it stops reading
-// until a worker waits again.
+// run reads changes until ctx ends. After idleLimit without any waiting worker, it stops reading
+// until a worker waits again. It reports errors of the store to notice and reads again.
 func (b *changeFeed) run(ctx context.Context, notice func(string)) {
 	for ctx.Err() == nil {
 		if b.sleepIfUnused() {
@@ -95,7 +95,8 @@ func (b *changeFeed) sleepIfUnused() bool {
 	return !b.awake
 }
 
-// read waits for changes, at most for idleLimit, and publishes a page of them.
+// read waits for changes and publishes a page of them. If there are none within idleLimit, it
+// returns context.DeadlineExceeded.
 func (b *changeFeed) read(ctx context.Context) error {
 	b.mu.Lock()
 	after := b.last
@@ -177,7 +178,7 @@ func (b *changeFeed) publish(found []change, last int64) {
 }
 
 // join registers a waiting worker. If the feed was paused, it starts to read again after the
-// store's last change.
+// store's last change. If join returns nil, the caller must call leave.
 func (b *changeFeed) join(ctx context.Context) error {
 	b.mu.Lock()
 	b.waiting++
@@ -214,9 +215,10 @@ func (b *changeFeed) leave() {
 	b.unusedSince = time.Now()
 }
 
-// wait returns news for a worker from the changes with numbers above cursor. If ctx ends first, the
-// news is empty. If cursor is unknown, for example because it comes from another database, the news
-// tells the worker to check for tasks, orders and answers.
+// wait waits until a change with a number above cursor concerns the worker, and returns what the
+// worker must check. If ctx ends first, the news has only the number of the last change. If the
+// feed does not have all changes after cursor, for example because cursor comes from another
+// database, wait returns at once, and the worker must check for tasks, orders and answers.
 func (b *changeFeed) wait(ctx context.Context, l listener, cursor int64) (news coordinator.WorkNews, err error) {
 	if err := b.join(ctx); err != nil {
 		return news, err

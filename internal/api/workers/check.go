@@ -157,7 +157,7 @@ func checkClaim(c coordinator.WorkClaim, keyed bool) error {
 	return err
 }
 
-// maxAccounts is how many accounts a worker may have.
+// maxAccounts is how many accounts of agents a worker's claim may list.
 const maxAccounts = 256
 
 func checkAccounts(list []coordinator.WorkAccount) error {
@@ -224,7 +224,8 @@ func nameKey(name string) store.ItemKey { return store.ItemKey{Kind: "worker-nam
 
 // setName gives a worker its name, or returns an error if the name is taken. Users may submit a run
 // for a worker by name, so two online workers must not have the same name. The id of a run is not
-// allowed either, because it names the worker of a run that is limited to one machine.
+// allowed either: a run that its submitter works on locally has its own worker, whose id is the id
+// of the run.
 func setName(s *engine.Tx, w store.Worker, name string) error {
 	item, err := s.Item(nameKey(name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

@@ -23,7 +23,7 @@ import (
 type Options struct {
 	Store  store.Store
 	Engine *engine.Engine // the engine that writes to Store
-	Lease  time.Duration  // how long a worker owns an attempt without a heartbeat, as in the engine; zero means the engine's default
+	Lease  time.Duration  // how long a worker owns an attempt without a heartbeat; must equal the engine's value; zero means the engine's default
 	Keep   int64          // how many bytes of an attempt's log are kept; zero means logstore's default
 	Notice func(text string)
 }
@@ -61,9 +61,10 @@ type rows interface {
 	Attempt(id string) (store.Attempt, error)
 }
 
-// workerOf returns a worker that the client may act for. If the worker is unknown, the result is a
-// new row that belongs to the client, and known is false. It returns an error if an unknown
-// worker's id is the id of a run: that id is for the run's own worker.
+// workerOf returns a worker, or an error if the client may not act for it. If the worker is
+// unknown, the result is a new row that belongs to the client and is not stored, and known is
+// false. The id of an unknown worker must not be the id of a run, because only the run's own worker
+// may have that id.
 func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known bool, err error) {
 	if err := protocol.MayAct(by); err != nil {
 		return w, false, err
@@ -82,7 +83,8 @@ func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known 
 }
 
 // attemptOf returns an attempt. It returns an error unless the client may act for the attempt's
-// worker and has sent the attempt's token.
+// worker, key has the attempt's fencing token, and the limits of the client's access token allow
+// the attempt's task.
 func attemptOf(r rows, by credential.Identity, key coordinator.WorkKey) (store.Attempt, error) {
 	if err := protocol.MayAct(by); err != nil {
 		return store.Attempt{}, err
@@ -225,7 +227,7 @@ func registerOnClaim(s *engine.Tx, w store.Worker) error {
 }
 
 // claimOf converts a worker's claim to the engine's. It returns an error if the token does not
-// permit the claim.
+// permit the claim, or if a label selects another worker by name.
 func claimOf(by credential.Identity, w store.Worker, c coordinator.WorkClaim) (engine.Claim, error) {
 	if why := by.MayHave(c.Labels); why != "" {
 		return engine.Claim{}, protocol.ExceedsLimits(why)
@@ -252,8 +254,8 @@ func checkLimits(r rows, by credential.Identity, a store.Attempt) error {
 	return nil
 }
 
-// workFor converts an assignment of the engine into the answer for the worker. It returns nil if a
-// is nil, because then there is no task.
+// workFor converts an assignment of the engine into the answer for the worker. If the engine found
+// no task, a is nil and workFor returns nil.
 func workFor(s *engine.Tx, a *engine.Assignment) (*coordinator.Work, error) {
 	if a == nil {
 		return nil, nil
@@ -287,7 +289,7 @@ func (d *Service) Release(ctx context.Context, by credential.Identity, r coordin
 		}
 		held := make([]engine.HeldAttempt, len(r.Attempts))
 		for i, h := range r.Attempts {
-			if a, err := s.Attempt(h.Attempt); err == nil { // Release below reports a missing attempt
+			if a, err := s.Attempt(h.Attempt); err == nil { // no check for a missing attempt: s.Release skips it
 				if err := checkLimits(s, by, a); err != nil {
 					return err
 				}

@@ -17,8 +17,9 @@ func (d *Service) Turn(ctx context.Context, by credential.Identity, t coordinato
 		return done, err
 	}
 	err = d.do(ctx, "", func(s *engine.Tx) error {
-		// Each lookup is made even if another one fails, so that a remote database gets all of them
-		// in one round trip, see [store.Loader].
+		// Do both lookups before looking at their errors. With a remote database a lookup fails
+		// with ErrNotLoaded until its result is loaded, and one round trip loads the results of all
+		// failed lookups, see [store.Loader].
 		a, errAttempt := attemptOf(s, by, t.Finish.WorkKey)
 		next, errNext := nextOf(s, by, a, t.Claim)
 		if err := cmp.Or(errAttempt, errNext); err != nil {
@@ -36,7 +37,7 @@ func (d *Service) Turn(ctx context.Context, by credential.Identity, t coordinato
 }
 
 // nextOf returns the engine's claim for the task that the worker takes after an attempt has ended.
-// It is empty if the worker claims no task.
+// The claim is empty if c is nil: then the worker does not want another task.
 func nextOf(s *engine.Tx, by credential.Identity, ended store.Attempt, c *coordinator.WorkClaim) (engine.Claim, error) {
 	if c == nil {
 		return engine.Claim{}, nil

@@ -16,7 +16,7 @@ import (
 )
 
 // rowAfterBeat returns the worker's row after a heartbeat. It keeps the owner of the stored row.
-// current is the protocol's id of the task that the row shows as the current one.
+// current is the coordinator protocol's id of the worker's current task, or empty.
 func rowAfterBeat(by credential.Identity, b coordinator.WorkBeat, row store.Worker, current string) store.Worker {
 	w := b.Worker
 	meta, err := json.Marshal(fleet.WorkerMeta{
@@ -32,7 +32,7 @@ func rowAfterBeat(by credential.Identity, b coordinator.WorkBeat, row store.Work
 }
 
 // sourceOf returns how the worker learned what its agents do, for example from hooks. It returns
-// "worker" if the heartbeat names no source.
+// the first source that the heartbeat names, or "worker" if it names none.
 func sourceOf(held []coordinator.HeldWork) string {
 	for _, h := range held {
 		if h.Now.Source != "" {
@@ -42,7 +42,8 @@ func sourceOf(held []coordinator.HeldWork) string {
 	return "worker"
 }
 
-// statusOf combines the states of a worker's agents into one status of the protocol's agent.
+// statusOf returns the status of a worker in the coordinator protocol: waiting if any of its agents
+// waits for the user, running if it has other agents, and idle if it has none.
 func statusOf(held []coordinator.HeldWork) string {
 	status := coordinator.Idle
 	for _, h := range held {
@@ -79,7 +80,8 @@ func progressOf(p fleet.Progress) fleet.Progress {
 // them does not overflow an int64.
 const maxSpent = 1e15
 
-// amount limits a cost to the range from 0 to maxSpent, because a worker may report wrong values.
+// amount limits each number of a cost to the range from 0 to maxSpent, and the cached tokens to the
+// input tokens, because a worker may report wrong values.
 func amount(a coordinator.Amount) store.Amount {
 	bound := func(n int64) int64 { return min(max(n, 0), maxSpent) }
 	return store.Amount{
@@ -95,7 +97,7 @@ func duration(ms int64) time.Duration {
 	return time.Duration(min(max(ms, 0), maxDuration.Milliseconds())) * time.Millisecond
 }
 
-// millisUntil returns the milliseconds until t, at least 1. It returns 0 if t is zero.
+// millisUntil returns the milliseconds until t, or 1 if t has passed. It returns 0 if t is zero.
 func millisUntil(t, now time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -164,14 +166,14 @@ func workOf(r *engine.Tx, a store.Attempt, now time.Time) (*coordinator.Work, er
 		ID: before.ID, Number: before.Number, Worker: before.Worker, Class: before.Class, Summary: before.Summary, Thread: before.Thread,
 		Account: before.Account, Fallback: before.Fallback,
 	}
-	if before.Fallback != a.Fallback { // only another agent needs to know what its predecessor has changed
+	if before.Fallback != a.Fallback { // another agent takes over, and needs to know what the previous one has changed
 		w.Before.Diff = before.Diff
 	}
 	return w, nil
 }
 
 // runOf returns what a worker needs to know about a run. It decodes the plan only if the run is
-// limited to one machine, because only such a run can have a workflow.
+// limited to one worker, because only such a run can have a workflow.
 func runOf(run store.Run) (coordinator.WorkRun, error) {
 	w := coordinator.WorkRun{ID: run.ID, Name: run.Name, Project: run.Project, Base: run.Base, Place: run.OnlyWorker}
 	if run.OnlyWorker == "" {
