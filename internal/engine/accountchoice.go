@@ -16,10 +16,10 @@ type WorkerAccount struct {
 	Reserve bool // used only while all other accounts of the agent are paused
 }
 
-// AccountName returns the name of the [store.Account] row for an agent and one of the user's
-// accounts. The engine pauses this row if an attempt that uses them reaches a rate limit. agent is
-// the name of an agent, or a fallback such as claude:haiku. account is the name of the user's
-// account, or empty if the agent's program uses its own account.
+// AccountName returns the name of the [store.Account] row for an agent with one of the user's
+// accounts. The engine pauses this row if an attempt with this agent and account reaches a rate
+// limit. agent is the name of an agent, or a fallback such as claude:haiku. account is the name of
+// the user's account, or empty if the agent's program uses its own account.
 func AccountName(agent, account string) string {
 	if account == "" {
 		return agent
@@ -27,7 +27,7 @@ func AccountName(agent, account string) string {
 	return agent + "/" + account
 }
 
-// accountOf returns the name of the [store.Account] that the attempt a at the task t uses.
+// accountOf returns the name of the [store.Account] row that the attempt a at the task t uses.
 func accountOf(a store.Attempt, t store.Task) string {
 	if a.Fallback != "" {
 		return AccountName(a.Fallback, a.Account)
@@ -61,7 +61,7 @@ func chainName(agents []string) string { return strings.Join(agents, " > ") }
 // of one worker (see workerPool), or those of all workers together (see sharedPool).
 type pool struct {
 	rows     map[string]store.Account           // all accounts in the store, by name
-	accounts func(agent string) []WorkerAccount // an empty result means that the agent's program uses its own account
+	accounts func(agent string) []WorkerAccount // the user's accounts for an agent; if there are none, the agent's program uses its own account
 	allows   func(agent string) bool            // whether the worker runs this agent
 	chains   bool                               // whether the worker can use fallbacks
 }
@@ -103,9 +103,10 @@ func workerPool(r Claim, shared *pool) *pool {
 
 func (p *pool) paused(account string) bool { return !p.rows[account].Until.IsZero() }
 
-// free returns the accounts that are not paused, in the order of the pool. agent is the name of the
-// agent. as is the same name, or the fallback that uses this agent, such as claude:haiku. If the
-// agent's program uses its own account, free returns that account with an empty name.
+// free returns the accounts of an agent that are not paused, in the order of the pool. as is the
+// name under which the agent is used: its own name or, if it is a fallback, the fallback in the
+// plan, such as claude:haiku. Each of these names has pauses of its own. If the agent's program
+// uses its own account, free returns that account with an empty name, unless it is paused.
 func (p *pool) free(agent, as string) (list []WorkerAccount) {
 	all := p.accounts(agent)
 	if len(all) == 0 {
@@ -119,16 +120,17 @@ func (p *pool) free(agent, as string) (list []WorkerAccount) {
 	return list
 }
 
-// use is the agent with which an attempt can start, and the accounts of this agent.
+// use says with which agent an attempt can start, and with which accounts of this agent.
 type use struct {
 	fallback string          // the fallback as written in the plan; empty if the task's own agent is used
 	accounts []WorkerAccount // the accounts that are free, in the order of the pool
 }
 
-// choose returns the first of a task's agents that is not paused, and the accounts of this agent
-// that are free. agents are the task's own agent and its fallbacks. If the worker does not run an
-// agent, choose skips the agent only if all its accounts in shared are paused. Otherwise another
-// worker can use it, so ok is false. ok is also false if all agents are paused.
+// choose returns the first of a task's agents that has a free account, and the agent's free
+// accounts. agents are the task's own agent and its fallbacks; a worker that cannot use fallbacks
+// gets only the task's own agent. If the worker does not run an agent but the agent has a free
+// account in shared, another worker can start the task with it. Then choose tries no further
+// agents, and ok is false. ok is also false if no agent has a free account.
 func (p *pool) choose(agents []string, shared *pool) (u use, ok bool) {
 	for i, name := range agents {
 		agent, fallback := name, ""
@@ -148,7 +150,7 @@ func (p *pool) choose(agents []string, shared *pool) (u use, ok bool) {
 	return u, false
 }
 
-// blocked returns the names of the store's accounts whose tasks cannot start with this pool.
+// blocked returns the names of the [store.Account] rows whose tasks cannot start with this pool.
 func (p *pool) blocked(shared *pool) (names []string) {
 	known := map[string]bool{}
 	add := func(name string, agents []string) {
@@ -164,7 +166,7 @@ func (p *pool) blocked(shared *pool) (names []string) {
 		switch {
 		case len(row.Chain) > 0:
 			add(name, row.Chain)
-		case p.allows(name): // a claim never asks the store for tasks of the other agents
+		case p.allows(name): // leave out agents that the worker does not run: a claim never asks the store for their tasks
 			add(name, []string{name})
 		}
 	}
@@ -172,8 +174,8 @@ func (p *pool) blocked(shared *pool) (names []string) {
 	return names
 }
 
-// chainNames returns the names of the store's accounts for tasks with fallbacks (see chainName),
-// without those in blocked.
+// chainNames returns the names of the [store.Account] rows for tasks with fallbacks (see
+// chainName), without the names in blocked.
 func (p *pool) chainNames(blocked []string) (names []string) {
 	for name, row := range p.rows {
 		if len(row.Chain) > 0 && !slices.Contains(blocked, name) {
@@ -184,8 +186,9 @@ func (p *pool) chainNames(blocked []string) (names []string) {
 	return names
 }
 
-// pickAccount returns the account for a new attempt: one that is not in reserve, if there is one;
-// among those, the one with the fewest running attempts; among these, the first of the pool.
+// pickAccount returns the name of the account for a new attempt. It prefers accounts that are not
+// in reserve, then accounts with fewer running attempts, then those that come first in free. free
+// must not be empty.
 func (c *txContext) pickAccount(free []WorkerAccount) (string, error) {
 	if len(free) == 1 {
 		return free[0].Name, nil
@@ -252,8 +255,8 @@ func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool
 	return true, c.states.makeAllReady()
 }
 
-// rememberChain stores an account for tasks that any of these agents may work on, unless the store
-// has it already.
+// rememberChain stores the [store.Account] row for tasks with these agents: the task's own agent
+// and its fallbacks. It does nothing if the store has the row already.
 func (s *submissions) rememberChain(agents []string) error {
 	name := chainName(agents)
 	if _, err := s.Account(name); !errors.Is(err, store.ErrNotFound) {

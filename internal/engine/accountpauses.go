@@ -9,23 +9,26 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// rateLimits pauses the accounts of agents that have reached a rate limit, and ends the pauses.
+// rateLimits pauses accounts that have reached a rate limit or whose login was refused, and ends
+// the pauses.
 type rateLimits struct {
 	*txContext
 	states *taskStates
 }
 
-// maxPause is the longest pause of an account. Even weekly rate limits are shorter, so a longer
-// time that an agent reports must be wrong. Users cannot end a pause themselves.
+// maxPause is the longest pause of an account. Even weekly rate limits are shorter, so a later end
+// that an agent reports must be wrong. Such a pause must not last for years, because users cannot
+// end a pause themselves.
 const maxPause = 8 * 24 * time.Hour
 
-// refusedLoginPause is how long an account is not used after its login was refused. The user may
-// repair the login at any time.
+// refusedLoginPause is how long an account is not used after its login was refused. Then it is
+// tried again, because the user may have repaired the login.
 const refusedLoginPause = time.Hour
 
-// pauseAccount prevents attempts from using an account before end. In runs with a parallel limit,
-// tasks of other agents become ready in place of tasks that cannot start any more. reason is the
-// failure class that has caused the pause.
+// pauseAccount prevents attempts from using an account before end. If end has passed or is zero, it
+// pauses the account for a minute. In runs with a parallel limit, ready tasks that cannot start any
+// more wait again, and tasks of other agents become ready in their place. reason is the failure
+// class that has caused the pause.
 func (l *rateLimits) pauseAccount(account string, end time.Time, reason failure.Class) error {
 	paused, err := l.Account(account)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -71,7 +74,8 @@ func (l *rateLimits) pauseAccount(account string, end time.Time, reason failure.
 	return nil
 }
 
-// reopenAccounts ends the pauses whose time has passed, and returns how many it has ended.
+// reopenAccounts ends the pauses whose time has passed, and returns how many it has ended. Tasks
+// that can now start become ready.
 func (l *rateLimits) reopenAccounts() (int, error) {
 	all, err := l.Accounts()
 	if err != nil {

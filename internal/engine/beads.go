@@ -66,8 +66,8 @@ func (b *beads) take(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error)
 	return &d, nil
 }
 
-// checkHolds returns a [*BeadHeldError] if a newer task was created for the bead of t, because then
-// t must not run again. It returns nil if t has no bead.
+// checkHolds checks that an ended task may run again. It returns a [*BeadHeldError] if a newer task
+// was created for the bead of t, and nil if t has no bead.
 func (b *beads) checkHolds(t store.Task) error {
 	d, err := dispatchOf(t)
 	if err != nil || d == nil {

@@ -32,8 +32,8 @@ type Limits struct {
 }
 
 // Removed is the amount of money, in millionths of a dollar, of a limit that the user has removed.
-// No attempt can reach it. Unlike zero, it counts as a limit. So the engine checks it, and starts the
-// tasks that wait because the old limit was reached.
+// No attempt can reach it. Unlike zero, it counts as a limit: the engine goes on checking it, finds
+// that it is not reached, and starts the tasks that wait because of the old limit.
 const Removed = math.MaxInt64 / 4
 
 // budgets computes what attempts may spend, and counts what they have spent.
@@ -42,7 +42,7 @@ type budgets struct{ *txContext }
 // scope is one of the limits that apply to an attempt.
 type scope struct {
 	name  string       // such as "the day's budget"
-	id    string       // identifies the limit in warnings
+	id    string       // identifies the limit, such as "run ID"; for a limit of a day or month, its [SpendingID]
 	limit store.Amount // zero means no limit
 	// others is what has been spent or is reserved in this scope, without what the attempt itself has
 	// spent.
@@ -51,6 +51,7 @@ type scope struct {
 }
 
 // spent reports whether nothing of the scope's limit is left. own is what the attempt has spent.
+// The result is false if the scope has no limit.
 func (s scope) spent(own store.Amount) bool { return s.others.Add(own).Reaches(s.limit) }
 
 // text says that the limit is reached, such as "the day's budget of $20.00 is spent".
@@ -87,8 +88,9 @@ func withoutBudget(t store.Task, a store.Amount) (rest store.Amount) {
 	return rest
 }
 
-// count adds the cost of an attempt to the sums of its day, its month, its account and its run. It
-// adds only the part of the cost that it has not added before.
+// count adds the cost of an attempt to the sums of its day, its month and its account. If the run
+// has a budget, it also adds the cost to the sum of the run's running attempts. It adds only the
+// part of the cost that a.Counted does not contain yet, and then adds that part to a.Counted.
 func (b *budgets) count(a *store.Attempt, t store.Task, run store.Run) error {
 	more := subtractAmounts(a.Spent, a.Counted)
 	if more.MicroUSD == 0 && more.Tokens == 0 {
@@ -114,7 +116,7 @@ func (b *budgets) count(a *store.Attempt, t store.Task, run store.Run) error {
 }
 
 // uncountLive subtracts what an attempt has spent from the sum of its run's running attempts. It is
-// called when the attempt ends, because then the attempt's cost becomes a part of run.Spent.
+// called when the attempt ends, because from then on run.Spent contains the attempt's cost.
 func (b *budgets) uncountLive(a store.Attempt, t store.Task, run store.Run) error {
 	if !run.Budget.Limits() {
 		return nil
@@ -130,8 +132,8 @@ func (b *budgets) uncountLive(a store.Attempt, t store.Task, run store.Run) erro
 	return b.addSpending(runSpendingID(run.ID), withoutBudget(t, subtractAmounts(store.Amount{}, a.Counted)))
 }
 
-// applies reports whether a limit may apply to an attempt. If so, the attempt's limit must be computed
-// again and again while the attempt runs.
+// applies reports whether a limit may apply to an attempt. If so, the attempt's limit must be
+// computed again at each of its heartbeats.
 func (b *budgets) applies(a store.Attempt) bool {
 	limits := b.userLimits()
 	return a.Limit.Limits() || limits.Day.Limits() || limits.Month.Limits() || len(limits.Accounts) > 0
@@ -148,8 +150,9 @@ func (b *budgets) scopes(a store.Attempt, t store.Task, run store.Run) ([]scope,
 	return append([]scope{taskScope(t), ofRun}, periods...), err
 }
 
-// limitOf returns what an attempt may spend: the smallest amount that is left of one of the limits.
-// If nothing is left, it returns 1 (a millionth of a dollar, or a token), because zero means no limit.
+// limitOf returns what an attempt may spend: the smallest amount that is left of any limit, for
+// money and for tokens separately. If nothing is left, it returns 1 (a millionth of a dollar, or a
+// token), because zero means no limit.
 func limitOf(scopes []scope) (limit store.Amount) {
 	least := func(now, most, others int64) int64 {
 		if most <= 0 {
@@ -169,7 +172,8 @@ func limitOf(scopes []scope) (limit store.Amount) {
 }
 
 // follow counts what a running attempt has spent, and computes its limit again. If the attempt has
-// reached the limit, follow asks the worker to interrupt the agent.
+// reached the limit, follow sets its StopReason, which asks the worker to interrupt the agent. The
+// caller must store a.
 func (b *budgets) follow(a *store.Attempt) error {
 	changed := a.Spent.MicroUSD != a.Counted.MicroUSD || a.Spent.Tokens != a.Counted.Tokens
 	limited := b.applies(*a)
@@ -204,7 +208,7 @@ func (b *budgets) follow(a *store.Attempt) error {
 	return b.attemptEvent("attempt.stopping", *a, spentScope(scopes, a.Counted))
 }
 
-// spentScope returns a text about the first scope of which nothing is left, or "" if there is none.
+// spentScope returns a text that names the first limit that is reached, or "" if none is reached.
 func spentScope(scopes []scope, own store.Amount) string {
 	for _, s := range scopes {
 		if s.spent(own) {
@@ -217,8 +221,8 @@ func spentScope(scopes []scope, own store.Amount) string {
 // warnPercent is the percentage of a limit that must be spent before the user is warned.
 const warnPercent = 80
 
-// warn appends an event for each limit of which at least warnPercent is spent. A limit gets only one
-// event, until its amount is changed.
+// warn appends an event for each limit of which at least warnPercent is spent. Each limit gets only
+// one event, and another one only after its amount was changed.
 func (b *budgets) warn(scopes []scope, a store.Attempt) error {
 	for _, s := range scopes {
 		total := s.others.Add(a.Counted)
@@ -244,7 +248,7 @@ func (b *budgets) warn(scopes []scope, a store.Attempt) error {
 
 // BudgetWarning is what the event budget.warning stores as its Row.
 type BudgetWarning struct {
-	Scope string       `json:"scope"` // identifies the limit
+	Scope string       `json:"scope"` // identifies the limit, such as "run ID" or "2026-11-18"
 	Name  string       `json:"name"`  // such as "the day's budget"
 	Spent store.Amount `json:"spent"`
 	Limit store.Amount `json:"limit"`

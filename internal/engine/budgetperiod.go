@@ -14,12 +14,12 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// PeriodLimits limit what may be spent in a day and in a month. An attempt belongs to the day on
-// which it started.
+// PeriodLimits limit what may be spent in a day and in a month. The whole cost of an attempt
+// belongs to the day on which it started.
 type PeriodLimits struct{ Day, Month store.Amount }
 
-// BudgetLane is the prefix of the names of accounts that are paused because a limit of the user is
-// reached. See [fleet.Lane].
+// BudgetLane is the prefix of the names of account rows that stand for a limit of the user. Such a
+// row is paused while its limit is reached. See [fleet.Lane].
 const BudgetLane = fleet.BudgetLane
 
 // SpendingKind is the kind of store items that hold what attempts have spent: in a day, in a month,
@@ -59,7 +59,8 @@ func (b *budgets) userLimits() Limits {
 }
 
 // periodScopes returns the user's limits for a day and its month: those for all attempts, and those
-// for an account. own is what the attempt itself has spent.
+// for an account. own is what the attempt itself has spent. The stored sums contain it, so
+// periodScopes subtracts it.
 func (b *budgets) periodScopes(account, day string, own store.Amount) (list []scope, err error) {
 	limits := b.userLimits()
 	add := func(account, period, name string, limit store.Amount, until time.Time) error {
@@ -133,7 +134,7 @@ type ItemReader interface {
 }
 
 // CostLimits returns the user's limits for the day and the month that contain now, and what was
-// spent of each limit.
+// spent of each limit. It leaves out limits that the user has removed.
 func CostLimits(r ItemReader, limits Limits, now time.Time, zone *time.Location) (list []fleet.CostLimit, err error) {
 	day := DayOf(now, zone)
 	start := now.In(zone)
@@ -161,14 +162,15 @@ func CostLimits(r ItemReader, limits Limits, now time.Time, zone *time.Location)
 
 func costOf(a store.Amount) fleet.Cost { return fleet.Cost{USD: a.USD(), Tokens: a.Tokens} }
 
-// dayOf returns the day to which the cost of an attempt belongs. Older versions of gaffer have not
-// stored the day, so dayOf may have to compute it from the attempt's start.
+// dayOf returns the day to which the cost of an attempt belongs. Older versions of gaffer did not
+// store this day; then dayOf computes it from the attempt's start.
 func (b *budgets) dayOf(a store.Attempt) string { return cmp.Or(a.Day, DayOf(a.Started, b.zone())) }
 
-// holdForUserLimits reports whether a limit of the user for a day or a month is reached, so that no
-// agent may start now. Each limit has a lane: an account row that all views show. If a limit is
-// reached, holdForUserLimits pauses its lane; if not, for example because the user has raised the
-// limit, it opens the lane.
+// holdForUserLimits reports whether the user's limit for the day or for the month is reached, so
+// that no agent may start now. Each of these limits has a lane: an account row that all views show.
+// holdForUserLimits pauses the lane if the limit is reached. If it is not, for example because the
+// user has raised the limit, it opens the lane. Without a limit for days or months, it does
+// nothing.
 func (b *budgets) holdForUserLimits() (held bool, err error) {
 	limits := b.userLimits()
 	if !limits.Day.Limits() && !limits.Month.Limits() {
@@ -193,15 +195,16 @@ func (b *budgets) holdForUserLimits() (held bool, err error) {
 	return held, nil
 }
 
-// checkLanes opens the lane of a limit that the user has raised. This appends an event, which wakes
-// the workers. checkLanes is a step of [Engine.Sweep]. It always returns 0, because it never needs to
-// run again at once.
+// checkLanes pauses or opens the lanes of the user's limits, see holdForUserLimits. Opening a lane
+// appends an event, which wakes the workers. checkLanes is a step of [Engine.Sweep]. It always
+// returns 0, because it never needs to run again at once.
 func (b *budgets) checkLanes() (int, error) {
 	_, err := b.holdForUserLimits()
 	return 0, err
 }
 
-// setLane pauses the lane with a name until the scope's period ends, or opens it if paused is false.
+// setLane pauses the lane with the given name until the scope's period ends, or opens it if paused
+// is false. If that changes nothing, it stores nothing and appends no event.
 func (b *budgets) setLane(name string, s scope, paused bool) error {
 	was, err := b.Account(name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -224,8 +227,8 @@ func (b *budgets) setLane(name string, s scope, paused bool) error {
 }
 
 // waitsForPeriod reports whether a task that was stopped at a limit can continue when the current
-// day or month ends. That is so if a limit of the user for a day or a month is reached, but the
-// budgets of the task and its run allow more. a is the attempt that was stopped.
+// day or month ends. That is so if the user's limit for the day or the month is reached, but the
+// budgets of the task and its run are not. a is the attempt that was stopped.
 func (b *budgets) waitsForPeriod(run store.Run, t store.Task, a store.Attempt) (bool, error) {
 	may, err := b.mayStartNow(run, t)
 	if err != nil || !may {
@@ -241,9 +244,9 @@ func (b *budgets) periodSpent(t store.Task, a store.Attempt) (bool, error) {
 	return spentScope(scopes, store.Amount{}) != "", err
 }
 
-// pauseSpentAccount pauses an account, such as "claude/work", if a limit of this account is reached.
-// It reports whether the account is paused because of that. A claim calls it before it uses the
-// account.
+// pauseSpentAccount pauses an account, such as "claude/work", until the end of the day or month if
+// the account's limit for that period is reached. It reports whether the limit is reached. A claim
+// calls it for each account of the worker before it chooses one.
 func (b *budgets) pauseSpentAccount(account string) (bool, error) {
 	scopes, err := b.periodScopes(account, DayOf(b.now, b.zone()), store.Amount{})
 	for _, s := range scopes {

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// errNoBudget means that a task cannot start because a budget does not allow it. [claims.claim] then
-// tries the next task.
+// errNoBudget means that a task cannot start because a budget or a limit of the user does not allow
+// it. [claims.claim] then tries the next task, if there is one.
 var errNoBudget = errors.New("not within the budget")
 
 // overBudget handles a task that cannot start because it might exceed the run's budget. While other
@@ -41,8 +41,8 @@ func (c *claims) failOverBudget(t store.Task, why string) error {
 	return errNoBudget
 }
 
-// reserveOf returns the part of the run's budget that is reserved for the next attempt at a task: what
-// its earlier attempts have left of the task's budget.
+// reserveOf returns the part of the run's budget that is reserved for the next attempt at a task:
+// what is left of the task's own budget. It is zero if the task has no budget.
 func reserveOf(t store.Task) store.Amount {
 	left := func(budget, spent int64) int64 {
 		if budget == 0 {
@@ -53,7 +53,7 @@ func reserveOf(t store.Task) store.Amount {
 	return store.Amount{MicroUSD: left(t.Reserve.MicroUSD, t.Spent.MicroUSD), Tokens: left(t.Reserve.Tokens, t.Spent.Tokens)}
 }
 
-// withinBudget reports whether a run's budget allows an attempt for which the amount more is reserved.
+// withinBudget reports whether a run's budget has room to reserve the amount more for an attempt.
 func withinBudget(run store.Run, more store.Amount) bool {
 	total := run.Spent.Add(run.Reserved).Add(more)
 	return (run.Budget.MicroUSD == 0 || total.MicroUSD <= run.Budget.MicroUSD) &&

@@ -16,7 +16,7 @@ type Claim struct {
 	Worker string
 	Labels []string
 	Only   bool   // claim only tasks whose required labels are exactly Labels
-	Key    string // idempotency key: a second claim with the same key returns the same task, as long as it is running
+	Key    string // idempotency key: a second claim with the same key returns the same attempt, or no task if that attempt has ended
 	After  string // id of the attempt that the worker ends in the same request; empty if it ends none
 	// OneOf holds sets of labels. The worker gets only tasks that have at least one label of each
 	// set.
@@ -115,8 +115,8 @@ func (c *claims) claimOnce(r Claim) (*Assignment, error) {
 }
 
 // claim starts an attempt at the first task that the worker may take. If no task can start, it
-// returns nil and no error, because its changes must be committed: it may have failed tasks that
-// the budget does not allow.
+// returns nil and no error. An error would roll back its changes, but they must be stored: claim
+// may have failed tasks that the budget does not allow.
 func (c *claims) claim(r Claim) (*Assignment, error) {
 	for _, a := range r.Accounts {
 		if _, err := c.budgets.pauseSpentAccount(AccountName(a.Agent, a.Name)); err != nil {
@@ -160,7 +160,7 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 			}
 		}
 		with, ok := worker.choose(list[0].AllAgents(), shared)
-		if !ok { // the query leaves out most tasks whose agents are paused, but not those of agents without a row in the store
+		if !ok { // no agent of the task is free: the query leaves out most such tasks, but not those of agents without a row in the store
 			passed[list[0].TaskKey] = true
 			query.Skip = func(key store.TaskKey) bool { return passed[key] }
 			continue
@@ -239,8 +239,10 @@ func hasOneOfEach(labels string, sets [][]string) bool {
 	return true
 }
 
-// startAttempt stores a new running attempt at a task. The attempt uses one of the accounts in with.
-// startAttempt returns errNoBudget if the budget of the task or of its run does not allow the attempt.
+// startAttempt stores a new running attempt at a task. The attempt uses one of the accounts in
+// with. If the budget of the task or of its run does not allow the attempt, startAttempt returns
+// errNoBudget. In this case, it has failed the task or made it wait, so that the next query does
+// not return it.
 func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, error) {
 	// Each lookup is made even if another one fails, so that a remote database gets all of them in
 	// one round trip, see [store.Loader].
@@ -331,8 +333,8 @@ func (c *claims) previousAttempt(t store.Task) (*store.Attempt, error) {
 }
 
 // stillAssigned returns the assignment of the attempt with this id, which an earlier reply has
-// assigned to the worker. It returns nil if id is nil or the worker's attempt is not running any
-// more: if an ended attempt were assigned again, two agents could work on one task.
+// assigned to the worker. It returns nil if id is nil, or if the worker does not run the attempt
+// any more: if an ended attempt were assigned again, two agents could work on one task.
 func (c *claims) stillAssigned(id *string, worker string) (*Assignment, error) {
 	if id == nil {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 // adds tasks to it and decides when the run ends.
 type Extension struct {
 	Run   string
-	Key   string // idempotency key: the tasks are added only once for the same key
+	Key   string // idempotency key: a second request with the same key adds nothing
 	Tasks []plan.Task
 }
 
@@ -76,7 +76,7 @@ func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why s
 // Reopening is a user's request to continue a conducted run.
 type Reopening struct {
 	Run, Who, Why string
-	Budget        store.Amount // the new budget of the run; zero keeps the old budget
+	Budget        store.Amount // replaces the budget of the run; the zero amount keeps the old budget
 }
 
 // Reopen sets the budget of a conducted run and, if the run has ended, continues it.

@@ -20,7 +20,7 @@ type Finish struct {
 	Token   int64
 	Key     string // idempotency key: a repeated report with the same key gets the same result
 
-	fleet.Progress // the last progress of the attempt; LogFrom is set even if the agent has not started
+	fleet.Progress // the last progress of the attempt; its LogFrom is set even if the agent has not started
 	fleet.Ending
 	Final bool      // do not retry this failure, even if the task has retries left
 	Reset time.Time // when the agent's rate limit ends, if the attempt failed because of it; zero if unknown
@@ -84,9 +84,9 @@ func (e *finishes) finish(f Finish) (FinishResult, error) {
 	return e.endAttempt(a, f.Class, f.Final)
 }
 
-// pauseAccountOf pauses the account that an attempt has used, because the account has reached a rate
-// limit or its login was refused. After a refused login, it pauses the account only if the agent has
-// another one.
+// pauseAccountOf pauses the account that an attempt has used, because the account has reached a
+// rate limit or its login was refused. After a refused login, it pauses the account only if the
+// agent has another account that may work (see hasOtherLogin).
 func (e *finishes) pauseAccountOf(a store.Attempt, f Finish) error {
 	t, err := e.task(a.Key())
 	if err != nil {
@@ -104,7 +104,8 @@ func (e *finishes) pauseAccountOf(a store.Attempt, f Finish) error {
 }
 
 // hasOtherLogin reports whether the agent of an attempt has another account, whose login was not
-// refused. That other account may be paused because of a rate limit.
+// refused. That other account may be paused because of a rate limit. The result is false if the
+// attempt has used the program's own account, which is none of the user's accounts.
 func (e *finishes) hasOtherLogin(a store.Attempt, t store.Task) (bool, error) {
 	if a.Account == "" {
 		return false, nil
@@ -123,7 +124,7 @@ func (e *finishes) hasOtherLogin(a store.Attempt, t store.Task) (bool, error) {
 // run.
 func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) (FinishResult, error) {
 	// Each lookup is made even if another one fails, so that a remote database gets all of them in
-	// one round trip, see [store.Loader]. The dependents are used when the task's status has changed.
+	// one round trip, see [store.Loader]. The dependents are needed later, by statusChanged.
 	t, errTask := e.task(a.Key())
 	run, errRun := e.run(a.Run)
 	_, errDependents := e.Dependents(a.Key())
@@ -194,8 +195,10 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	return o, e.propagation.statusChanged(t)
 }
 
-// decide decides what happens to the task of an attempt that has ended with this class. If final is
-// set, the worker has found out that no other attempt can succeed.
+// decide decides what happens to the task of an attempt that has ended with this class. It queues a
+// failed task again if the task can continue when the user's limit for the day or month ends, or
+// with another login. If final is set, the worker has found out that no other attempt can succeed,
+// so the task fails instead of being queued again.
 func (e *finishes) decide(a store.Attempt, t store.Task, run store.Run, class failure.Class, final bool) (v decision, err error) {
 	v = decideNext(class, a.StopReason, t, e.opts.Rand())
 	continues := false
@@ -216,8 +219,9 @@ func (e *finishes) decide(a store.Attempt, t store.Task, run store.Run, class fa
 }
 
 // decideForMessages returns the decision to queue a task again if v would end the task while the
-// user's messages still wait for its agent. It returns v unchanged if no message needs another
-// attempt, or if the budgets do not allow one.
+// user's messages still wait for its agent. In this case, it stores in t.EndedAs how the task would
+// have ended, and allows at least one more attempt. It returns v unchanged if no message needs
+// another attempt, or if the budgets do not allow one.
 func (e *finishes) decideForMessages(v decision, a store.Attempt, t *store.Task, run store.Run, class failure.Class) (decision, error) {
 	another, err := e.messages.needsAttempt(*t, class)
 	if err != nil || !another {
@@ -233,9 +237,9 @@ func (e *finishes) decideForMessages(v decision, a store.Attempt, t *store.Task,
 	return v, nil
 }
 
-// settle adds what an ended attempt has spent to its run, its task and the sums of its day and month,
-// and returns the attempt's class. An attempt that has spent more than its limit is over its budget,
-// even if the agent reports success. Its work and its answer are kept.
+// settle adds what an ended attempt has spent to its run, its task and the sums of its day and
+// month, and returns the attempt's class. If the attempt has spent more than its limit, the class
+// is OverBudget even if the agent reports success. The attempt's work and answer are kept.
 func (e *finishes) settle(a *store.Attempt, t *store.Task, run *store.Run, class failure.Class) (failure.Class, error) {
 	if err := e.budgets.count(a, *t, *run); err != nil {
 		return class, err
@@ -303,13 +307,13 @@ func (e *finishes) expireAttempts(reachableSince time.Time) (expired int, err er
 	}
 	for _, a := range due {
 		if e.opts.Endless && a.Lease.Before(e.now.Add(e.opts.Lease/2)) {
-			continue // a coordinator has assigned this attempt, so only the coordinator may end it
+			continue // the lease is too short to be from this engine: a coordinator has assigned the attempt, and only the coordinator may end it
 		}
 		expired++
 		silent, until := a.Lease.Before(e.now), e.leaseEnd(reachableSince)
 		switch {
 		case silent && e.now.Before(until):
-			a.Lease = until // if the deadline of the attempt has passed, the next sweep handles it
+			a.Lease = until // the worker may have been unable to reach this process; if the deadline has passed too, the next sweep handles that
 			e.PutAttempt(a)
 		case silent:
 			a.Summary = "the worker was not heard of for " + e.opts.Lease.String()

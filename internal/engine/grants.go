@@ -160,8 +160,9 @@ func rulesOf(spec plan.Task, grants []fleet.Grant) (rules permission.Rules) {
 	return rules
 }
 
-// decide decides a question by the rules and the grants of its task. decided is false if the user
-// must answer it.
+// decide decides a question by the rules and the grants of its task. If it can, it sets the answer
+// in q, and the caller stores q. decided is false if the user must answer. That is always so for a
+// task that picks a candidate.
 func (qs *questions) decide(q *store.Question, t store.Task) (decided bool, err error) {
 	if t.Account == plan.PickAgent {
 		return false, nil
@@ -195,7 +196,7 @@ func (qs *questions) decide(q *store.Question, t store.Task) (decided bool, err 
 }
 
 // preferredOption returns the first option of a question, because agents put the option that they
-// prefer first.
+// prefer first. If the question has no options, it returns a text that lets the agent decide.
 func preferredOption(q store.Question) string {
 	var options []string
 	if json.Unmarshal(q.Options, &options) != nil || len(options) == 0 {
@@ -304,7 +305,8 @@ func (qs *questions) grantEvent(kind string, g fleet.Grant) error {
 	return qs.event(store.Event{Kind: kind, Run: g.Run, Task: g.Task, Why: strings.ReplaceAll(why, "\n", " ")}, g)
 }
 
-// answerCovered answers the other open questions that a new grant decides.
+// answerCovered answers other open questions for which the grant g holds, if the rules and grants
+// of their tasks now decide them.
 func (qs *questions) answerCovered(g fleet.Grant) error {
 	open, err := qs.OpenQuestions()
 	if err != nil {

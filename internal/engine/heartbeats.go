@@ -33,19 +33,20 @@ type Order struct {
 	// Messages are the messages that the agent has not received, oldest first. Each heartbeat
 	// returns them again until the worker reports that they were delivered.
 	Messages []fleet.Message
-	// Interrupt is set if the reason in Stop is a user's interrupt, or a budget that is spent. The
-	// worker ends only the agent's current turn if the agent supports this, and stops the agent if
-	// not. The conversation can be continued in both cases.
+	// Interrupt is set if the reason in Stop is a user's interrupt or a spent budget. The worker
+	// then ends only the agent's current turn, or stops the agent if it does not support this. The
+	// conversation can be continued in both cases.
 	Interrupt bool
-	// Limit is what the attempt may spend. It changes with what other attempts spend. Zero means no
-	// limit.
+	// Limit is what the attempt may spend. It changes when other attempts spend from the same
+	// budget. Zero means no limit.
 	Limit store.Amount
 }
 
-// Beat records a heartbeat of a worker and of the attempts that it holds. It returns what the
-// worker must do about each attempt. Fields that are empty in the report keep their stored value,
-// except Task and Now. Beat appends an event when an agent has started, and when the data of a
-// worker with a name has changed. It appends none when only the activity of an agent has changed.
+// Beat records a heartbeat of a worker, and renews the leases of the attempts that it holds. It
+// returns what the worker must do about each attempt. Fields that are empty in the worker's report
+// keep their stored value, except Task and Now. Beat appends an event when an agent has started,
+// and when the data of a worker with a name has changed. It appends none when only the activity of
+// an agent has changed.
 func (e *Engine) Beat(ctx context.Context, report store.Worker, held []HeldAttempt) (orders []Order, err error) {
 	err = e.write(ctx, report.ID, func(tx *transaction) error {
 		orders, err = tx.heartbeats.recordWorker(report, held)
@@ -130,8 +131,8 @@ func (b *heartbeats) recordAttempt(h HeldAttempt) (Order, error) {
 }
 
 // applyProgress sets the progress of an attempt to the worker's report. It ignores a report without
-// a State. PID, Log and Thread keep their values if they are empty in the report. LogFrom is set
-// only once.
+// a State. PID, Log and Thread keep their values if they are empty in the report. LogFrom never
+// changes once it is set.
 func applyProgress(a *store.Attempt, report fleet.Progress) {
 	if report.State == "" {
 		return

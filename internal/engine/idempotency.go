@@ -10,9 +10,9 @@ import (
 )
 
 // IdempotencyRecordRun returns the id of the run to which an idempotency record belongs. bound
-// reports whether the record must be kept as long as that run: it stores the task of a bead or of an
-// item, or the tasks that a conductor has added. If bound is false, the record belongs to no run. It
-// only answers repeated requests, and may expire.
+// reports whether the record must be kept as long as that run, because it stores which task holds a
+// bead or an item, or that a conductor has added tasks. If bound is false, the record belongs to no
+// run. It only answers repeated requests, and may expire.
 func IdempotencyRecordRun(p store.IdempotencyRecord) (run string, bound bool) {
 	operation, rest, _ := strings.Cut(p.Key, " ")
 	switch operation {

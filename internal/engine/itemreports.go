@@ -12,8 +12,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// ItemReportKind is the kind of store items that hold an [ItemReport]. Reports that are not sent yet
-// have no parent; the parent of the others is the id of the run.
+// ItemReportKind is the kind of store items that hold an [ItemReport]. The parent of a report that
+// was sent is the id of its run. Reports that are not sent yet have no parent, so that one query
+// finds those of all runs.
 const ItemReportKind = "item-report"
 
 // ItemReport says what gaffer must tell a source of tasks, such as an issue tracker, about the end of
@@ -24,7 +25,7 @@ const ItemReportKind = "item-report"
 type ItemReport struct {
 	store.TaskKey
 	Item    plan.SourceItem `json:"item"`
-	Number  int             `json:"number"` // counts the ends of the task; starts at 1
+	Number  int             `json:"number"` // 1 for the first end of the task; grows if the task ends again after the source may have been told
 	Status  store.Status    `json:"status"`
 	Attempt string          `json:"attempt,omitempty"` // id of the task's last attempt; empty if it had none
 	Outcome string          `json:"outcome,omitempty"` // why the task has ended, if it is not complete
@@ -53,10 +54,10 @@ func (i *items) recordEnd(t store.Task, why string) error {
 		return err
 	}
 	if r.Number > 0 && t.LastAttempt != "" && r.Attempt == t.LastAttempt && r.Status == t.Status {
-		return nil // the task was queued again for a message, and has its earlier status again because the message was withdrawn
+		return nil // this end is already recorded: the task was queued again for a message, and the message was withdrawn
 	}
 	number := r.Number
-	if r.Tries > 0 || number == 0 { // an earlier end may have been reported, so this end is another one
+	if r.Tries > 0 || number == 0 { // the first end, or the source may have been told of the previous end: use a new number; if not, replace the previous report, which was not sent
 		number++
 	}
 	outcome := t.Outcome
@@ -115,10 +116,10 @@ func (e *Engine) ItemReports(ctx context.Context, run string) (list []ItemReport
 }
 
 // ClaimItemReport claims a report for the process sender. This process then tells the source, and
-// calls FinishItemReport. gone reports whether an earlier sender has ended. If now is true, the claim
-// does not wait for the pause after a failed try. ok is false if nothing is to be done now: there is
-// no report, it was sent, another process is sending it, its next try is not due, or its task was
-// queued again.
+// calls FinishItemReport. gone reports whether an earlier sender has ended. If now is true, the
+// claim does not wait for the pause after a failed try. ok is false if there is nothing to send
+// now: there is no report, it was sent, another process is sending it, its next try is not due, or
+// its task was queued again. If the task was deleted, ClaimItemReport deletes the report.
 func (e *Engine) ClaimItemReport(ctx context.Context, key store.TaskKey, sender json.RawMessage, now bool, gone func(sender json.RawMessage, since time.Time) bool) (r ItemReport, ok bool, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		ok = false

@@ -127,7 +127,8 @@ func (i *items) setHolder(item plan.SourceItem, key store.TaskKey) error {
 }
 
 // holdAgain makes an ended task, which is queued again, the holder of its item. It returns an
-// [*ItemsHeldError] if another task works on the item.
+// [*ItemsHeldError] if another task works on the item. It does nothing if the task has no item or
+// is a candidate.
 func (i *items) holdAgain(t store.Task) error {
 	spec, err := itemSpec(t)
 	if err != nil || spec.Item.ID == "" || spec.Candidate != "" {
@@ -158,11 +159,12 @@ func itemSpec(t store.Task) (plan.Task, error) {
 	return spec, nil
 }
 
-// WithoutItems returns the plan without the tasks of held items. It also leaves out a task that
-// depends on a task that is left out, because it could never start. If the other run has completed
-// the work on a held item, the tasks that depend on this work stay in the plan and need not wait.
+// WithoutItems returns the plan without the tasks of held items. It also leaves out the candidates
+// of these tasks, and tasks that depend on these tasks, because they could never start. But if the
+// task that holds an item is complete, its work is done: tasks that depend on it stay in the plan
+// and need not wait.
 func WithoutItems(p plan.Plan, held []HeldItem) plan.Plan {
-	left, done := map[string]bool{}, map[string]bool{} // by id: the tasks that are left out, and those of them whose work another run has completed
+	left, done := map[string]bool{}, map[string]bool{} // by id of the task: whether it is left out, and whether another run has completed its work
 	for i, t := range p.Tasks {
 		at := slices.IndexFunc(held, func(h HeldItem) bool { return itemKey(h.Item) == itemKey(t.Item) })
 		if t.Item.ID != "" && at >= 0 {

@@ -41,7 +41,7 @@ func (p *propagation) statusChanged(t store.Task) error {
 }
 
 // taskFailed cancels the tasks that need the failed task t. It also stops the run if the plan's
-// OnFail setting says so.
+// OnFail setting says so and t is not Optional.
 func (p *propagation) taskFailed(t store.Task) error {
 	if err := p.cancelDependents(t); err != nil {
 		return err
@@ -65,7 +65,8 @@ func (p *propagation) taskFailed(t store.Task) error {
 	return nil
 }
 
-// stopRun makes sure that no more tasks of a run start. Running tasks continue.
+// stopRun makes sure that no more tasks of a run start: it cancels the queued tasks. Running tasks
+// continue.
 func (p *propagation) stopRun(run store.Run, why string) error {
 	run.Stopping = why
 	p.PutRun(run)
@@ -85,7 +86,8 @@ func (p *propagation) stopRun(run store.Run, why string) error {
 }
 
 // cancelDependents is called after t has ended without being complete. It cancels the tasks that
-// can no longer start: the tasks that need t, and the tasks of later waves.
+// can no longer start: the tasks that need t and, unless t is Optional, the tasks of later waves.
+// For tasks with AnyNeed see needEnded.
 func (p *propagation) cancelDependents(t store.Task) error {
 	why := fmt.Sprintf("%s is %s", t.Task, t.Status)
 	below, err := p.Dependents(t.TaskKey)
@@ -161,8 +163,8 @@ func (c *txContext) countNeeds(t store.Task) (n needCounts, err error) {
 	return n, nil
 }
 
-// cancelQueued cancels a queued task and the tasks that need it. It does nothing if the task has
-// started.
+// cancelQueued cancels a queued task and the tasks that need it. It does nothing if the task is
+// running or has ended.
 func (p *propagation) cancelQueued(key store.TaskKey, why string) error {
 	t, err := p.task(key)
 	if err != nil {
@@ -177,8 +179,8 @@ func (p *propagation) cancelQueued(key store.TaskKey, why string) error {
 	return p.endedUnstarted(t)
 }
 
-// endedUnstarted updates the tasks that need t. It is called after t has ended without having been
-// started.
+// endedUnstarted updates the tasks that need t, after t has ended without being started. t is
+// complete if it was complete before, and was queued again only for a message.
 func (p *propagation) endedUnstarted(t store.Task) error {
 	if t.Status == store.Complete {
 		return p.states.unblockDependents(t.TaskKey)
@@ -204,8 +206,9 @@ func (p *propagation) stopAllTasks(run, why string) error {
 	return nil
 }
 
-// stopTask asks the worker of a task to end the running attempt for a reason. It does nothing if
-// the task is not running.
+// stopTask asks the worker of a running task to end the attempt, so that the task is cancelled. It
+// does nothing if the task is not running or is being cancelled already. reason is the text of the
+// event.
 func (p *propagation) stopTask(t store.Task, reason string) error {
 	if t.Status != store.Running {
 		return nil

@@ -130,7 +130,7 @@ type Answer struct {
 	Deny     bool // denies the request; Text is the reason
 	Who      string
 	Scope    fleet.GrantScope // for how long the answer holds; empty means GrantOnce
-	Rule     string           // the rule that holds within Scope; empty means the first suggestion
+	Rule     string           // the rule that holds within Scope; empty means the first of the question's Suggestions
 }
 
 // Answer stores the answer to a question. It returns a [*ConflictError] if the question is closed,
@@ -164,13 +164,15 @@ func (qs *questions) answerOnceOrGrant(q store.Question, a Answer) error {
 	return qs.answerCovered(g)
 }
 
-// answer stores an answer that no rule has decided. Its author is qs.who.
+// answer closes a question with an answer that was not decided by rules. The author of the answer
+// is qs.who.
 func (qs *questions) answer(q store.Question, answer string, deny bool) error {
 	q.Answer, q.Denied, q.By = answer, deny, qs.who
 	return qs.storeAnswer(q)
 }
 
-// storeAnswer closes a question whose Answer, Denied and By are set.
+// storeAnswer stores a question as closed, and appends an event. The caller has set its Answer,
+// Denied and By.
 func (qs *questions) storeAnswer(q store.Question) error {
 	q.Answered, q.Closed = qs.now, true
 	qs.PutQuestion(q)
@@ -201,7 +203,7 @@ func (qs *questions) appendEvent(kind string, q store.Question, why string) erro
 	return qs.event(store.Event{Kind: kind, Run: q.Run, Task: q.Task, Attempt: q.Attempt, Why: why}, q)
 }
 
-// answers returns the questions with the given ids, without those that are still open.
+// answers returns those of the questions with the given ids that are closed.
 func (qs *questions) answers(questions []string) (closed []store.Question, err error) {
 	for _, id := range questions {
 		q, err := qs.Question(id)

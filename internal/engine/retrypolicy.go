@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// cancelled is the stop reason of a run or an attempt that a user has cancelled.
+	// cancelled is the stop reason of a run that a user has cancelled, and of an attempt that must
+	// end because a user has cancelled it or because its run ends at once after a failure.
 	cancelled = "cancelled"
 	// interrupted is the stop reason of an attempt that a user has interrupted.
 	interrupted = string(failure.Interrupted)
@@ -57,15 +58,15 @@ func decideNext(class failure.Class, stop string, t store.Task, jitter float64) 
 	case class == failure.Cancelled, class == failure.Interrupted:
 		return decision{Status: store.Cancelled, Counts: true}
 	}
-	fresh := class == failure.Crashed // after any other failure the agent can continue its conversation
+	fresh := class == failure.Crashed // after the other failures that are left here, the agent can continue its conversation
 	return again(decision{Status: store.Queued, Counts: true, Delay: backoff(t.CountedAttempts, jitter), NewConversation: fresh})
 }
 
 // retryForMessage returns the decision to queue a task again because a message waits for its agent.
-// The agent continues its conversation, unless that is too long for the model. v is the decision
-// that would end the task. retryForMessage returns v unchanged if another attempt could not deliver
-// the message: the user has cancelled the task or must do something first, or too many attempts at
-// the task were lost.
+// v is the decision that would end the task. The agent continues its conversation, unless the
+// conversation is too long for the model. retryForMessage returns v unchanged if another attempt
+// could not deliver the message: the user has cancelled the task or must do something first, or too
+// many attempts at the task were lost.
 func (v decision) retryForMessage(class failure.Class, stop string, jitter float64) decision {
 	if !v.Status.Final() || stop == cancelled {
 		return v

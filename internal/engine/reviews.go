@@ -215,8 +215,9 @@ func (rs *reviews) withdrawAll(key store.TaskKey) error {
 	return nil
 }
 
-// returnToUser ends the current round of a task's review, because the task has ended: now the user
-// must review again. It does nothing while review comments still wait for the agent.
+// returnToUser ends the current round of a task's review, because the task has ended and the user
+// must review the change again. It clears t.SentBack; the caller must store t. It does nothing
+// while review comments still wait for the agent.
 func (rs *reviews) returnToUser(t *store.Task) error {
 	waiting, err := rs.messages.waiting(t.TaskKey)
 	if err != nil || slices.ContainsFunc(waiting, func(m fleet.Message) bool { return m.Round > 0 }) {

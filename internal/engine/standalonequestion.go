@@ -18,7 +18,7 @@ type StandaloneQuestion struct {
 	Ref     string // id that the agent has given the question; repeating it does not create a second question
 	Text    string
 	Options []string
-	Within  time.Duration // how long the user has to answer
+	Within  time.Duration // how long the user has to answer; more than 0, and at most MaxStandaloneWait
 	Asker   string        // id of the credential that asks, and that may withdraw the question; empty if unknown
 	Attempt string        // id of the asking agent's attempt, which waits for the answer; empty if gaffer has not started the agent
 }
@@ -88,7 +88,8 @@ func (qs *questions) askStandalone(a StandaloneQuestion) (string, error) {
 }
 
 // Withdraw closes a question that belongs to no task, because the agent that asked no longer waits
-// for the answer. It does nothing if the question is already closed.
+// for the answer. It does nothing if the question is already closed. It returns a [*ConflictError]
+// if the question belongs to a task.
 func (e *Engine) Withdraw(ctx context.Context, question, why string) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		q, err := tx.Question(question)

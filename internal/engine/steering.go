@@ -193,7 +193,8 @@ func (s *steering) withdraw(m message) error {
 
 // Interrupt asks the worker of a running task to end the agent's current turn. Then the task is
 // cancelled, and a later message can continue the conversation. If messages already wait for the
-// agent, it continues with them at once.
+// agent, it continues with them at once. Interrupt returns a [*ConflictError] if the task is not
+// running, or if its run is a team's.
 func (e *Engine) Interrupt(ctx context.Context, key store.TaskKey, who string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		run, err := tx.run(key.Run)

@@ -35,8 +35,8 @@ type Submission struct {
 // Submit stores a run and its tasks. Tasks that depend on no other task become ready. Submit
 // returns the run's id, or a [*BeadHeldError] if another task works on a bead of the plan.
 //
-// If other runs have tasks for items of the plan, Submit leaves out these items. If no task is left,
-// it returns an [*ItemsHeldError].
+// If items of the plan cannot get a task now, because tasks of other runs hold them, Submit leaves
+// out their tasks (see [WithoutItems]). If no task is left, it returns an [*ItemsHeldError].
 func (e *Engine) Submit(ctx context.Context, s Submission) (string, error) {
 	for {
 		id, err := e.submit(ctx, s)
@@ -50,8 +50,8 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (string, error) {
 	}
 }
 
-// submit stores a run. It returns an [*ItemsHeldError] if other runs have tasks for items of the
-// plan.
+// submit stores a run with all tasks of the plan. It returns an [*ItemsHeldError] if other tasks
+// hold items of the plan.
 func (e *Engine) submit(ctx context.Context, s Submission) (id string, err error) {
 	text, err := planText(s)
 	if err != nil {

@@ -10,14 +10,16 @@ const sweepAtOnce = 100
 
 // Sweep makes all changes that become due by the passing of time. It ends attempts whose worker has
 // stopped sending heartbeats, asks workers to end attempts past their deadline, closes expired
-// questions, ends pauses of accounts when their time is over, and makes delayed tasks ready. It also
-// ends the pause because of a user's limit if the user has raised that limit. An expired question
-// gets its default answer, or is denied if it has none. Sweep handles a limited number of rows. If
-// unfinished is true, there may be more, and the caller should call Sweep again at once.
+// questions, ends pauses of accounts when their time is over, and makes delayed tasks ready. It
+// also ends the pause because of the user's limit for a day or a month, if the user has raised that
+// limit. An expired question gets its default answer, or is denied if it has none. Sweep handles a
+// limited number of rows. If unfinished is true, there may be more, and the caller should call
+// Sweep again at once.
 //
-// Since the time reachableSince, workers have been able to reach this process without interruption.
-// Earlier heartbeats may have been lost. So Sweep ends no attempt for missing heartbeats until a
-// whole lease has passed after that time. The zero time means that workers could always reach it.
+// reachableSince is the time since which workers have been able to reach this process without
+// interruption. Earlier heartbeats may have been lost. So Sweep ends no attempt for missing
+// heartbeats until a whole lease has passed after that time. The zero time means that workers could
+// always reach this process.
 func (e *Engine) Sweep(ctx context.Context, reachableSince time.Time) (unfinished bool, err error) {
 	err = e.write(ctx, "sweep", func(tx *transaction) error {
 		// If the write had to wait until ctx has ended, reachableSince is out of date, so change

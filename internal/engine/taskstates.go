@@ -85,7 +85,7 @@ func (s *taskStates) setStatusWithAttempt(t *store.Task, a *store.Attempt, to st
 	return s.event(e, *t)
 }
 
-// addToCounters adds delta, which is 1 or -1, to those counters of a run that count a task with
+// addToCounters adds delta, which is 1 or -1, to those counters of a run that include a task with
 // status s.
 func addToCounters(run *store.Run, t store.Task, s store.Status, delta int) {
 	wave := t.Wave
@@ -144,7 +144,8 @@ func (s *taskStates) endQueued(t *store.Task, outcome, why string) error {
 	return s.setStatus(t, to, why)
 }
 
-// setReady sets whether a task may be claimed.
+// setReady changes whether a task may be claimed, and appends an event. t.Ready must not already
+// have this value, because setReady also changes the run's number of ready tasks.
 func (s *taskStates) setReady(t store.Task, ready bool, why string) error {
 	run, err := s.run(t.Run)
 	if err != nil {
@@ -163,8 +164,9 @@ func (s *taskStates) setReady(t store.Task, ready bool, why string) error {
 	return s.event(store.Event{Kind: kind, Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
-// makeTasksReady makes as many tasks of a run ready as may run at once. The limit keeps the number
-// of ready tasks small, so that a claim does not scan all queued tasks.
+// makeTasksReady makes waiting tasks of a run ready, as many as the run's parallel limit allows.
+// The limit keeps the number of ready tasks small, so that a claim does not scan all queued tasks.
+// In a run that has ended or is stopping, no task becomes ready.
 func (s *taskStates) makeTasksReady(id string) error {
 	run, err := s.run(id)
 	if err != nil {
@@ -196,7 +198,7 @@ func (s *taskStates) makeTasksReady(id string) error {
 	return nil
 }
 
-// unblockDependents is called when the task with the key has become complete. It decrements
+// unblockDependents is called when the task with this key has become complete. It decrements
 // Blockers of every task that needs it.
 func (s *taskStates) unblockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
@@ -211,7 +213,7 @@ func (s *taskStates) unblockDependents(key store.TaskKey) error {
 	return nil
 }
 
-// blockDependents is called when the task with the key was complete and is queued again. It
+// blockDependents is called when the task with this key was complete and is queued again. It
 // increments Blockers of every task that needs it. This does not affect tasks that have already
 // started.
 func (s *taskStates) blockDependents(key store.TaskKey) error {
@@ -228,7 +230,8 @@ func (s *taskStates) blockDependents(key store.TaskKey) error {
 	return nil
 }
 
-// blockOne increments t.Blockers: the number of tasks that t waits for.
+// blockOne increments t.Blockers, the number of tasks that t waits for. If t was ready, it is not
+// ready any more.
 func (s *taskStates) blockOne(t store.Task, why string) error {
 	t.Blockers++
 	if t.Ready {
@@ -238,7 +241,7 @@ func (s *taskStates) blockOne(t store.Task, why string) error {
 	return s.event(store.Event{Kind: "task.blocked", Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
-// unblockOne decrements t.Blockers: the number of tasks that t waits for.
+// unblockOne decrements t.Blockers, the number of tasks that t waits for. It does not make t ready.
 func (s *taskStates) unblockOne(t store.Task, why string) error {
 	t.Blockers--
 	s.PutTask(t)
@@ -261,7 +264,7 @@ func (s *taskStates) endRunIfDone(id string) error {
 		to = store.Cancelled
 	case run.Failed > 0 || run.Stopping != "":
 		to = store.Failed
-	case s.lastCompletedRun != id: // no task of the run was completed in this transaction, so check whether any task is complete
+	case s.lastCompletedRun != id: // no task of the run was completed in this transaction: if the run has tasks and none is complete, it is cancelled
 		tasks, err := s.Tasks(id)
 		if err != nil {
 			return err
@@ -273,7 +276,8 @@ func (s *taskStates) endRunIfDone(id string) error {
 	return s.setRunStatus(run, to, "")
 }
 
-// setRunStatus changes a run's status and appends an event with the reason.
+// setRunStatus changes a run's status and appends an event with the reason. If the run ends, a
+// worker that works only for this run is marked as having left.
 func (s *taskStates) setRunStatus(run store.Run, to store.Status, reason string) error {
 	from := run.Status
 	run.Status = to
@@ -303,8 +307,8 @@ func (s *taskStates) makeAllReady() error {
 	return nil
 }
 
-// clearReady makes ready tasks of a run wait again: those for which waits returns true, or all ready
-// tasks if waits is nil.
+// clearReady makes ready tasks of a run wait again: the tasks for which waits returns true, or all
+// ready tasks if waits is nil.
 func (s *taskStates) clearReady(run string, waits func(store.Task) bool, why string) error {
 	tasks, err := s.Tasks(run)
 	if err != nil {

@@ -37,7 +37,7 @@ type transaction struct {
 	steering     steering
 }
 
-// newTransaction returns a transaction whose parts have pointers to each other.
+// newTransaction returns a transaction whose parts have pointers to the parts that they use.
 func newTransaction(c *txContext) *transaction {
 	tx := &transaction{txContext: c, beads: beads{c}, items: items{c}, budgets: budgets{c}, workers: workers{c}, questions: questions{c}, messages: messages{c}}
 	tx.reviews = reviews{c, &tx.messages}
@@ -70,8 +70,8 @@ func (e *Engine) write(ctx context.Context, who string, fn func(tx *transaction)
 }
 
 // repeatableIDs returns a function that returns the strings in ids one by one, and then new ids,
-// which it adds to ids. A store may run the function of a transaction several times until it can
-// commit. With repeatableIDs, each run uses the same ids, and so the same rows.
+// which it adds to ids. A store may call the function of a transaction several times until it can
+// commit. With repeatableIDs, each call uses the same ids, and so changes the same rows.
 func repeatableIDs(ids *[]string, newID func() string) func() string {
 	used := 0
 	return func() string {
@@ -152,7 +152,8 @@ func (c *txContext) blockedAccounts() ([]string, error) {
 func (c *txContext) leaseEnd(start time.Time) time.Time { return start.Add(c.opts.Lease) }
 
 // event appends the event e. row is the changed row, which is stored with the event. The Plan of a
-// run and the Spec of a task never change, so only the first event of a run or task contains them.
+// run and the Spec of a task are long and need not be stored with each event, so only the first
+// event of a run or task contains them.
 func (c *txContext) event(e store.Event, row any) error {
 	first := e.From == "" && e.To != ""
 	switch r := row.(type) {

@@ -30,24 +30,24 @@ func (s *Tx) NewID() string { return s.tx.opts.NewID() }
 // NextSeq returns the Seq that the next appended event will get.
 func (s *Tx) NextSeq() int64 { return s.tx.NextSeq() }
 
-// Worker returns the worker with an id. Like Run, Task, Attempt and Item, it returns
+// Worker returns the worker with the given id. Like Run, Task, Attempt and Item, it returns
 // [store.ErrNotFound] if the row does not exist.
 func (s *Tx) Worker(id string) (store.Worker, error) { return s.tx.Worker(id) }
 
-// Run returns the run with an id.
+// Run returns the run with the given id.
 func (s *Tx) Run(id string) (store.Run, error) { return s.tx.Run(id) }
 
-// Task returns the task with a key.
+// Task returns the task with the given key.
 func (s *Tx) Task(key store.TaskKey) (store.Task, error) { return s.tx.Task(key) }
 
-// Attempt returns the attempt with an id.
+// Attempt returns the attempt with the given id.
 func (s *Tx) Attempt(id string) (store.Attempt, error) { return s.tx.Attempt(id) }
 
 // HeldBy returns the running attempts of a worker, ordered by the end of their lease or by their
 // deadline, whichever is earlier. It scans the running attempts of all workers.
 func (s *Tx) HeldBy(worker string) ([]store.Attempt, error) { return s.tx.heldBy(worker) }
 
-// Item returns the store item with a key.
+// Item returns the store item with the given key.
 func (s *Tx) Item(key store.ItemKey) (store.Item, error) { return s.tx.Item(key) }
 
 // Items returns items with the given kind and parent, in the order of Seq: at most limit items
@@ -59,13 +59,14 @@ func (s *Tx) Items(kind, parent string, cursor int64, limit int) ([]store.Item, 
 // PutItem adds an item, or replaces the item with the same key.
 func (s *Tx) PutItem(i store.Item) { s.tx.PutItem(i) }
 
-// DropItem deletes the item with a key, if it exists.
+// DropItem deletes the item with the given key, if it exists.
 func (s *Tx) DropItem(key store.ItemKey) { s.tx.DropItem(key) }
 
 // Event appends the event e. row is the changed row, which is stored with the event.
 func (s *Tx) Event(e store.Event, row any) error { return s.tx.event(e, row) }
 
-// Submit does the same as [Engine.Submit], as a part of the transaction s.
+// Submit does the same as [Engine.Submit], as a part of the transaction s, but leaves out no tasks.
+// If other tasks hold items of the plan, it returns an [*ItemsHeldError].
 func (s *Tx) Submit(sub Submission) (string, error) {
 	text, err := planText(sub)
 	if err != nil {
@@ -82,7 +83,8 @@ func (s *Tx) Extend(x Extension) error {
 
 // ClaimForClient assigns a task to a client of the coordinator protocol, like [Engine.Claim]. The
 // client renews its lease with [Tx.ClientHeartbeat]. ClaimForClient returns nil if no task can
-// start.
+// start. A second claim with the same r.Key returns the stored assignment, even if its attempt has
+// ended.
 func (s *Tx) ClaimForClient(r Claim) (*Assignment, error) {
 	return once(s.tx.txContext, "claim", r.Key, func() (*Assignment, error) {
 		a, err := s.tx.claims.claim(r)
@@ -93,10 +95,10 @@ func (s *Tx) ClaimForClient(r Claim) (*Assignment, error) {
 	})
 }
 
-// Assign assigns the queued task with the key to a client of the coordinator protocol.
+// Assign assigns the queued task with the given key to a client of the coordinator protocol.
 // ([Tx.ClaimForClient] chooses the task itself.) Assign returns a [*ConflictError] if the task has
-// started or ended, if it must wait for other tasks, if its run has ended or is stopping, or if the
-// budget does not allow it.
+// started or ended, if it must wait for other tasks, if its run has ended or is stopping, or if a
+// budget or a limit of the user does not allow it.
 func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	tx := s.tx
 	t, err := tx.task(key)
@@ -148,7 +150,8 @@ func (s *Tx) Beat(report store.Worker, held []HeldAttempt) ([]Order, error) {
 }
 
 // Messages returns two lists of messages to a task's agent: those that it has not received, and
-// those that it has received. Both are ordered from the oldest to the newest.
+// those that it has received. Both are ordered from the oldest to the newest, and have no withdrawn
+// messages.
 func (s *Tx) Messages(t store.Task) (waiting, delivered []fleet.Message, err error) {
 	a := Assignment{Task: t}
 	err = a.AddMessages(s)
@@ -176,9 +179,9 @@ func (s *Tx) Finish(f Finish) (FinishResult, error) {
 	return once(s.tx.txContext, "finish", f.Key, func() (FinishResult, error) { return s.tx.finishes.finish(f) })
 }
 
-// Once makes an operation idempotent. The first call with a key runs fn and stores its answer.
-// Later calls with the same key return the stored answer and do not run fn. If key is empty, fn
-// always runs.
+// Once makes an operation idempotent. The first call with a key runs fn and stores its answer,
+// unless the answer's JSON is null. Later calls with the same key return the stored answer and do
+// not run fn. If key is empty, fn always runs.
 func Once[A any](s *Tx, operation, key string, fn func() (A, error)) (A, error) {
 	return once(s.tx.txContext, operation, key, fn)
 }

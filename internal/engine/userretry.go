@@ -29,8 +29,8 @@ type retries struct {
 type Retrying struct {
 	store.TaskKey
 	Who, Why string
-	// Budget is the new budget of the task: what all its attempts may spend together. Its parts that
-	// are zero keep the old budget.
+	// Budget is the new budget of the task: what all its attempts may spend together. If its money
+	// or its tokens are zero, the task keeps the old value of that part.
 	Budget store.Amount
 }
 
@@ -93,8 +93,8 @@ func (e *Engine) RetryWith(ctx context.Context, r Retrying) error {
 }
 
 // isFinalBudgetError reports whether an error of mayStart is final, so that it does not help to
-// wait. An error about the run's budget is not final: running tasks may spend less than is reserved
-// for them.
+// wait. Only an error about the run's budget is not final: running tasks may spend less than is
+// reserved for them.
 func isFinalBudgetError(err error) bool {
 	var refused *BudgetError
 	return !errors.As(err, &refused) || refused.Task != ""
@@ -103,7 +103,7 @@ func isFinalBudgetError(err error) bool {
 // Raise is a user's request to continue a run with another budget.
 type Raise struct {
 	Run, Who, Why string
-	Budget        store.Amount // the new budget; its parts that are zero keep the old budget
+	Budget        store.Amount // the new budget; if its money or its tokens are zero, the run keeps the old value of that part
 }
 
 // RaiseBudget sets the budget of a run. It queues the tasks again that have failed because of the
@@ -199,7 +199,8 @@ func (r *retries) requeueWithRetries(t store.Task, why string) error {
 }
 
 // queueAgain queues an ended task again. If the user has approved the task's change, the approval
-// is void.
+// is void. If the task was complete, the caller must also call blockDependents. queueAgain returns
+// a [*BeadHeldError] or an [*ItemsHeldError] if another task holds the task's bead or item.
 func (r *retries) queueAgain(t store.Task, why string) error {
 	if err := r.beads.checkHolds(t); err != nil {
 		return err
@@ -241,7 +242,7 @@ func (r *retries) queueAgain(t store.Task, why string) error {
 
 // requeueForMessage queues an ended task again, because a message waits for its agent. Only the
 // worker of the last attempt may claim the task, so that the agent continues its conversation. The
-// task gets one more attempt. If the run has ended, it continues.
+// task gets at least one more attempt. If the run has ended, it continues.
 func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) error {
 	tasks, err := r.Tasks(run.ID)
 	if err != nil {
@@ -280,7 +281,8 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 }
 
 // labelsForSameWorker returns the labels of a task, with the label of the worker that ran its last
-// attempt added. Only that worker has the conversation and the files of the attempt.
+// attempt added, because only that worker has the conversation and the files of the attempt. It
+// adds nothing if the task had no attempt or has the label of a worker already.
 func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	labels := strings.FieldsFunc(t.Labels, func(r rune) bool { return r == ',' })
 	bound := func(label string) bool { return strings.HasPrefix(label, WorkerLabel("")) }
@@ -298,9 +300,9 @@ func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	return joinLabels(append(labels, WorkerLabel(w.Name))), err
 }
 
-// requeueDependents queues those tasks of a run again that have ended only because of other tasks. It
-// skips a task if it still waits for a task that has failed or was cancelled, and a task whose bead
-// or item another task holds now.
+// requeueDependents queues all tasks of a run again that ended only because of other tasks. It
+// skips a task if it still waits for a task that has failed or was cancelled, or if another task
+// holds its bead or item now.
 func (r *retries) requeueDependents(run, why string) error {
 	for again := true; again; {
 		again = false

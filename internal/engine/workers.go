@@ -64,8 +64,9 @@ func (ws *workers) isOpenRun(run string) bool {
 	return err == nil && !row.Status.Final()
 }
 
-// markLeft sets Left for the worker that works only for this run, because the run has ended. It does
-// nothing if there is no such worker. If the worker still sends a last report, Left stays set.
+// markLeft sets Left for the worker that works only for this run, because the run has ended. It
+// does nothing if there is no such worker. A later report of the worker does not clear Left, unless
+// the run was continued.
 func (ws *workers) markLeft(run store.Run) error {
 	if run.OnlyWorker != run.ID {
 		return nil // no worker works only for this run
@@ -119,7 +120,7 @@ func (s *Tx) SetLastSeen(id string, t time.Time) error {
 	return s.tx.event(store.Event{Kind: "worker.changed", From: w.Status, To: w.Status}, w)
 }
 
-// Subscribe sets the channels from which a worker takes tasks.
+// Subscribe replaces the list of channels from which a worker takes tasks.
 func (s *Tx) Subscribe(id string, channels []string) (store.Worker, error) {
 	before, err := s.tx.Worker(id)
 	if err != nil {
@@ -130,7 +131,8 @@ func (s *Tx) Subscribe(id string, channels []string) (store.Worker, error) {
 	return s.tx.workers.put(before, w)
 }
 
-// put stores a worker. It appends an event if more than times, Now and HeldAttempts has changed.
+// put stores a worker. It appends an event if anything has changed except times, Now and
+// HeldAttempts (see sameButTimes).
 func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	if sameButTimes(&before, &w) {
 		ws.PutWorker(w)
@@ -141,8 +143,8 @@ func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	return w, ws.event(store.Event{Kind: "worker.changed", From: before.Status, To: w.Status}, w)
 }
 
-// sameButTimes reports whether a and b, two versions of a worker's row, are equal except for times,
-// Now and HeldAttempts.
+// sameButTimes reports whether a and b, two versions of a worker's row, are equal except for Now,
+// HeldAttempts and times. Of the times, it compares only Created, and whether Left is set.
 func sameButTimes(a, b *store.Worker) bool {
 	return a.ID == b.ID && a.Name == b.Name && a.Labels == b.Labels && a.Slots == b.Slots && a.Status == b.Status && a.Task == b.Task &&
 		bytes.Equal(a.Meta, b.Meta) && a.Version == b.Version && a.Owner == b.Owner && a.OwnerName == b.OwnerName && slices.Equal(a.Channels, b.Channels) &&

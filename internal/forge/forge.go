@@ -55,7 +55,7 @@ func (p *Program) CheckInstalled(advice string) error {
 
 const (
 	runTime   = 2 * time.Minute // time limit for one call
-	endGrace  = 5 * time.Second // how long a program may take to exit after it was told to end
+	endGrace  = 5 * time.Second // how long to wait for the end of the output after the program has exited or was killed
 	maxOutput = 64 << 20        // maximum number of bytes that a program may print
 )
 
@@ -87,7 +87,7 @@ func (p *Program) Run(ctx context.Context, input string, args ...string) (string
 	return strings.TrimSpace(out.String()), err
 }
 
-// limitedBuffer keeps at most maxOutput bytes.
+// limitedBuffer keeps at most maxOutput bytes. A Write that does not fit fails, and sets full.
 type limitedBuffer struct {
 	bytes.Buffer
 	full bool

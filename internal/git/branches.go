@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CheckBranchName returns an error if git does not accept the name of a branch.
+// CheckBranchName returns a [*SpecError] if name is not valid as the name of a branch.
 func (g Client) CheckBranchName(ctx context.Context, name string) error {
 	bad := name == "HEAD" || strings.HasPrefix(name, "-")
 	if !bad {
@@ -23,7 +23,7 @@ func (g Client) CheckBranchName(ctx context.Context, name string) error {
 }
 
 // StartBranch returns the tip of a branch. If the branch does not exist, it creates the branch at
-// commit.
+// commit, and returns commit.
 func (g Client) StartBranch(ctx context.Context, name, commit string) (string, error) {
 	tip, err := g.CommitID(ctx, Heads+name)
 	if err != nil || tip != "" {
@@ -46,8 +46,8 @@ func (g Client) whyNoBranch(ctx context.Context, name, commit string, err error)
 	}
 }
 
-// Branches returns all branches by name. The value is true if the branch has commits that are not
-// in the HEAD of the worktree where [Open] was called.
+// Branches returns all branches. The keys are their names. The value is true if the branch has
+// commits that are not in the HEAD of the worktree where [Open] was called.
 func (r *Repo) Branches(ctx context.Context) (map[string]bool, error) {
 	g := r.Git.In(r.here)
 	all, err := g.Run(ctx, "for-each-ref", "--format=%(refname)", Heads)

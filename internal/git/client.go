@@ -14,12 +14,14 @@ import (
 )
 
 const (
-	// maxOutput is the maximum size of a command's output, in bytes.
+	// maxOutput is the maximum size of a command's stdout, and of its stderr, in bytes. If git
+	// prints more, the call fails.
 	maxOutput = 256 << 20
-	// endGrace is how long a git command that is being stopped may take to delete its lock files.
+	// endGrace is how long a git command that is being stopped may take to delete its lock files,
+	// before it is killed.
 	endGrace = 5 * time.Second
 	// Mark is in the environment of every git process that gaffer starts. A process with this mark
-	// does not count as a process that uses the worktree.
+	// does not count as a process that uses a worktree.
 	Mark = "GAFFER_WORKTREE_GIT=1"
 )
 
@@ -71,7 +73,7 @@ type Client struct {
 	Dir       string // the folder in which git runs
 	GitFolder string // path of the git folder of the worktree at Dir; set by [Repo.InWorktree]
 	env       []string
-	hold      *os.File // an open, locked file that git processes inherit, see awaitOrphans
+	hold      *os.File // locked file that git processes inherit, so that it stays locked until they end; nil outside of [Repo.Locked]
 }
 
 // In returns a client that runs git in another folder.
@@ -83,7 +85,8 @@ func (g Client) With(env ...string) Client {
 	return g
 }
 
-// Run runs a git command and returns its output, even if the command fails.
+// Run runs a git command and returns its stdout, even if git exits with an error. It returns no
+// output if ctx has ended or git prints more than maxOutput.
 func (g Client) Run(ctx context.Context, args ...string) (string, error) {
 	return g.Feed(ctx, "", args...)
 }
@@ -137,7 +140,7 @@ func ExitCode(err error) int {
 	return -1
 }
 
-// capped is a buffer for at most room bytes. Write fails when it is full.
+// capped is a buffer for at most room bytes. A Write that does not fit fails, and sets full.
 type capped struct {
 	bytes.Buffer
 	room int

@@ -15,7 +15,7 @@ func (g Client) CommitID(ctx context.Context, name string) (string, error) {
 // Resolve returns the id of the git object with this name, or "" if there is none.
 func (g Client) Resolve(ctx context.Context, name string) (string, error) {
 	id, err := g.Line(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name)
-	if ExitCode(err) > 0 { // exit code 1: it does not exist; 128: the name is not valid
+	if ExitCode(err) > 0 { // exit code 1: there is no such object; 128: the name is not valid
 		return "", nil
 	}
 	return id, err

@@ -38,7 +38,7 @@ func (e *OpenError) Unwrap() error { return e.Err }
 // NotFound reports whether git or the repository is missing.
 func (e *OpenError) NotFound() bool { return e.Problem == NoGit || e.Problem == NotRepository }
 
-// Conflict reports whether the repository exists but cannot be used.
+// Conflict reports whether git is too old, or the repository exists but cannot be used.
 func (e *OpenError) Conflict() bool { return !e.NotFound() }
 
 // Hint returns advice for the user.
@@ -92,10 +92,11 @@ func (e *MissingError) NotFound() bool { return true }
 // Hint returns advice for the user.
 func (e *MissingError) Hint() string { return e.Advice }
 
-// TakenError reports a branch, folder or task that is already in use.
+// TakenError reports a branch, folder or task that cannot be created or used, because something
+// that exists already is in its way.
 type TakenError struct {
-	What, Name string // what is in use, such as "branch", and its name
-	By         string // what uses it, such as another task
+	What, Name string // the kind of thing that cannot be used, such as "branch", and its name
+	By         string // why it cannot be used, such as "it is checked out in /src"
 	Advice     string
 }
 

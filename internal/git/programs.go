@@ -16,8 +16,9 @@ import (
 // Such settings may come with a copied folder, and agents can write them.
 func (r *Repo) Programs() []trust.Program { return slices.Clone(r.programs) }
 
-// readPrograms finds the programs that the repository's own settings make git run. It overrides
-// these settings: with the user's setting if there is one, or else with git's default.
+// readPrograms finds the programs that the repository's own settings make git run. In r.Git it
+// overrides these settings: with the user's setting if there is one, or else with git's default.
+// r.plain keeps them.
 func (r *Repo) readPrograms(ctx context.Context) error {
 	out, err := r.Git.Run(ctx, "config", "--list", "-z", "--show-scope")
 	if err != nil {
@@ -79,8 +80,8 @@ func split(list string, scopes ...string) (scoped, users []setting) {
 	return scoped, users
 }
 
-// variables returns environment variables that pass settings to git. Unlike in arguments, a value
-// may contain any character.
+// variables returns environment variables that pass settings to git. Unlike in 'git -c', a key may
+// contain an equals sign.
 func variables(list []setting) []string {
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(list))}
 	for i, s := range list {
@@ -90,9 +91,9 @@ func variables(list []setting) []string {
 }
 
 // withoutProgram returns settings that keep git from running the program that the setting key
-// names. It reports false if that setting names no program. It need not handle hooks, pager, editor
-// and the file system monitor: the function settings turns them off for every command. Nor need it
-// handle diff drivers, which gaffer never uses.
+// names. It reports false if it need not do that: the setting names no program, or one that never
+// runs. For every command, the function settings turns off hook files, the pager and the file
+// system monitor, and environ the editor. Diff drivers are never used.
 func withoutProgram(key string) ([]setting, bool) {
 	section, rest, _ := strings.Cut(key, ".")
 	name, middle := rest, ""
@@ -109,7 +110,7 @@ func withoutProgram(key string) ([]setting, bool) {
 		return become("true")
 	case "core.sshcommand":
 		return become("ssh")
-	case "core.gitproxy": // git uses the first value, so the setting cannot be overridden
+	case "core.gitproxy": // git uses the first value, so the setting cannot be overridden: forbid its protocol instead
 		return []setting{{"protocol.git.allow", "never"}}, true
 	case "credential.helper":
 		return become("")
@@ -125,8 +126,8 @@ func withoutProgram(key string) ([]setting, bool) {
 	return nil, false
 }
 
-// changesFiles reports whether files or commits would get another content if git did not run the
-// program.
+// changesFiles reports whether files or commits would have different content if git did not run
+// the program.
 func changesFiles(p trust.Program) bool {
 	return strings.HasPrefix(p.Setting, "git filter.") || strings.HasPrefix(p.Setting, "git merge.")
 }

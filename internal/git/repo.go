@@ -96,7 +96,8 @@ func newEnough(text string) bool {
 	return major > oldestMajor || major == oldestMajor && minor >= oldestMinor
 }
 
-// find sets the paths of the repository and its worktrees.
+// find sets r.Folder, r.main and r.here. It returns an [*OpenError] if dir is in no repository, or
+// in a bare repository and in none of its worktrees.
 func (r *Repo) find(ctx context.Context, dir string) error {
 	common, err := r.Git.Line(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
@@ -125,7 +126,8 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 	return nil
 }
 
-// findMain returns the path of the main worktree, or "" if the repository has none.
+// findMain returns the path of the main worktree, or "" if the repository has none. own is the git
+// folder of the worktree where [Open] was called.
 func (r *Repo) findMain(ctx context.Context, own string) (string, error) {
 	if r.here != "" && own == r.Folder {
 		return r.here, nil

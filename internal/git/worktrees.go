@@ -62,7 +62,8 @@ func parseWorktrees(out string) []Worktree {
 	return list
 }
 
-// FindLinked returns the linked worktree with this path. It never returns the main worktree.
+// FindLinked returns the linked worktree with this path, from a list in which the main worktree is
+// the first. It never returns the main worktree.
 func FindLinked(list []Worktree, path string) (Worktree, bool) {
 	for i, e := range list {
 		if i > 0 && e.Path == path {

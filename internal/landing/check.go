@@ -62,8 +62,8 @@ func (l *Lander) verify(ctx context.Context, c *change, dir string) error {
 	return nil
 }
 
-// runCheck runs a command in its own process group. When the command has ended, runCheck ends all
-// remaining processes of the group.
+// runCheck runs a command in its own process group. When the command has ended, runCheck kills all
+// remaining processes of the group. It returns a [*checkError] if the command fails.
 func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []string) error {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)

@@ -84,7 +84,8 @@ func (e *ElsewhereError) Conflict() bool { return true }
 // Hint returns advice for the user.
 func (e *ElsewhereError) Hint() string { return "run the command there" }
 
-// NoChangeError reports that a task or a run has no change that could be merged.
+// NoChangeError reports that a task or a run has no change to which the requested step, such as a
+// merge, can be applied.
 type NoChangeError struct{ What, Why string }
 
 func (e *NoChangeError) Error() string { return e.What + " has no change: " + e.Why }
@@ -195,7 +196,7 @@ type repository struct {
 }
 
 // change returns the change of a task in the repository at dir. It sets the review of the change to
-// a new, open one, which the caller replaces by the stored review.
+// a new, open one. The caller replaces that by the stored review if there is one.
 func (r repositories) change(ctx context.Context, dir string, t store.Task, spec plan.Task) (*change, error) {
 	repo := r[dir]
 	if repo == nil {
@@ -283,7 +284,7 @@ func merged(r *fleet.Review, l fleet.Landing) error {
 	if r.State == fleet.ReviewMerged {
 		r.State = fleet.ReviewApproved
 	}
-	if r.State == fleet.ReviewSentBack { // it was merged before it was sent back, but the merge is recorded only now
+	if r.State == fleet.ReviewSentBack { // the change was merged before it was sent back, but the merge is recorded only now
 		r.Landing = &l
 		return nil
 	}

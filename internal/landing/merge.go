@@ -211,8 +211,9 @@ func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *flee
 	return nil
 }
 
-// failed sets in m why a change was not merged, and returns m. If the whole request must end with
-// err, it returns err too.
+// failed sets in m why a change was not merged, and returns m. If the request asks for fixes, it
+// sends a conflict or a failed check back to the agent. If the whole request must end with err, it
+// returns err too.
 func (q *Queue) failed(ctx context.Context, c *change, m fleet.MergeResult, err error) (fleet.MergeResult, error) {
 	m.Why = strings.TrimPrefix(err.Error(), "merge into "+m.Into+": ")
 	if hint, ok := errors.AsType[interface {
@@ -271,7 +272,8 @@ const maxFixes = 3
 const fixPrefix = "land-"
 
 // sendBack sends a message about a conflict or a failed check to the agent. The id of the message
-// is made from the commits, so that a repeated call does not send the message twice.
+// is derived from the commits, so that a repeated call does not send the message twice. After
+// maxFixes messages it sends no more, and only sets a hint in m.
 func (q *Queue) sendBack(ctx context.Context, c *change, m fleet.MergeResult, text string) (fleet.MergeResult, error) {
 	earlier, err := q.l.opts.Reviews.Messages(ctx, c.key())
 	if err != nil {

@@ -10,12 +10,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// overviewTime is the time limit for examining the changes of a run. Changes that were not examined
-// by then are counted as unknown.
+// overviewTime is the time limit for predicting the merges of a run's changes. Changes whose merge
+// was not predicted by then are counted as unknown.
 var overviewTime = 10 * time.Second
 
 // Overview counts the changes of a run by what the user can do next. It changes no file and no
-// branch. It stops after overviewTime, so that a run with many tasks can be shown.
+// branch. After overviewTime it predicts no more merges, so that a run with many tasks can be
+// shown.
 func (l *Lander) Overview(ctx context.Context, run string) (fleet.Changes, error) {
 	sum := fleet.Changes{Run: run}
 	list, err := l.changes(ctx, run)

@@ -26,7 +26,7 @@ type PullRequest struct {
 	URL    string `json:"url"`
 	Number int    `json:"number"`
 	State  string `json:"state,omitempty"`
-	New    bool   `json:"new,omitempty"` // this call has opened it
+	New    bool   `json:"new,omitempty"` // the call that returned this value has opened it
 }
 
 // Feedback has the comments and failed checks of a pull request.
@@ -92,7 +92,8 @@ func (f *forgeProgram) find(ctx context.Context, branch, into string) (p PullReq
 	return p, err
 }
 
-// FindPR returns the pull request of a task's branch. Its Number is 0 if there is none.
+// FindPR returns the pull request from a task's branch into the target branch of its change. The
+// Number of the result is 0 if there is none.
 func (l *Lander) FindPR(ctx context.Context, run, task string) (PullRequest, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {
@@ -173,6 +174,7 @@ func (l *Lander) pr(ctx context.Context, c *change, into, program string) (PullR
 }
 
 // AutoPR opens pull requests for the changes of those tasks of a run whose plan says 'land: pr'.
+// The result also has those that were open already.
 func (l *Lander) AutoPR(ctx context.Context, run string) (opened []PullRequest, err error) {
 	list, err := l.changes(ctx, run)
 	if err != nil {

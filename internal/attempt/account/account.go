@@ -99,8 +99,8 @@ func (a Account) configFolder(getenv func(string) string) string {
 // the other account.
 var ErrNoConversation = errors.New("the conversation cannot be continued with another account")
 
-// isThread reports whether text may be the id of a conversation. A pattern for file names contains
-// it, so it must have no other characters.
+// isThread reports whether text may be the id of a conversation. The id becomes part of a pattern
+// for file names, so it may contain only letters, digits, underscores and hyphens.
 func isThread(text string) bool {
 	return len(text) >= 8 && strings.Trim(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-") == ""
 }

@@ -302,8 +302,9 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 // parts is printed as several lines, so each message id is counted only once. count returns nil if
 // it has added nothing.
 func (c *claudeReader) count(l claudeLine) *Usage {
-	const maxSubAgents = 1000 // limits the memory of counted; once it is reached, no more messages are counted, and only the result has the exact usage
-	if l.Message.ID == "" || c.counted[l.Parent] == l.Message.ID || len(c.counted) >= maxSubAgents {
+	const maxSubAgents = 1000 // limits the memory of counted; the messages of more sub-agents are only in the result's usage
+	last, known := c.counted[l.Parent]
+	if l.Message.ID == "" || last == l.Message.ID || !known && len(c.counted) >= maxSubAgents {
 		return nil
 	}
 	c.counted[l.Parent] = l.Message.ID

@@ -24,7 +24,7 @@ type builder struct {
 }
 
 // build creates the commits for a method on top of the commit base. It returns the new tip of the
-// target.
+// target. For a squash or rebase, that is base if the branch has no change that base lacks.
 func (b builder) build(ctx context.Context, method Method, base string) (string, error) {
 	if method == ByRebase {
 		return b.copyCommits(ctx, base)
@@ -51,8 +51,8 @@ func (b builder) build(ctx context.Context, method Method, base string) (string,
 
 // mergedTree returns the tree of a merge of the branch into the commit target, or the files with
 // conflicts. Git does not know that the target has the content of the commits in b.earlier, and
-// would report conflicts. So mergedTree merges into a commit that has the target's content, and the
-// commits in b.earlier as parents.
+// would report conflicts. So mergedTree merges into a temporary commit that has the target's
+// content, and the target and the commits in b.earlier as parents.
 func (b builder) mergedTree(ctx context.Context, target string) (tree string, conflicts []string, err error) {
 	if len(b.earlier) > 0 {
 		tree, err := b.git.Resolve(ctx, target+"^{tree}")
@@ -70,8 +70,9 @@ func (b builder) mergedTree(ctx context.Context, target string) (tree string, co
 	return tree, conflicts, nil
 }
 
-// squash creates one commit with the given tree on top of the commit base. Its message names the
-// authors and subjects of all commits of the branch.
+// squash creates one commit with the given tree on top of the commit base. Its author is the
+// author of the branch's first commit. Its message names the other authors and, if the branch has
+// several commits, their subjects.
 func (b builder) squash(ctx context.Context, tree, base string) (string, error) {
 	out, err := b.git.Run(ctx, append([]string{
 		"log", "--reverse", "--no-merges", "--encoding=UTF-8",
@@ -125,7 +126,7 @@ func withBody(title, body string) string {
 }
 
 // copyCommits copies the commits of the branch onto the commit base, oldest first, as a rebase
-// does. A commit that already is on top of base keeps its id.
+// does, and returns the new tip. A commit that already is on top of base keeps its id.
 func (b builder) copyCommits(ctx context.Context, base string) (string, error) {
 	out, err := b.git.Run(ctx, append([]string{"rev-list", "--reverse", "--topo-order", "--parents", b.tip, "--not", base}, b.earlier...)...)
 	if err != nil {
@@ -147,9 +148,10 @@ func (b builder) copyCommits(ctx context.Context, base string) (string, error) {
 	return base, nil
 }
 
-// copyCommit copies a commit onto the commit base, with its author and message. The oldest
-// supported version of git merge-tree cannot take a merge base. So copyCommit merges into a commit
-// with the content of base, and with the parents of the copied commit.
+// copyCommit copies a commit onto the commit base, with its author and message. The merge base
+// must be the parent of the copied commit, but the oldest supported version of git merge-tree has
+// no option for it. So copyCommit merges into a temporary commit with the content of base and the
+// parents of the copied commit.
 func (b builder) copyCommit(ctx context.Context, base, commit string, parents []string) (string, error) {
 	tree, err := b.git.Resolve(ctx, base+"^{tree}")
 	if err != nil {
@@ -187,7 +189,7 @@ func (b builder) copyCommit(ctx context.Context, base, commit string, parents []
 
 // mergeTrees merges two commits without a worktree. It returns the tree of the result, or the files
 // with conflicts. Git exits with 1 both if there are conflicts and if it cannot merge at all. It
-// prints a tree only if there are conflicts.
+// prints a tree in the first case only.
 func mergeTrees(ctx context.Context, g git.Client, args ...string) (tree string, conflicts []string, err error) {
 	out, err := g.Run(ctx, append([]string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"}, args...)...)
 	tree, files, _ := strings.Cut(strings.TrimSuffix(out, "\n"), "\x00")

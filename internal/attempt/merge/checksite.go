@@ -58,10 +58,11 @@ func siteName(branch string) string {
 	return sitePrefix + plain[:min(len(plain), 40)] + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(branch)))[:12]
 }
 
-// file returns the path of the site's record or lock.
+// file returns the path of the site's record or lock. end is ".json" or ".lock".
 func (s *checkSite) file(end string) string { return s.repo.StatePath("checks", s.name+end) }
 
-// claimSite waits for the lock of a branch's site. The caller must call release.
+// claimSite waits for the lock of a branch's site. scratch is the parent folder for the site's
+// worktree, which claimSite does not create. The caller must call release.
 func claimSite(ctx context.Context, repo *worktree.Repo, branch, scratch string) (*checkSite, error) {
 	root, err := repo.PrepareFolder(scratch)
 	if err != nil {
@@ -92,7 +93,8 @@ func sweepSites(ctx context.Context, repo *worktree.Repo) {
 	}
 }
 
-// trySite locks the named site. It returns nil if another process has locked it.
+// trySite locks the named site. It returns nil if it cannot, for example because another process
+// has locked it.
 func trySite(repo *worktree.Repo, name string) *checkSite {
 	s := &checkSite{repo: repo, name: name}
 	path := s.file(".lock")
@@ -132,7 +134,8 @@ func (s *checkSite) read() (rec siteRecord, err error) {
 	return rec, nil
 }
 
-// checkOut creates the worktree. The caller holds the repository's lock.
+// checkOut writes the site's record and creates its worktree at commit. The caller holds the
+// repository's lock.
 func (s *checkSite) checkOut(ctx context.Context, g git.Client, branch, commit string) error {
 	if filled, err := folder.IsFilled(s.path); err != nil {
 		return err
@@ -151,9 +154,10 @@ func (s *checkSite) checkOut(ctx context.Context, g git.Client, branch, commit s
 	return err
 }
 
-// takeAway removes the worktree from git's list and renames its folder, which is fast. It does not
-// touch a folder that git does not list as a linked worktree. The caller holds the repository's
-// lock.
+// takeAway removes the worktree from git's list and renames its folder. The caller holds the
+// repository's lock. Deleting the folder may take long, so clean does that later, without the
+// lock. takeAway changes nothing and returns a [*git.TakenError] if the folder has content but git
+// does not list it as a linked worktree.
 func (s *checkSite) takeAway(ctx context.Context, g git.Client) error {
 	rec, err := s.read()
 	if errors.Is(err, fs.ErrNotExist) {

@@ -34,8 +34,9 @@ func (e *ConflictError) Hint() string {
 }
 
 // conflict returns the error that explains how to finish a merge by hand. The user merges the
-// target into the branch, in the task's worktree. After that the branch merges into the target
-// without conflicts, and files that the user has changed elsewhere do not matter.
+// target into the branch, in the worktree that has the branch checked out or in a new one. After
+// that the branch merges into the target without conflicts. Files that the user has changed
+// elsewhere do not matter.
 func (t *target) conflict(branch string, files []string) *ConflictError {
 	e := &ConflictError{Into: t.branch, Branch: branch, Files: files}
 	if where := git.CheckedOut(t.worktrees, branch); len(where) > 0 {

@@ -6,8 +6,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// TargetError reports that the target branch is checked out in a worktree that cannot be
-// fast-forwarded. Nothing was changed.
+// TargetError reports that the target branch cannot be moved: it has an unfinished rebase, or the
+// files of the worktree that has it checked out cannot be updated. Nothing was changed.
 type TargetError struct {
 	Branch, Path string
 	Files        []string // changed files in the worktree

@@ -13,7 +13,7 @@ import (
 // Method is a way to bring the commits of a branch into another.
 type Method string
 
-// The methods.
+// Values of Method.
 const (
 	ByMerge  Method = "merge"  // adds one merge commit with two parents
 	BySquash Method = "squash" // adds one commit with all changes
@@ -44,7 +44,7 @@ type LandSpec struct {
 // The target branch moves in the same ref transaction that creates the ref [Landing.Undo]. But if a
 // worktree has the target branch checked out, git moves the branch together with the files of that
 // worktree. Then Land creates the ref before that, and [Landings] tells after a crash whether the
-// branch has moved. If Land is repeated with the same work, it returns the first landing.
+// branch has moved. If Land is repeated with the same work, it returns the earlier landing.
 //
 // Land returns a [*ConflictError] on a conflict, a [*CheckError] if the check fails, a
 // [*TargetError] or [*ConsentError] if the target may not be moved, a [*NothingError] if there is
@@ -86,13 +86,14 @@ type lander struct {
 	try
 	spec    LandSpec
 	earlier []string // commits whose content the target already has, see builder
-	number  int      // number of the task's newest undo ref
+	number  int      // number of the task's newest undo or undone ref; 0 if there is none
 	done    Landing
 }
 
 // readLandings reads the earlier landings of the run. If the same work was landed already, it sets
 // done. If the target does not contain an earlier landing of this task, because the branch was
-// moved back or a crash prevented the landing, it marks that landing as undone.
+// moved back or a crash prevented the landing, it marks that landing as undone. It returns a
+// [*RevertedError] if the target has the work and a commit that reverts it.
 func (l *lander) readLandings(ctx context.Context) error {
 	list, err := landings(ctx, l.git, l.spec.Tree.Run)
 	if err != nil {
@@ -134,7 +135,8 @@ func (l *lander) readLandings(ctx context.Context) error {
 	return nil
 }
 
-// build creates the commits of the landing. No ref points to them until publish.
+// build creates the commits of the landing, unless the same work was landed already. No ref points
+// to them until publish.
 func (l *lander) build(ctx context.Context) error {
 	if l.done.Earlier {
 		return nil

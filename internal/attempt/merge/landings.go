@@ -15,7 +15,8 @@ import (
 )
 
 // Landing describes how the work of a task was brought into a branch. The ref Undo points to a
-// commit that has the Landing as JSON in its message. The ref is created when the branch moves.
+// commit that has the Landing as JSON in its message. The ref is created with, or just before, the
+// move of the branch.
 type Landing struct {
 	Run    string    `json:"run"`
 	Task   string    `json:"task"`
@@ -29,7 +30,7 @@ type Landing struct {
 	Revert string    `json:"revert,omitempty"` // id of the commit that reverts the landing, if Undo has made one
 
 	Undo    string `json:"-"` // name of the ref that keeps the commits of the landing
-	Present bool   `json:"-"` // Into contains After
+	Present bool   `json:"-"` // Into contains After; not set for landings that were taken back
 	Earlier bool   `json:"-"` // set by Land: an earlier call has landed the same work
 	Updated string `json:"-"` // set by Land and Undo: path of the worktree whose files were updated, because it has Into checked out; empty if none has
 }

@@ -59,7 +59,8 @@ type Merged struct{ Branch, Commit string }
 
 // Branches merges branches into the target branch, one after the other, with one commit for each.
 // It skips branches that the target already contains, so it may be repeated. All branches must
-// exist. A branch that [worktree.Repo.Remove] has deleted is merged already.
+// exist: the caller leaves out those that [worktree.Repo.Remove] has deleted because another
+// branch or a remote has their commits.
 //
 // Branches needs no worktree. If a worktree has the target branch checked out, Branches updates its
 // files, provided that it has no uncommitted changes. Otherwise Branches changes nothing and

@@ -15,8 +15,8 @@ type Outcome struct {
 	Conflicts []string // the files with conflicts
 }
 
-// Preview predicts what merging each of a run's branches into a target would do, one branch at a
-// time. It changes nothing, and writes no objects to the repository.
+// Preview predicts for each of a run's branches what merging only that branch into a target would
+// do. It changes nothing, and writes no objects to the repository.
 func Preview(ctx context.Context, repo *worktree.Repo, run, into string, branches []string) ([]Outcome, error) {
 	dir, err := os.MkdirTemp("", "gaffer-worktree-")
 	if err != nil {

@@ -23,7 +23,7 @@ type try struct {
 	target   target
 	branches []string
 	check    func(ctx context.Context, dir string) error // nil means no check
-	site     *checkSite                                  // where the result is checked; nil if the merge needs no check
+	site     *checkSite                                  // where the result is checked; nil without a check, except in Land, which always needs the site's lock
 
 	tips   []string // id of each branch's commit, in the order of branches
 	before string   // id of the target's commit
@@ -99,7 +99,8 @@ func tipOf(ctx context.Context, g git.Client, branch string) (string, error) {
 	return tip, err
 }
 
-// checkUnmoved returns errMoved if the target or a branch has moved since readBranches.
+// checkUnmoved returns errMoved if the target or a branch has moved since readBranches. It also
+// checks again that the target may be moved.
 func (t *try) checkUnmoved(ctx context.Context) error {
 	if err := t.target.read(ctx, t.git); err != nil {
 		return err
@@ -121,7 +122,7 @@ func (t *try) checkUnmoved(ctx context.Context) error {
 // clearSite removes the temporary worktree of this try or of an earlier one.
 func (t *try) clearSite(ctx context.Context) error { return t.site.takeAway(ctx, t.git) }
 
-// checkOut creates the temporary worktree with the merged files.
+// checkOut creates the temporary worktree with the merged files, unless there is nothing to check.
 func (t *try) checkOut(ctx context.Context) error {
 	if t.check == nil || t.after == t.before {
 		return nil

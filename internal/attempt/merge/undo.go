@@ -45,11 +45,12 @@ func (e *GoneError) Error() string {
 }
 
 // Undo takes a landing back. If no commit was added to the branch since the landing, the branch
-// moves back to where it was. Undo keeps files that the user has changed meanwhile; if the move
-// would overwrite them, Undo changes nothing and returns a [*TargetError]. If a worktree has the
-// branch checked out, Undo needs the user's consent, see [*ConsentError]. The result has the id of
-// the reverting commit, if Undo made one. If the branch no longer contains the landing, Undo marks
-// the landing as taken back and returns a [*GoneError].
+// moves back to where it was. Otherwise Undo reverts the landing or returns a [*MovedError], as
+// s.Revert says. Undo keeps files that the user has changed meanwhile; if the move would overwrite
+// them, Undo changes nothing and returns a [*TargetError]. If a worktree has the branch checked
+// out, Undo needs the user's consent, see [*ConsentError]. The result has the id of the reverting
+// commit, if Undo made one. If the branch no longer contains the landing, Undo marks the landing
+// as taken back and returns a [*GoneError].
 func Undo(ctx context.Context, repo *worktree.Repo, s UndoSpec) (Landing, error) {
 	done := s.Landing
 	err := repo.Locked(ctx, func(g git.Client) error {

@@ -98,9 +98,9 @@ func (l Locks) Owner(run string) fleet.Owner {
 	return fleet.Owner{PID: p.PID, Alive: host.OS().Alive(p) == host.Alive}
 }
 
-// WorkedOn reports whether a gaffer on this machine has ever worked on a run. It checks
-// for the run's lock file, which remains after the run has ended. It does not rely on
-// the database alone, because other programs can write to it.
+// WorkedOn reports whether a gaffer on this machine has ever worked on a run. In the database, such
+// a run has its own id as its only worker. Other programs can write to the database, so WorkedOn
+// also requires the run's lock file, which remains after the run has ended.
 func (l Locks) WorkedOn(run store.Run) bool {
 	_, err := os.Stat(l.File(run.ID))
 	return run.OnlyWorker == run.ID && err == nil

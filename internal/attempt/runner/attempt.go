@@ -17,8 +17,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// Attempt is an attempt that is running, or that has ended and whose [Result] is not determined
-// yet.
+// Attempt is an attempt that is running, or that has ended and whose [Result] was not determined
+// yet by [Attempt.Run].
 type Attempt struct {
 	job          Job
 	folder       folder
@@ -37,10 +37,10 @@ type Attempt struct {
 	pending        []agent.Signal            // questions and replies that handlePending has to handle
 	now            Activity
 	recent         recentLines
-	reported       Activity // what the owner was notified of last
+	reported       Activity // the activity that the owner was last notified of
 	lastProgress   time.Time
 	waitsUnseen    bool          // the owner says that the agent waits for the user, although the agent's output does not show that
-	supervisorWait waitState     // what the supervisor was last told about the agent's waiting
+	supervisorWait waitState     // what was last sent to the supervisor: whether the agent waits for the user
 	waited         time.Duration // total time that the agent waited for the user; set after the agent has ended
 	finishedAt     time.Time     // when the agent reported that it has finished; zero until then, and while it works on another message
 	inputClosedAt  time.Time     // when this process closed the agent's stdin, after finishedAt; zero until then
@@ -48,7 +48,7 @@ type Attempt struct {
 	limit          atomic.Pointer[fleet.Amount] // what the attempt may spend; zero means no limit
 }
 
-// waitState is what the supervisor was told about whether the agent waits for the user.
+// waitState is what was last sent to the supervisor about whether the agent waits for the user.
 type waitState int
 
 const (
@@ -66,8 +66,9 @@ type order struct {
 	answer     agent.Answer
 }
 
-// The shortest and the longest interval between two reads of the log. The shortest follows new
-// output. While there is no new output, the interval doubles up to the longest.
+// The shortest and the longest interval between two reads of the log. After new output or an order,
+// Run waits for the shortest interval. While there is no new output, the interval doubles up to the
+// longest.
 const (
 	minReadInterval = 10 * time.Millisecond
 	maxReadInterval = time.Second
@@ -109,8 +110,9 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 	}
 }
 
-// alignWakeUp rounds a long wait up to a moment that all attempts share, so that they wake up
-// together. Waking up costs more than reading the log.
+// alignWakeUp returns how long to wait before the next read of the log. It shortens a wait of
+// maxReadInterval so that it ends with a full second. So all idle attempts wake up together, which
+// costs less: waking up takes more time than reading the log.
 func alignWakeUp(now time.Time, wait time.Duration) time.Duration {
 	if wait < maxReadInterval {
 		return wait
@@ -119,10 +121,12 @@ func alignWakeUp(now time.Time, wait time.Duration) time.Duration {
 }
 
 // Stop orders that the agent and all its descendants are stopped. If now is true, they are killed
-// at once. Stop does not wait until they have ended.
+// at once. Stop returns when Run has received the order, and does not wait until they have ended.
+// why must not be empty.
 func (a *Attempt) Stop(why string, now bool) { a.order(order{stopReason: why, now: now}) }
 
-// Answer answers a question of the agent. question is an id that the owner was notified of.
+// Answer answers a question of the agent. question is an id that the owner was notified of. If the
+// question was already answered or the agent has withdrawn it, the answer is dropped.
 func (a *Attempt) Answer(question string, answer agent.Answer) {
 	a.order(order{question: question, answer: answer})
 }
@@ -140,7 +144,7 @@ func (a *Attempt) order(o order) {
 
 func (a *Attempt) follow(o order) {
 	if o.stopReason != "" {
-		_ = a.process.Stop(o.stopReason, o.now) // fails only if the process has ended
+		_ = a.process.Stop(o.stopReason, o.now) // fails only if the supervisor does not answer; then the order is lost
 		return
 	}
 	if o.wait != nil {
@@ -155,7 +159,8 @@ func (a *Attempt) follow(o order) {
 	a.reply(o.question, q.Reply(o.answer))
 }
 
-// read reads and interprets new output of the agent. It reports whether there was any.
+// read reads and interprets new output of the agent, and reports whether there was any. It passes
+// limit and last to [tail.read].
 func (a *Attempt) read(limit int64, last bool) (news bool, err error) {
 	err = a.tail.read(limit, last, func(line []byte) {
 		news = true
@@ -239,7 +244,8 @@ func (a *Attempt) dropQuestion(id string) {
 	}
 }
 
-// handlePending handles the pending questions and replies, and checks the timeouts. If the agent
+// handlePending handles the pending questions and replies, passes messages to the agent, reports
+// changes to the owner, and stops an agent that makes no progress or does not exit. If the agent
 // has a question, handlePending first tells the supervisor that the agent waits, and then passes
 // the question to the owner. So the deadline is postponed even if this process dies in between.
 func (a *Attempt) handlePending() {
@@ -269,7 +275,7 @@ func (a *Attempt) handlePending() {
 	switch {
 	case !a.finishedAt.IsZero():
 		if a.linger > 0 && !a.inputClosedAt.IsZero() && now.Sub(a.inputClosedAt) > a.linger {
-			_ = a.process.Stop(agent.Lingered, false) // ignore the error: the agent may have ended; repeated stops are harmless
+			_ = a.process.Stop(agent.Lingered, false) // ignore the error: the next call of handlePending tries again, and repeated stops are harmless
 		}
 	case a.job.Stall > 0 && now.Sub(a.lastProgress) > a.job.Stall:
 		_ = a.process.Stop(string(failure.Stalled), false)
@@ -297,8 +303,8 @@ func (a *Attempt) updateUnproven() {
 }
 
 // UnprovenText returns a line for the user about an attempt whose end cannot be proved: since when
-// it is not started again, the reason, and what the user can do. It returns "" if err is not a
-// [*supervisor.UnprovenError].
+// this keeps the task from being started again, the reason, and what the user can do. It returns ""
+// if err is not a [*supervisor.UnprovenError].
 func UnprovenText(err error) string {
 	unproven := (*supervisor.UnprovenError)(nil)
 	if !errors.As(err, &unproven) {
@@ -307,7 +313,8 @@ func UnprovenText(err error) string {
 	return fmt.Sprintf("not started again since %s: %v; %s", unproven.Since.Local().Format("15:04:05"), unproven, unproven.Hint())
 }
 
-// isWaiting reports whether the agent waits for the user.
+// isWaiting reports whether the agent waits for the user: for an answer to a question, or in a way
+// that its output does not show.
 func (a *Attempt) isWaiting() bool { return len(a.asked) > 0 || a.waitsUnseen }
 
 // reportWaiting tells the supervisor whether the agent waits for the user. While it waits, the
@@ -327,8 +334,9 @@ func (a *Attempt) reportWaiting() {
 	}
 }
 
-// reply writes data to the agent's stdin. It ignores an error: then the agent has ended, and judge
-// decides what that means.
+// reply writes data to the agent's stdin, and records that the question or request with this id is
+// answered. It ignores an error of the write: then the agent has ended, and judge decides what that
+// means.
 func (a *Attempt) reply(id string, data []byte) {
 	if err := a.process.Input(data); err != nil {
 		return
@@ -337,7 +345,8 @@ func (a *Attempt) reply(id string, data []byte) {
 	a.lastProgress = a.opts.Now()
 }
 
-// judge returns the result of an agent that has ended. It runs the checks if needed.
+// judge returns the result of an agent that has ended. If the agent has completed its work, judge
+// first runs the checks.
 func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	exit, err := a.process.Wait(ctx)
 	if err != nil {
@@ -345,7 +354,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	}
 	limit := exit.LogTo
 	if exit.Lost || limit < a.job.LogFrom {
-		limit = -1 // -1 means up to the end of the log: the end of this attempt's output is unknown
+		limit = -1 // read up to the end of the log, because the end of this attempt's output is unknown
 	}
 	if _, err := a.read(limit, true); err != nil {
 		return Result{}, err

@@ -48,7 +48,8 @@ func (l *lease) over(now time.Time) bool {
 }
 
 // moveTo makes the lease apply to another process p, for example a check. current is the end of the
-// lease with which that process was started; zero means forever.
+// lease with which p was started; zero means forever. If the attempt's lease has another end,
+// moveTo sends that end to p.
 func (l *lease) moveTo(p *supervisor.Process, current time.Time) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()

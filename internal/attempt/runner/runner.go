@@ -91,7 +91,7 @@ type Options struct {
 	// Until is when the supervisor freezes the agent. [Attempt.Extend] can postpone that. Zero
 	// means never.
 	Until time.Time
-	// Abandon is how long a frozen agent waits for another worker before it is stopped, see
+	// Abandon is how long a frozen agent waits for another worker before it is killed, see
 	// [supervisor.Spec].
 	Abandon time.Duration
 	// Terminal returns a terminal in which users can watch the agent. offset is where the agent's
@@ -126,7 +126,8 @@ func (o Options) launch(ctx context.Context, dir string, spec supervisor.Spec, f
 	return o.supervise(starting, dir, spec)
 }
 
-// supervise starts a program under a supervisor.
+// supervise starts a program under a supervisor of the pool, or under a new supervisor if there is
+// no pool.
 func (o Options) supervise(ctx context.Context, dir string, spec supervisor.Spec) (*supervisor.Process, error) {
 	spec.Home = o.Home
 	if o.Pool != nil {
@@ -166,8 +167,8 @@ func (f folder) launches() (int, error) {
 	}
 }
 
-// ReadJob returns the job of an attempt that was started. The error is fs.ErrNotExist
-// if nothing was started.
+// ReadJob returns the job of an attempt that was started, as the last launch of its agent stored
+// it. The error is fs.ErrNotExist if nothing was started.
 func ReadJob(dir string) (Job, error) {
 	f := folder(dir)
 	n, err := f.launches()

@@ -83,9 +83,9 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 }
 
 // wrap returns the command line and the environment with which a program runs in the job's sandbox.
-// kind is the kind of agent whose files the program needs; empty means that it needs none. If the
-// program is missing, wrap returns a [*supervisor.FailedError], as starting it without a sandbox
-// would.
+// They are those of c if gaffer makes no sandbox for the job. kind is the kind of agent whose files
+// the program needs; empty means that it needs none. If the program is missing, wrap returns a
+// [*supervisor.FailedError], as starting it without a sandbox would.
 func (o Options) wrap(job Job, kind string, c sandbox.Command) (argv, env []string, err error) {
 	if !job.Sandbox.Outside() {
 		return c.Argv, c.Env, nil
@@ -214,8 +214,9 @@ func sandboxName(job Job) string {
 	return string(job.Sandbox.Mode)
 }
 
-// thread returns the id of the conversation that the agent continues. It is empty for a new
-// conversation whose id the agent chooses.
+// thread returns the id of the conversation that the agent continues, or "" if it begins a new one.
+// The id of a new conversation is known only from the agent's output, because some agents choose it
+// themselves.
 func thread(r agent.Request) string {
 	if r.Begin {
 		return ""
@@ -223,8 +224,8 @@ func thread(r agent.Request) string {
 	return r.Thread
 }
 
-// LogSize returns the current size of a log in bytes. The output of the next attempt begins at this
-// offset.
+// LogSize returns the current size of a log in bytes, or 0 if it cannot be determined. The output
+// of the next attempt begins at this offset.
 func LogSize(log string) int64 {
 	n, err := logSize(log)
 	if err != nil {
@@ -271,8 +272,8 @@ func gitRepositoryVars() []string {
 	}
 }
 
-// environ returns this process's environment with the variables in extra. If a name occurs twice,
-// the later value counts.
+// environ returns this process's environment with SelfEnv and the variables in extra, and without
+// those of gitRepositoryVars. If a name occurs twice, the later value counts.
 func environ(extra ...[]string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -303,7 +304,8 @@ func lastValues(env []string) (list []string) {
 	return list
 }
 
-// End ends all running processes of an attempt and waits for their end.
+// End kills all processes of an attempt, those of its agent and those of its checks, and waits for
+// their end. dir is the attempt's folder. The error is fs.ErrNotExist if the folder is missing.
 func End(ctx context.Context, dir, attempt string, opts Options) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -330,7 +332,7 @@ func end(ctx context.Context, dir string, opts Options) error {
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	_ = p.Stop(string(failure.Cancelled), true) // fails only if the process has ended
+	_ = p.Stop(string(failure.Cancelled), true) // fails only if the supervisor does not answer; Wait waits for the end in any case
 	_, err = p.Wait(ctx)
 	return err
 }

@@ -72,7 +72,8 @@ func newSteering(f folder, r agent.Reader) (steering, error) {
 	return s, err
 }
 
-// noteDelivered reports to the owner that the agent has received the message with this id.
+// noteDelivered reports to the owner that the agent has received the message with this id, unless
+// that was reported before.
 func (a *Attempt) noteDelivered(id string) {
 	delete(a.steering.due, id)
 	if !slices.Contains(a.steering.delivered, id) {
@@ -89,8 +90,10 @@ func (a *Attempt) notePromptDelivered() {
 	}
 }
 
-// steer passes messages and an interrupt to the agent. If writing fails, the agent has ended or its
-// stdin is closed. Then the messages keep waiting, and the engine starts another attempt for them.
+// steer passes messages and an interrupt to the agent. It also interrupts an agent that has spent
+// its limit, and withdraws messages that no longer wait. If writing fails, the agent has ended or
+// its stdin is closed. Then the messages keep waiting, and the engine starts another attempt for
+// them.
 func (a *Attempt) steer(now time.Time) {
 	s := &a.steering
 	waiting, interrupt, set := a.steerRequest.read()
@@ -134,11 +137,12 @@ func (a *Attempt) steer(now time.Time) {
 	}
 }
 
-// withdraw tells the agent to drop a message that it has not confirmed yet. If the agent has
-// received the message in the meantime, it confirms the message as usual.
+// withdraw tells the agent to drop a message that it has not confirmed yet. It does nothing if the
+// program cannot drop messages. If the agent has received the message in the meantime, it confirms
+// the message as usual.
 func (a *Attempt) withdraw(id string) {
 	if data := a.steering.agent.Withdraw(id); data != nil {
-		_ = a.process.Input(data) // fails only if the process has ended
+		_ = a.process.Input(data) // if this fails, the agent may still receive and confirm the message
 		delete(a.steering.due, id)
 	}
 }
@@ -165,16 +169,16 @@ func (a *Attempt) interrupt(now time.Time, why failure.Class) {
 	}
 	s.interrupted = now
 	if a.finishedAt.IsZero() {
-		_ = a.process.Stop(string(why), false) // fails only if the process has ended
+		_ = a.process.Stop(string(why), false) // if this fails, a later call tries again
 	}
 }
 
-// closeInput closes the agent's stdin after its final message. If messages are due, it first waits
-// for the agent to receive them, for up to the agent's linger time.
+// closeInput closes the agent's stdin if the agent has finished. If messages are due, it leaves
+// stdin open until the agent has confirmed them, but not longer than the agent's linger time.
 func (a *Attempt) closeInput(now time.Time) {
 	if a.finishedAt.IsZero() || !a.inputClosedAt.IsZero() || len(a.steering.due) > 0 && now.Sub(a.finishedAt) <= a.linger {
 		return
 	}
 	a.inputClosedAt = now
-	_ = a.process.CloseInput() // fails if the agent has ended
+	_ = a.process.CloseInput() // fails only if the supervisor does not answer
 }

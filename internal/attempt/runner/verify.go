@@ -99,11 +99,11 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 		})
 		state := supervisor.Alive
 		if used := (*supervisor.UsedError)(nil); errors.As(err, &used) {
-			until = time.Time{} // with which lease the check was started is unknown; zero makes moveTo send the attempt's lease if that ends
+			until = time.Time{} // the lease of the adopted check is unknown: with zero, moveTo sends the attempt's lease, unless that has no end
 			p, state, err = supervisor.Attach(ctx, dir, a.opts.Supervisor)
 		}
 		if err == nil && state != supervisor.Lost {
-			_ = a.lease.moveTo(p, until) // fails only if the process has ended
+			_ = a.lease.moveTo(p, until) // if this fails, the next extension of the lease reaches the check
 		}
 		if err != nil || state != supervisor.Lost {
 			return p, err
@@ -111,13 +111,14 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 	}
 }
 
-// await waits for the end of a check and handles orders in the meantime.
+// await waits for the end of a check. An interrupt or a stop order stops the check. Other orders
+// are dropped.
 func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.Exit, error) {
 	look := time.NewTicker(maxReadInterval)
 	defer look.Stop()
 	for {
 		if _, interrupt, _ := a.steerRequest.read(); interrupt {
-			_ = p.Stop(string(failure.Interrupted), false) // ignore the error: the check may have ended; repeated stops are harmless
+			_ = p.Stop(string(failure.Interrupted), false) // ignore the error: the next round of the loop tries again, and repeated stops are harmless
 		}
 		select {
 		case <-a.steerRequest.changed:
@@ -132,7 +133,7 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 			return supervisor.Exit{}, ctx.Err()
 		case o := <-a.orders:
 			if o.stopReason != "" {
-				_ = p.Stop(o.stopReason, o.now) // fails only if the process has ended
+				_ = p.Stop(o.stopReason, o.now) // fails only if the supervisor does not answer; then the order is lost
 			}
 		}
 	}

@@ -125,9 +125,9 @@ func Attempts(ctx context.Context, r *worktree.Repo, run, task string) (map[int]
 	return all, err
 }
 
-// Release deletes the snapshots that were taken for reviews of a task. It keeps the newest of them,
-// as many as newest says, and those whose tree or base is in trees. Git later deletes content that
-// no ref keeps.
+// Release deletes the snapshots that were taken for reviews of a task. It keeps the last ones, as
+// many as newest says, and those whose tree or base is in trees. Git later deletes content that no
+// ref keeps.
 func Release(ctx context.Context, r *worktree.Repo, run, task string, newest int, trees []string) error {
 	list, err := List(ctx, r, run, task)
 	if err != nil || len(list) <= newest {
@@ -263,8 +263,8 @@ func take(ctx context.Context, r *worktree.Repo, t worktree.Tree) (k Snapshot, e
 
 // baseOf returns the commit that a change is compared with. Usually that is the recorded base. But
 // the work may have been rebased onto newer commits of the branch that it started from, or the
-// agent may have merged such commits into it. They are not the agent's work. So baseOf then returns
-// the newest commit of that branch that the work contains.
+// agent may have merged such commits into it. These commits are not the agent's work. So baseOf
+// then returns the newest commit of that branch that the work contains.
 func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) (string, error) {
 	base := t.Base.Commit
 	target := "HEAD"

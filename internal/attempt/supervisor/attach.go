@@ -150,7 +150,7 @@ func (l *link) first(ctx context.Context, deadline time.Time) (message, error) {
 // origin says where and when an attempt was started, according to its folder.
 type origin struct {
 	attempt string
-	foreign bool // started on another machine: we can see neither its lock nor its processes
+	foreign bool // started on another machine: we can see neither whether its lock is held nor its processes
 	hidden  bool // started in another pid namespace: we cannot see its processes
 	before  bool // started before this boot: all its processes have ended
 }
@@ -180,7 +180,8 @@ func (r origin) findForeign(a lockRecord) (finding, error) {
 
 // conclude returns how an attempt ended. The caller holds the attempt's lock. If the lock contains
 // no exit, the attempt is lost: conclude ends its remaining processes and writes an exit into the
-// lock, so that no supervisor can start the attempt later.
+// lock, so that no supervisor can start the attempt later. If it cannot prove that all processes
+// have ended, it writes no exit and returns an error.
 func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 	a, err := readLock(lock)
 	if err != nil {
@@ -211,7 +212,8 @@ func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 const proofWithin = 3 * time.Second
 
 // endRemains ends the remaining processes of an attempt whose supervisor is dead. It returns nil
-// only if there is proof that no process of the attempt is alive.
+// only if there is proof that no process of the attempt is alive, or if the lock shows that no
+// agent was started.
 func (f folder) endRemains(r origin, a lockRecord) error {
 	switch {
 	case r.before, !a.hasSupervisor && r.attempt == "":

@@ -16,7 +16,7 @@ type attempt struct {
 	lock       *os.File
 	lockRecord lockRecord // content of the lock when the supervisor acquired it
 	env        []string   // the agent's environment
-	reusable   bool       // the supervisor may run another attempt afterwards
+	reusable   bool       // the supervisor belongs to a pool, so it may run another attempt afterwards
 	spec       Spec
 	log        *os.File
 	clients    *clients
@@ -51,7 +51,8 @@ type attempt struct {
 	allFrozen  bool // all processes are frozen
 }
 
-// stop is an order to stop the agent.
+// stop is an order to stop the agent, for the reason why. If now is set, the agent is killed at
+// once.
 type stop struct {
 	why string
 	now bool
@@ -83,8 +84,10 @@ func newAttempt(f folder, lock *os.File, is lockRecord, env []string, s signals)
 }
 
 // run starts the agent, waits for its end, records the exit and reports it to the clients. The
-// error says why the exit could not be recorded. free reports whether the supervisor can run
-// another attempt afterwards. That requires that no process and no client of this attempt is left.
+// error says why the exit could not be recorded. If the agent could not be started, only the exit
+// says so. free reports whether the supervisor can run another attempt. That requires that it
+// belongs to a pool, that no process of this attempt is left, that no signal has told the
+// supervisor to exit, and that at most one client was connected and has received the exit.
 func (a *attempt) run() (free bool, err error) {
 	err = a.begin()
 	if err == nil {
@@ -196,9 +199,10 @@ const (
 	socketCheckInterval = 5 * time.Second
 )
 
-// open writes started.json and listens on the socket. If the socket was deleted, open creates it
-// again. open also syncs the names of the folder and the lock to disk: from now on the agent may
-// outlive its starter, and the lock is the only record of the attempt.
+// open writes started.json and listens on the socket, unless clients can already reach the socket.
+// If the socket was deleted, open creates it again. open also syncs the names of the folder and the
+// lock to disk: from now on the agent may outlive its starter, and the lock is the only record of
+// the attempt.
 func (a *attempt) open() {
 	a.socketTimer.Stop()
 	if a.clients.reachable(a.folder) {

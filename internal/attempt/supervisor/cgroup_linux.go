@@ -336,7 +336,8 @@ func SweepGroups(home string) (left []int) {
 }
 
 // ListAbandoned lists the processes in abandoned control groups. [SweepGroups] says which groups
-// are abandoned.
+// are abandoned. [Marked.Attempt] is taken from the group's name, in which a hash may replace the
+// attempt's id.
 func ListAbandoned(home string) (list []Marked) {
 	for _, g := range abandonedCgroups(home) {
 		name := strings.TrimPrefix(filepath.Base(g.Dir), cgroupPrefix(home))

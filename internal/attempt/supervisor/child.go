@@ -22,7 +22,8 @@ func (c *child) kill() {
 	c.wait()
 }
 
-// wait waits until the supervisor has exited.
+// wait waits until the supervisor has exited, and closes the control connection. If another program
+// has started the supervisor, it waits for at most DefaultPatience.
 func (c *child) wait() {
 	if c.notOurChild.PID != 0 {
 		awaitEnd(c.notOurChild)
@@ -34,8 +35,9 @@ func (c *child) wait() {
 	}
 }
 
-// returnToPool gives a supervisor whose attempt is over back to its pool. It reports whether the
-// pool keeps the supervisor. If not, the supervisor exits.
+// returnToPool is called when the attempt is over. If free says that the supervisor can run another
+// attempt, returnToPool offers the supervisor to its pool, and reports whether the pool keeps it. A
+// supervisor that the pool does not keep exits.
 func (c *child) returnToPool(free bool) (stays bool) {
 	if free && c.pool != nil && c.notOurChild.PID == 0 && c.pool.put(c) {
 		return true
@@ -44,7 +46,8 @@ func (c *child) returnToPool(free bool) (stays bool) {
 	return false
 }
 
-// exitAfterAttempt tells the supervisor to exit when its current attempt is over.
+// exitAfterAttempt tells a supervisor of a pool to exit when its current attempt is over. Other
+// supervisors do that anyway.
 func (c *child) exitAfterAttempt() {
 	if c.control != nil {
 		_ = c.control.CloseWrite() // fails if the supervisor has exited

@@ -154,8 +154,8 @@ func (c *clients) shut() int {
 	return int(c.connected.Load())
 }
 
-// finish sends the exit to all clients and waits up to finishTimeout. It reports whether
-// every client has received the exit or disconnected.
+// finish sends the exit to all clients, and waits up to finishTimeout until they have got it. It
+// reports whether every client has received the exit or disconnected.
 func (c *clients) finish(e Exit, free bool) bool {
 	c.exit, c.free = e, free
 	close(c.over)
@@ -177,7 +177,9 @@ func (c *clients) finish(e Exit, free bool) bool {
 	}
 }
 
-// follow executes one order of a client. The goroutine of that client calls it.
+// follow executes one order of a client. The goroutine of that client calls it. If the attempt has
+// ended, an order to stop the agent or to change its lease has no effect, and the reply has no
+// error.
 func (a *attempt) follow(o order) reply {
 	r := reply{ID: o.ID}
 	a.mu.Lock()

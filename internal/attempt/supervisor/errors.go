@@ -22,11 +22,12 @@ type SpecError struct{ Err error }
 func (e *SpecError) Error() string { return "spec: " + e.Err.Error() }
 func (e *SpecError) Unwrap() error { return e.Err }
 
-// Invalid tells the caller that the spec is wrong.
+// Invalid marks the error as caused by invalid input.
 func (e *SpecError) Invalid() bool { return true }
 
-// StartError reports that a supervisor could not be started, or could not receive the spec. No
-// agent was started, and another attempt may succeed.
+// StartError reports that a supervisor could not be started, could not receive the spec, or was
+// killed because the context of the start had ended. No process of the attempt is running, and
+// another attempt may succeed.
 type StartError struct{ Err error }
 
 func (e *StartError) Error() string { return "start supervisor: " + e.Err.Error() }
@@ -40,9 +41,9 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("start agent of attempt %s: %s", e.Exit.Attempt, e.Exit.Failed)
 }
 
-// noReportError reports that a supervisor died after an attempt was handed to it, without reporting
-// what happened to the attempt. The caller finds that out from the attempt's lock.
-type noReportError struct{ reason error } // reason says why the handover failed; nil if it is unknown
+// noReportError reports that the supervisor to which an attempt was handed is dead, and has not
+// reported whether the agent was started. The caller finds that out from the attempt's lock.
+type noReportError struct{ reason error } // reason is why the handover failed; nil if the supervisor died after it
 
 func (e *noReportError) Error() string { return "the supervisor died without a report" }
 

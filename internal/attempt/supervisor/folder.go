@@ -26,7 +26,8 @@ type folder string
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 
 // claim creates the folder and its lock file, locks the file, and returns it. The file is created
-// exclusively, so only one process can start an attempt in a folder.
+// exclusively, so only one process can start an attempt in a folder. The error is a [*UsedError] if
+// the folder already has a lock file.
 func (f folder) claim() (*os.File, error) {
 	lock, err := f.openLock(os.O_EXCL)
 	if errors.Is(err, fs.ErrExist) {
@@ -89,7 +90,8 @@ func (f folder) holdsLockAlone() bool {
 	return err == nil && len(names) == 1 && names[0] == lockFile
 }
 
-// openLock opens the lock. It creates the folder and the lock if they are missing.
+// openLock opens the lock file without locking it. It creates the folder and the file if they are
+// missing.
 func (f folder) openLock(flags int) (*os.File, error) {
 	flags |= os.O_RDWR | os.O_APPEND | os.O_CREATE | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 	lock, err := os.OpenFile(f.path(lockFile), flags, 0o600)
@@ -102,8 +104,8 @@ func (f folder) openLock(flags int) (*os.File, error) {
 	return lock, err
 }
 
-// tryLock tries to acquire the lock without waiting. It also succeeds if the starter has passed the
-// file to this process already locked.
+// tryLock tries to lock the file without waiting. It returns false if another process holds the
+// lock. It succeeds if the starter has passed the file to this process already locked.
 func tryLock(file *os.File) (bool, error) {
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -11,11 +11,11 @@ const maxFrozen = 24 * time.Hour
 type frozen struct {
 	abandon time.Duration // how long the agent may stay frozen without a client
 	since   time.Time     // when the agent was frozen; zero if it is not frozen
-	client  time.Time     // when a client was last connected; equals since at first
+	client  time.Time     // when a client was last connected; the same as since if none was connected after the freeze
 }
 
 // tooLong reports whether a frozen agent must be stopped, because no worker will extend its lease.
-// client says whether a client is connected.
+// client says whether a client is connected. The first call starts the measurement.
 func (f *frozen) tooLong(now time.Time, client bool) bool {
 	if f.since.IsZero() {
 		f.since, f.client = now, now
@@ -37,8 +37,8 @@ func (a *attempt) freeze() {
 	a.leaseTimer.Reset(wait)
 }
 
-// thaw resumes all processes. It first records that they run, so that no process runs while the
-// attempt is reported as frozen.
+// thaw resumes the processes that freeze has stopped. It first records that they run, so that no
+// process runs while the attempt is reported as frozen.
 func (a *attempt) thaw() {
 	a.setFrozen(false)
 	a.freezer.thaw(a.agentPID)
@@ -70,8 +70,8 @@ func (a *attempt) setFrozen(still bool) {
 }
 
 // passes counts the clean passes of a freezer: those that found no running process. One clean pass
-// is not enough. It may have missed a process whose parent ended during the pass. Such a process,
-// or one that it starts, becomes our child, so the next pass finds it.
+// is not enough. It may have missed a process whose parent ended during the pass. Such a process
+// becomes a child of the supervisor, so the next pass finds it or a process that it has started.
 type passes struct {
 	clean int // consecutive passes that found no running process
 	pause time.Duration

@@ -23,9 +23,10 @@ const maxInKernel = 8
 
 // pass stops every running process that it finds, and reports whether it found none. A process in
 // uninterruptible sleep may be inside a call that starts a child, which this pass does not find. So
-// it counts as running until it was found so in maxInKernel passes. A pass can also miss a process if
-// the parent of that process ended during the pass. That parent is then our child, since we are the
-// subreaper. So pass returns false if a child has ended.
+// it counts as running until maxInKernel passes in a row have found it in that state. A pass can
+// also miss a process whose parent ended during the pass. The missed process then becomes a child
+// of this process, the subreaper, and may itself start another process and end. So pass returns
+// false if a child of this process has ended.
 func (f *freezer) pass(agent int) (still bool) {
 	list := liveDescendants(processes(), func(p process) bool { return p.pid == os.Getpid() })
 	first := f.stoppedBefore == nil

@@ -25,7 +25,7 @@ import (
 // neither a path nor an environment need be valid UTF-8.
 type handover struct {
 	Dir []byte `json:"dir"`
-	Env []byte `json:"env"` // the environment: each variable ends with a zero byte
+	Env []byte `json:"env"` // the variables of the environment, each followed by a zero byte
 }
 
 // maxHandover is the maximum size of a handover in bytes. It is more than the kernel accepts as an

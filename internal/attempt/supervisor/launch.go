@@ -12,9 +12,9 @@ import (
 )
 
 // launch starts the agent in its own session and process group, with the log as stdout and stderr.
-// The agent writes to the log directly, not through the supervisor. The agent needs its own session
-// because of freezing: if the supervisor is killed while a process of its session is frozen, the
-// kernel may resume that process.
+// The agent writes to the log directly, not through the supervisor. The agent is not in the
+// supervisor's session, because if the supervisor is killed, the kernel may resume frozen processes
+// of its session.
 //
 // If group is not nil, the agent is in that control group from its first instruction.
 func launch(s Spec, env []string, stdin, log uintptr, group *cgroup) (pid int, err error) {
@@ -78,7 +78,8 @@ func isProgram(file string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// openLog opens the log for appending and returns its size.
+// openLog opens the log for appending and returns its size. It creates a missing log. It fails if
+// the path is a symbolic link or is not a regular file.
 func openLog(name string) (*os.File, int64, error) {
 	// Without O_NONBLOCK, opening would hang if the path is a named pipe.
 	fd, err := syscall.Open(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o666)

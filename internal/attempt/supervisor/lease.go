@@ -35,12 +35,14 @@ func (l lease) over(now time.Time) bool {
 // leaseCheckInterval is the longest time between two checks of a lease.
 const leaseCheckInterval = time.Second
 
-// nextCheck returns how long to wait before the lease must be checked again.
+// nextCheck returns how long to wait before the lease must be checked again. The lease must have an
+// end.
 func (l lease) nextCheck(now time.Time) time.Duration {
 	return max(0, min(leaseCheckInterval, l.end.Sub(now), l.Until.Sub(now.Round(0))))
 }
 
-// armLease sets the timer for the next check of the lease.
+// armLease sets the timer for the next check of the lease, or stops the timer if the lease has no
+// end.
 func (a *attempt) armLease(now time.Time) {
 	if a.lease.forever() {
 		a.leaseTimer.Stop()
@@ -49,7 +51,8 @@ func (a *attempt) armLease(now time.Time) {
 	a.leaseTimer.Reset(a.lease.nextCheck(now))
 }
 
-// extend replaces the lease. If the new lease is not over, extend resumes a frozen agent.
+// extend replaces the lease. If the new lease is not over, extend resumes a frozen agent, unless
+// the agent is already being killed.
 func (a *attempt) extend(l lease) {
 	a.lease = l
 	now := time.Now()
@@ -59,8 +62,9 @@ func (a *attempt) extend(l lease) {
 	a.armLease(now)
 }
 
-// checkLease is called each time leaseTimer fires. If the lease is over, checkLease freezes the
-// agent, or kills it if it has been frozen for too long.
+// checkLease is called each time leaseTimer fires. If the lease is over, checkLease freezes a
+// running agent. It returns the action to kill an agent that is already being stopped, or that has
+// been frozen for too long.
 func (a *attempt) checkLease() (action, time.Duration) {
 	now := time.Now()
 	if !a.lease.over(now) {

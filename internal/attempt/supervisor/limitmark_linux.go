@@ -33,9 +33,9 @@ const (
 )
 
 // markDescendants lowers the limits of this process, and returns the mark of all processes that it
-// starts from now on. It returns nil if the limits are too low to leave room for marks. It also
-// returns nil if this process could raise its limits again, because its descendants could do so
-// too.
+// starts from now on. Later calls return the same mark. It returns nil if the limits are too low to
+// leave room for marks. It also returns nil if this process could raise its limits again, because
+// its descendants could do so too.
 var markDescendants = sync.OnceValue(func() *limitMark {
 	own, err := limitsOf(os.Getpid())
 	if err != nil || own.Locks < 2*limitRange || own.RSS < 2*limitRange {

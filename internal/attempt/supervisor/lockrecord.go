@@ -15,9 +15,9 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The process that holds an attempt's lock writes lines into the lock file. Each of these lines
-// begins with one of these words. All other lines are stderr of a supervisor: a crash report, or
-// debug output that its environment has enabled.
+// The process that holds an attempt's lock writes records into the lock file, one per line. The line
+// of a record begins with one of the words below. All other lines are stderr of a supervisor: a
+// crash report, or debug output that its environment has enabled.
 const (
 	specWord = "spec {" // the spec of what to run; written before a supervisor gets the lock
 	heldWord = "held {" // identity of the supervisor; an agent may run once this line is written
@@ -49,8 +49,8 @@ type unprovenRecord struct {
 // maxStderr is how many bytes of a supervisor's stderr are kept.
 const maxStderr = 2000
 
-// parseLockRecord parses the text of a lock. It ignores incomplete lines, with one exception: an
-// incomplete "held" line still means that an agent may run.
+// parseLockRecord parses the text of a lock. It ignores incomplete lines with a spec, an exit or an
+// unproven end. An incomplete "held" line still means that an agent may run.
 func parseLockRecord(text []byte) (a lockRecord) {
 	var words strings.Builder
 	for line := range bytes.Lines(text) {
@@ -155,7 +155,8 @@ func appendRecord(lock *os.File, word string, v any) error {
 }
 
 // recordExit appends the exit to the lock file, which this process has locked, and syncs the file
-// to disk.
+// to disk. It fails if the file in the folder was deleted or replaced, because then no other
+// process would find the record.
 func (f folder) recordExit(lock *os.File, e Exit) error {
 	if !isFile(int(lock.Fd()), f.path(lockFile)) {
 		return fmt.Errorf("%s was deleted or replaced", f.path(lockFile))

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// Descriptors of two open files that a starter may pass to the supervisor: one end of a socket
-// pair, and the locked lock file. A starter that passes them is a client from the beginning.
+// Descriptors of two open files that a starter may pass to the supervisor of a single attempt: one
+// end of a socket pair, and the locked lock file. The starter is then a client from the beginning. A
+// supervisor that belongs to a pool has only starterFD, over which it gets its attempts.
 const (
 	starterFD = 3
 	lockFD    = 4
@@ -18,8 +19,9 @@ const (
 // Main is the supervisor process. Its argument is the folder of the attempt, or "-" for a
 // supervisor that gets its attempts from a [Pool]. Main returns the exit code.
 //
-// SIGTERM and SIGINT stop the agent in the same way as a stop order. The second such signal kills
-// the agent at once. A supervisor that has no attempt exits at the first signal. SIGHUP is ignored.
+// SIGTERM and SIGINT stop the agent in the same way as a stop order. If the agent is already being
+// stopped, they kill it at once. A supervisor that has no attempt exits at the first such signal.
+// SIGHUP is ignored.
 func Main(args []string) int {
 	if len(args) != 1 {
 		fmt.Fprintln(os.Stderr, "usage: gaffer supervise DIR|-")
@@ -78,7 +80,8 @@ func catchSignals() signals {
 	return s
 }
 
-// takeLock returns the lock that the starter has passed. If none was passed, it acquires the lock.
+// takeLock returns the lock that the starter has passed. If none was passed, it opens and locks the
+// lock file itself. It fails if another process holds the lock.
 func takeLock(f folder) (lock *os.File, passed bool, err error) {
 	if isFile(lockFD, f.path(lockFile)) {
 		passed = true

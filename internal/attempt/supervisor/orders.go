@@ -81,8 +81,9 @@ func exceptOver(err error) error {
 	return err
 }
 
-// ask sends an order and waits for the reply. If the connection breaks before the reply, ask sends
-// the order again if resend is true, and returns [ErrBroken] if not.
+// ask sends an order and waits for the reply, for as long as the patience of the options. If the
+// connection breaks before the reply, ask sends the order again if resend is true, and returns
+// [ErrBroken] if not.
 func (p *Process) ask(o order, resend bool) (reply, error) {
 	timeout := time.NewTimer(p.opts.patience())
 	defer timeout.Stop()
@@ -142,7 +143,8 @@ func (p *Process) closedReason() error {
 	return ErrClosed
 }
 
-// register waits for a connection to the supervisor, and registers a channel for the reply to o.
+// register waits for a connection to the supervisor, sets the id of o, and registers a channel for
+// the reply with this id.
 func (p *Process) register(o *order, timeout <-chan time.Time) (*link, chan reply, error) {
 	for {
 		p.mu.Lock()

@@ -15,8 +15,8 @@ import (
 // is safe for concurrent use.
 //
 // A supervisor gets another attempt only if no process of the previous attempt is left and its exit
-// is recorded. A supervisor exits if it gets no attempt within idleLimit, or if the process that
-// started it is gone.
+// is recorded. A supervisor without an attempt exits if it gets none within idleLimit, or if the
+// process that owns the pool is gone.
 type Pool struct {
 	opts Options
 	keep int // maximum number of idle supervisors, and of spare folders
@@ -111,7 +111,8 @@ func (p *Pool) takeSpare() folder {
 	return f
 }
 
-// begin hands an attempt to the supervisor and waits until the agent runs.
+// begin hands an attempt to the supervisor and waits until the agent runs. If the handover fails or
+// the supervisor does not report, begin kills the supervisor and returns a [*noReportError].
 func (c *child) begin(ctx context.Context, n *preparedAttempt) (*Process, error) {
 	l, err := handOver(c.control, n)
 	if err != nil {
@@ -122,10 +123,10 @@ func (c *child) begin(ctx context.Context, n *preparedAttempt) (*Process, error)
 	return awaitAgent(ctx, newProcess(n.folder, n.spec.Attempt, c.pool.opts, c), l)
 }
 
-// neverStarted reports whether the attempt must be handed to another supervisor. That is the case
-// if the chosen supervisor is dead, and the lock contains neither a supervisor's record nor an
-// exit. The chosen supervisor may have been about to exit. A lock without a supervisor's record
-// proves that no agent was started.
+// neverStarted reports whether the attempt must be handed to another supervisor. err is the error
+// of [child.begin]. The attempt must be handed over again if the supervisor is dead, for example
+// because it was about to exit, and the lock contains neither a supervisor's record nor an exit. A
+// lock without a supervisor's record proves that no agent was started.
 func (n *preparedAttempt) neverStarted(ctx context.Context, err error) bool {
 	silent := (*noReportError)(nil)
 	if ctx.Err() != nil || !errors.As(err, &silent) {
@@ -169,8 +170,9 @@ func poolEnv() []string {
 	return append([]string{"GOMAXPROCS=1"}, WithoutSecrets(os.Environ())...)
 }
 
-// spawn starts a supervisor that gets its attempts from the pool. The supervisor's stderr is the
-// lock file of its first attempt from the beginning, so that an early crash report also goes there.
+// spawn starts a supervisor that gets its attempts from the pool. From the beginning, the
+// supervisor's stderr goes to the lock file of its first attempt, so that an early crash report is
+// not lost.
 func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
 	conn, process, err := spawn(command, poolEnv(), lock)
 	if err != nil {

@@ -18,15 +18,16 @@ const fromPool = "-"
 var idleLimit = 10 * time.Second
 
 // superviseFromPool is the main loop of a supervisor in a pool, which runs one attempt after the
-// other. It returns when no attempt arrives within idleLimit, when a signal tells it to exit, or
-// when an attempt has left processes or its exit could not be recorded.
+// other. It returns when the pool closes the connection, when no attempt arrives within idleLimit,
+// when a signal tells it to exit, or when this process cannot run another attempt, for example
+// because the last one has left processes.
 func superviseFromPool(string) error {
 	control, err := controlOf(starterFD)
 	if err != nil {
 		return err
 	}
 	s := catchSignals()
-	runtime.GOMAXPROCS(1) // use one thread: threads that wake each other up cost more time than the work itself
+	runtime.GOMAXPROCS(1) // run Go code on one thread at a time: threads that wake each other up cost more time than the work itself
 	turns := make(chan *receivedAttempt)
 	go receiveAttempts(control, turns) // runs until the process exits
 	for {
@@ -74,7 +75,8 @@ func nextAttempt(turns <-chan *receivedAttempt, ends <-chan os.Signal) *received
 	}
 }
 
-// endSignalled reports whether a pending signal tells this process to exit.
+// endSignalled reports whether a pending signal tells this process to exit. It discards pending
+// SIGHUPs, which are ignored.
 func endSignalled(ends <-chan os.Signal) bool {
 	for {
 		select {

@@ -14,7 +14,7 @@ type Process struct {
 	folder  folder
 	attempt string
 	opts    Options
-	child   *child // the supervisor; nil if another process has started it
+	child   *child // the supervisor; nil if another process has started the attempt
 
 	ctx      context.Context // cancelled when Close is called or the attempt has ended
 	cancel   context.CancelFunc
@@ -29,7 +29,7 @@ type Process struct {
 	started      Started
 	exit         Exit
 	keptByPool   bool  // the pool keeps the supervisor for another attempt; valid when exit is set
-	unproven     error // why we cannot tell whether the attempt has ended; nil while its supervisor runs
+	unproven     error // why we cannot tell whether the attempt has ended; nil while connected
 }
 
 func newProcess(f folder, attempt string, opts Options, c *child) *Process {
@@ -94,8 +94,9 @@ func (p *Process) isDone() bool {
 	}
 }
 
-// Unproven returns why we cannot tell whether the attempt has ended although its
-// supervisor is dead. It is nil while the supervisor runs, and when the end is known.
+// Unproven returns why we cannot tell whether the attempt has ended, after the connection to its
+// supervisor broke and no other could be opened. It is nil while there is a connection, and when
+// the end is known.
 func (p *Process) Unproven() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,8 +181,8 @@ func (p *Process) listen(l *link) {
 	}
 }
 
-// finish sets the exit. It returns a free supervisor to the pool before it closes done. So a caller
-// that has waited for done can use the idle supervisor at once.
+// finish sets the exit, unless it is set already. It returns a free supervisor to the pool before
+// it closes done. So a caller that has waited for done can use the idle supervisor at once.
 func (p *Process) finish(e Exit, free bool) {
 	if p.isDone() {
 		return
@@ -192,7 +193,7 @@ func (p *Process) finish(e Exit, free bool) {
 }
 
 // awaitChild waits until the supervisor has exited. It does nothing if another process has started
-// the supervisor or if the pool keeps it.
+// the attempt, or if the pool keeps the supervisor.
 func (p *Process) awaitChild() {
 	if p.child != nil && !p.keptByPool {
 		p.child.wait()

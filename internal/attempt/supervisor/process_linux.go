@@ -82,7 +82,7 @@ func parseStat(pid int, stat []byte) (process, error) {
 }
 
 // liveDescendants returns the live processes in the list that descend from a process for which root
-// returns true.
+// returns true, without the root processes themselves.
 func liveDescendants(processes []process, root func(process) bool) []process {
 	children := map[int][]process{}
 	var list []process
@@ -126,7 +126,7 @@ func (p process) signal(sig syscall.Signal) bool {
 	}
 	if err == nil {
 		err = unix.PidfdSendSignal(fd, sig, nil, 0)
-	} else { // the kernel has no pidfd
+	} else { // no pidfd could be opened, for example because the kernel is too old
 		err = syscall.Kill(p.pid, sig)
 	}
 	return !errors.Is(err, syscall.ESRCH)

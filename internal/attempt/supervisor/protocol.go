@@ -10,7 +10,8 @@ import (
 )
 
 // The supervisor and its clients exchange lines of JSON. Every order gets a reply. The supervisor
-// sends Started once and Exit once to each client. It closes the connection after Exit.
+// sends Started to each client when the agent runs, and Exit when the attempt is over. If the agent
+// could not be started, it sends only Exit. It closes the connection after Exit.
 
 // order is a request that a client sends to the supervisor.
 type order struct {
@@ -49,7 +50,7 @@ type reply struct {
 	State *Status `json:"state,omitempty"`
 }
 
-// Status is the current state of a supervisor.
+// Status is the current state of an attempt, as its supervisor reports it.
 type Status struct {
 	// Doing is the stage of the attempt: running, interrupting, terminating, sweeping or killing.
 	Doing      string `json:"doing"`
@@ -116,4 +117,4 @@ func (l *link) receiveUpTo(limit int, into any) error {
 	}
 }
 
-func (l *link) close() { _ = l.conn.Close() } // nothing is lost: lines that were sent are in the peer's buffer
+func (l *link) close() { _ = l.conn.Close() } // ignore the error: lines that were sent are already in the peer's buffer

@@ -119,7 +119,8 @@ type Orphaned struct {
 }
 
 // FindOrphaned lists the orphaned attempts below home, each with its processes that may be alive.
-// It changes nothing.
+// It leaves out attempts that were started on another machine, or before this machine was last
+// booted. It changes nothing.
 func FindOrphaned(home string) (list []Orphaned) {
 	for _, f := range lockFolders(home) {
 		a, err := f.readLockRecord()
@@ -145,7 +146,8 @@ func EndOrphaned(a Orphaned) (left []int, err error) {
 	return sweepAttempt(a.Attempt, is.supervisor)
 }
 
-// remains finds processes that an attempt may have left when its supervisor died.
+// remains finds processes that an attempt may have left when its supervisor died. If there is no
+// proof that they are gone, the user's declaration counts as proof, see [DeclareGone].
 func (f folder) remains(r origin, by supervisorRecord) Remains {
 	switch {
 	case r.before:

@@ -13,7 +13,8 @@ import (
 )
 
 // describeDescendants sets the fields that help to find the processes of an attempt after its
-// supervisor was killed.
+// supervisor was killed. It also lowers two resource limits of this process, which mark its
+// descendants, see [limitMark].
 func (s *supervisorRecord) describeDescendants() {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {

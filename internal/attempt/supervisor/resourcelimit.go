@@ -7,7 +7,7 @@ type ResourceLimit struct {
 	Left       int
 	PerAttempt int   // how much each attempt needs at its start
 	Reserve    int   // how much must be left after the start of all attempts
-	Err        error // the error of system calls that exceed the limit
+	Err        error // the error that a system call returns if it would exceed the limit
 }
 
 const (

@@ -11,8 +11,9 @@ import (
 // rlimitNproc is RLIMIT_NPROC, which package syscall does not have.
 const rlimitNproc = 6
 
-// ResourceLimits returns the limits of this process that are lower than highLimit. Higher limits do
-// not matter.
+// ResourceLimits returns the limits of processes and open files that apply to this process, and how
+// much of each is left. It leaves out limits of at least highLimit, because attempts do not reach
+// them.
 func ResourceLimits() (list []ResourceLimit) {
 	if limit := limitOf(rlimitNproc); limit > 0 && os.Geteuid() != 0 { // the limit does not apply to root
 		list = append(list, ResourceLimit{
@@ -64,7 +65,7 @@ func threadsOf(folder string) int {
 }
 
 // openFiles returns how many files this process has open. If it cannot open the folder that lists
-// them, it returns limit.
+// them, it returns limit, because that limit is then probably reached.
 func openFiles(limit int) int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -106,7 +106,8 @@ func (s Spec) check() error {
 	return nil
 }
 
-// Marked is a process that has the Mark of an attempt in its environment.
+// Marked is a process that belongs to an attempt, according to the Mark in its environment or to
+// its control group.
 type Marked struct {
 	PID     int
 	Attempt string
@@ -121,8 +122,8 @@ type Started struct {
 	At         time.Time    `json:"at"`
 }
 
-// Values of Exit.StopReason: Timeout if the agent was stopped at its deadline, Abandoned if it was
-// frozen for too long because its lease was not extended.
+// Two values of Exit.StopReason: Timeout if the agent was stopped at its deadline, Abandoned if it
+// was frozen for too long because its lease was not extended.
 const (
 	Timeout   = "timeout"
 	Abandoned = "lost"
@@ -137,9 +138,10 @@ type Exit struct {
 	// name of a signal that the supervisor received, or the reason given to Stop.
 	StopReason string `json:"told,omitempty"`
 	// Failed is why the agent has no exit code: it could not be started, or the supervisor was
-	// killed.
+	// killed or never started.
 	Failed string `json:"failed,omitempty"`
-	// Lost says that the supervisor was killed, or never started the agent.
+	// Lost says that no supervisor recorded how the attempt ended: it was killed, or it never
+	// started the agent.
 	Lost bool `json:"lost,omitempty"`
 	// NeverStarted says, if Lost is set, that no agent was started.
 	NeverStarted bool `json:"never,omitempty"`

@@ -16,8 +16,9 @@ import (
 
 // Options configure how a supervisor is started and found.
 type Options struct {
-	// Command is the program and the first arguments of the supervisor; "supervise" and the folder
-	// follow. Empty means this program.
+	// Command is the program and the first arguments of the supervisor. "supervise" and one more
+	// argument follow: the attempt's folder, or "-" for a supervisor of a pool. Empty means this
+	// program.
 	Command []string
 	// Attempt is the attempt's id. [Attach] uses it if the attempt's folder no longer contains the
 	// id.
@@ -38,11 +39,12 @@ func (o Options) patience() time.Duration {
 }
 
 // Start creates the folder dir, starts a supervisor there, and returns when the agent runs. The
-// error is a [*UsedError] if the folder was used before, a [*FailedError] if the agent cannot be
-// started, and a [*StartError] if the supervisor cannot be started or ctx has ended. After an error
-// no process is running and none will start, except after an [*UnknownError]. If the supervisor was
-// killed before it could report that the agent runs, Start returns a Process that has already
-// ended: the attempt is lost, or the agent exited by itself.
+// error is a [*SpecError] if the spec is invalid, a [*UsedError] if the folder was used before, a
+// [*FailedError] if the agent cannot be started, and a [*StartError] if the supervisor cannot be
+// started or ctx has ended. After an error no process is running and none will start, except after
+// an [*UnknownError]. If the supervisor was killed before it could report that the agent runs,
+// Start returns a Process that has already ended: the attempt is lost, or the agent exited by
+// itself.
 //
 // If the calling process dies during Start, the supervisor either is running or will never start.
 // [Attach] finds out which.
@@ -108,9 +110,9 @@ func awaitAgent(ctx context.Context, p *Process, l *link) (*Process, error) {
 	return nil, &noReportError{}
 }
 
-// conclude handles a [*noReportError] of [awaitAgent]: it finds out how the attempt ended, and
-// records the attempt as lost if no exit is recorded. It returns any other result of awaitAgent
-// unchanged.
+// conclude handles a [*noReportError]: it finds out how the attempt ended, and records the attempt
+// as lost if no exit is recorded. It returns an ended Process or an error that says what happened.
+// If err is nil or another error, conclude returns p and err unchanged.
 func (n *preparedAttempt) conclude(ctx context.Context, p *Process, err error) (*Process, error) {
 	silent := (*noReportError)(nil)
 	if !errors.As(err, &silent) {
@@ -155,8 +157,8 @@ func complete(dir string, s Spec) (folder, Spec, error) {
 	return folder(dir), s, errors.Join(errs[:]...)
 }
 
-// command returns the command line of the supervisor, without the last argument: the attempt's
-// folder or fromPool.
+// command returns the command line of the supervisor without its last argument, which is the
+// attempt's folder or fromPool.
 func (o Options) command() ([]string, error) {
 	command := o.Command
 	if len(command) == 0 {
@@ -169,9 +171,9 @@ func (o Options) command() ([]string, error) {
 	return append(slices.Clone(command), "supervise"), nil
 }
 
-// spawn starts a supervisor in its own session. It returns one end of a connection, and passes the
-// other end to the supervisor, followed by the given files. The supervisor's stderr, including a
-// crash report, goes to the lock file.
+// spawn starts a supervisor in its own session. It returns one end of a connection. The supervisor
+// gets the other end as descriptor 3, and the given files as the descriptors from 4 on. The
+// supervisor's stderr, including a crash report, goes to the lock file.
 func spawn(command, env []string, lock *os.File, files ...uintptr) (net.Conn, *os.Process, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {

@@ -67,8 +67,8 @@ func (in *stdin) write() {
 	_ = in.pipe.Close() // no data is lost: what was written is in the pipe
 }
 
-// next waits for the next piece of input in the queue. It returns nil when no more input will be
-// written.
+// next waits for the next piece of input, removes it from the queue and returns it. It returns nil
+// when no more input will be written.
 func (in *stdin) next() []byte {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -89,8 +89,9 @@ func (in *stdin) wrote(n int) {
 	in.pending -= n
 }
 
-// give adds a piece of input to the queue, unless a piece with the same key was added
-// before. Pieces with an empty key are always added.
+// give adds a piece of input to the queue, unless a piece with the same key was added before.
+// Pieces with an empty key are always added. give fails if the agent's stdin is closed, or if the
+// queue would become longer than maxPending.
 func (in *stdin) give(key string, piece []byte) error {
 	if in == nil {
 		return errInputClosed

@@ -45,8 +45,9 @@ const (
 	killLimit  = 30 * time.Second
 )
 
-// stopSequence decides how an attempt is stopped. It does nothing itself: its methods return an
-// action for the caller, and how long to wait before the next call of [stopSequence.timeUp].
+// stopSequence decides how an attempt is stopped. It does nothing itself: its methods return the
+// action that the caller must perform, and how long to wait before the next call of
+// [stopSequence.timeUp].
 type stopSequence struct {
 	interrupt, terminate time.Duration
 
@@ -59,8 +60,8 @@ type stopSequence struct {
 }
 
 // stop handles an order to stop the agent. It keeps the reason of the first order, or none if the
-// agent had already exited by itself. A frozen agent is killed, because it would have to run to
-// handle another signal.
+// agent had already exited by itself. Later orders have no effect, unless now asks for a kill. A
+// frozen agent is killed, because it would have to run to handle another signal.
 func (e *stopSequence) stop(why string, now bool) (action, time.Duration) {
 	if e.reason == "" && !e.exited {
 		e.reason = why
@@ -92,7 +93,8 @@ func (e *stopSequence) agentExited() (action, time.Duration) {
 }
 
 // leaseEnded handles the end of the lease. If the attempt is running, freeze is true and the caller
-// must freeze it. If the attempt is already being stopped, the action is to kill it at once.
+// must freeze it. If the attempt is being stopped but not killed yet, the action is to kill it at
+// once.
 func (e *stopSequence) leaseEnded() (freeze bool, do action, wait time.Duration) {
 	switch e.stage {
 	case running:

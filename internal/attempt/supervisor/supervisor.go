@@ -29,9 +29,9 @@
 // gap. Before the process reports the attempt as lost, it ends all remaining processes
 // of the attempt and writes an exit record into the lock. A supervisor that finds an
 // exit record does not start. The attempt is reported as lost only if it is proved
-// that none of its processes is alive (see [Remains]). On a machine with control
-// groups the proof is that the attempt's group is empty. On other machines the proof
-// is that no process has the properties of a process of the attempt.
+// that none of its processes is alive (see [Remains]). The proof is that the attempt's
+// control group is empty, if it has one, and that no process has other properties of a
+// process of the attempt.
 //
 // An agent may have a lease ([Spec.Until], [Process.Extend]). When the lease ends, the
 // supervisor freezes the agent and all its descendants. So an agent whose worker is

@@ -27,7 +27,7 @@ func Sweep(attempt string) (left []int, err error) {
 }
 
 // sweepAttempt does the same as Sweep. It also ends the processes that it finds through the
-// supervisor's record: those in the control group, and those with its limits.
+// supervisor's record: those in the control group, and those with the supervisor's resource limits.
 func sweepAttempt(attempt string, by supervisorRecord) (left []int, err error) {
 	if attempt == "" {
 		return nil, fmt.Errorf("attempt %q: not an id", attempt)
@@ -46,8 +46,9 @@ func SweepMarked(variable, value string) (left []int, err error) {
 	return sweep(func() []process { return marked(mark) }, nil), nil
 }
 
-// sweep ends the processes that find returns, until find returns none. If group is not nil, sweep
-// also kills that control group as a whole.
+// sweep ends the processes that find returns, until find returns none: first with SIGTERM, and
+// after sweepGrace with SIGKILL. With SIGKILL it also kills the control group as a whole, if group
+// is not nil. After sweepLimit it gives up and returns the pids of the processes that are left.
 func sweep(find func() []process, group *cgroup) (left []int) {
 	begin := time.Now()
 	terminated := map[identity]bool{}

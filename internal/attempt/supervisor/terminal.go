@@ -29,7 +29,8 @@ type Terminal struct {
 }
 
 // StartIn does the same as [Pool.Start], with a supervisor that is started in a terminal and
-// handles only this attempt. If no terminal can be opened, StartIn calls Start.
+// handles only this attempt. If no terminal can be opened, StartIn calls in.Failed and starts the
+// attempt without one.
 func (p *Pool) StartIn(ctx context.Context, dir string, spec Spec, in Terminal) (*Process, error) {
 	n, err := prepare(dir, spec)
 	if err != nil {

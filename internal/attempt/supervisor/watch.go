@@ -78,7 +78,8 @@ func (a *attempt) sweep(sig syscall.Signal) {
 }
 
 // reap waits for every child that has ended. Only this method waits for children, so a pid cannot
-// be reused between two calls.
+// be reused between two calls. If the agent has exited and other processes of the attempt are left,
+// reap returns what to do about them.
 func (a *attempt) reap() (action, time.Duration) {
 	exited := false
 	for {

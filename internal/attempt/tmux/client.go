@@ -156,12 +156,13 @@ const stopSequence = "\x1b[?1l\x1b>"
 
 // stopFilter removes stopSequence and everything after it from the output of a client.
 type stopFilter struct {
-	matched int // number of last bytes of the output so far that may be the beginning of stopSequence
+	matched int // how many of the first bytes of stopSequence the output so far ends with
 	stopped bool
 }
 
-// keep returns how many bytes of a chunk of output are shown. If the chunk ends with the first
-// bytes of stopSequence, these are shown too, because they do not change the screen.
+// keep returns how many of the first bytes of a chunk of output are passed on. If the chunk ends
+// with the first bytes of stopSequence, these are passed on too, because they do not change the
+// screen.
 func (f *stopFilter) keep(chunk []byte) int {
 	if f.stopped {
 		return 0
@@ -187,7 +188,8 @@ func (f *stopFilter) keep(chunk []byte) int {
 
 // Window returns the size that a client's terminal needs to show the whole window of a session. The
 // size includes tmux's status line. shared reports whether a terminal that is not a [Client] is
-// attached to the server: if so, tmux does not use the sizes of Clients.
+// attached to the server: if so, tmux does not use the sizes of Clients. Window returns a
+// [*NotFoundError] if neither a [Client] nor another terminal is attached to the session.
 func (s *Server) Window(ctx context.Context, session string) (size Size, shared bool, err error) {
 	const format = "#{window_width} #{window_height} #{client_flags} #{session_name}"
 	out, running, err := s.query(ctx, "list-clients", "-F", format)

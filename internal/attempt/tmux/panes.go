@@ -42,6 +42,7 @@ func Panes(ctx context.Context, socket string) ([]Pane, error) {
 }
 
 // Screen returns the visible text of a pane of a tmux server, which may be the user's own server.
+// It returns "" if the server is not running.
 func Screen(ctx context.Context, socket, pane string) (string, error) {
 	s, err := userServer(socket)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 // starts it. With -q, tmux ignores options that its version does not have.
 //
 // Only keys for scrolling and detaching are bound. Other keys could accidentally end the program,
-// rename its session or open another one. tmux's own keys for scrolling include prompts, in which
-// users of some versions can run commands. A user who types in a browser may be allowed to answer
-// the agent, but not to run commands on this machine.
+// rename its session or open another session. tmux's own keys for scrolling include prompts, in
+// which users of some versions can run commands. A user who types in a browser may be allowed to
+// answer the agent, but not to run commands on this machine.
 const settings = `
 set-option -qs exit-empty on
 set-option -qs exit-unattached off
@@ -103,8 +103,8 @@ func withoutShell(argv []string) []string {
 
 const plainShell = "/bin/sh"
 
-// shell returns the program to use as tmux's default shell, which must be executable. tmux sets
-// SHELL to it.
+// shell returns the program to use as tmux's default shell: the SHELL of env if that is the
+// absolute path of an executable program, else plainShell. tmux sets SHELL to it.
 func shell(env []string) string {
 	path, _ := lookup(env, "SHELL")
 	if _, err := exec.LookPath(path); err != nil || !filepath.IsAbs(path) {

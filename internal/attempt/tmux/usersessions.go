@@ -8,7 +8,8 @@ import (
 )
 
 // UserSessions returns the names of the sessions on the user's own tmux server. It
-// does not change the server. It returns none if the server is not running.
+// does not change the server. It returns none if the server is not running, or if tmux fails or
+// takes longer than five seconds.
 func UserSessions(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

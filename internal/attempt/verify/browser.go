@@ -89,7 +89,7 @@ func (b *browser) startProcess(path string) error {
 }
 
 // maxMessage is the maximum size of a message from a browser, in bytes. A screenshot of random
-// pixels has about a tenth of that.
+// pixels, which cannot be compressed, has about a tenth of that.
 const maxMessage = 64 << 20
 
 // messageReader reads messages that each end with a zero byte. It fails at a message that is too
@@ -230,7 +230,8 @@ func (b *browser) close() string {
 	return text
 }
 
-// removeAll deletes a folder. It tries again if dying processes still write to the folder.
+// removeAll deletes a folder. It tries again for a second if dying processes still write to the
+// folder.
 func removeAll(dir string) {
 	for range 20 {
 		if os.RemoveAll(dir) == nil {

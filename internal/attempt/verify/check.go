@@ -11,8 +11,8 @@ import (
 	"gaffer/workflow"
 )
 
-// Check is a condition that must hold when a chunk is done. Exactly one of Command, File and URL is
-// set.
+// Check is a condition that must hold when a chunk of a build is done. Exactly one of Command,
+// File and URL is set.
 type Check struct {
 	Name string `json:"name,omitempty"` // shown in the build's activity feed; empty means a name made from the other fields
 
@@ -25,7 +25,7 @@ type Check struct {
 	File string `json:"file,omitempty"`
 
 	// URL must answer over http or https. If the request has a Serve command, URL may contain
-	// {port}.
+	// {port}, which is replaced by a free port.
 	URL    string `json:"url,omitempty"`
 	Status int    `json:"status,omitempty"` // HTTP status that URL must answer with; 0 means 200
 	// Contains is text that the page must contain. With a browser, the text is searched in the
@@ -35,7 +35,8 @@ type Check struct {
 	Screenshot bool   `json:"screenshot,omitempty"` // take a picture of the page
 
 	// Timeout is the time limit for one try. Zero means 60 s for a command and 20 s for a file or
-	// URL. The time to start a browser does not count. A server gets the same time to start.
+	// URL. The time to start a browser does not count. The Serve command of the request gets the
+	// same time until it listens.
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
@@ -109,7 +110,7 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// Validate returns a [*RequestError] if the check cannot succeed on any machine.
+// Validate returns a [*RequestError] if the check is invalid.
 func (c Check) Validate() error {
 	if problem := c.problem(); problem != "" {
 		return &RequestError{What: fmt.Sprintf("check %q", c.title()), Problem: problem}

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// tryCommand runs a check's shell command once. At the end it ends the remaining processes of the
-// command's process group. It does not wait for output of processes that have left the group.
+// tryCommand runs a check's shell command once. Then it ends the remaining processes of the
+// command's process group. It waits for output of processes that have left the group for at most
+// outputWait.
 func tryCommand(ctx context.Context, dir string, c Check) tryResult {
 	cmd := exec.Command("sh", "-c", c.Command)
 	cmd.Dir = dir
@@ -74,7 +75,7 @@ func captureOutput(cmd *exec.Cmd) (*output, error) {
 	cmd.Stdout, cmd.Stderr = to, to
 	go func() {
 		defer close(o.done)
-		_, _ = io.Copy(&o.kept, from) // returns when the program ends, or at the deadline that o.end sets
+		_, _ = io.Copy(&o.kept, from) // returns when no process has the pipe open any more, or at the deadline that o.end sets
 	}()
 	return o, nil
 }

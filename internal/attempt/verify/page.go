@@ -54,8 +54,8 @@ func (f tryResult) withProblem(problem string) tryResult {
 	return f
 }
 
-// isPage reports whether the answer is HTML. Text in HTML is searched with a browser, because the
-// page that it shows may differ from the source.
+// isPage reports whether the answer is HTML, or has no content type. Text in HTML is searched with
+// a browser, because the page that it shows may differ from the source.
 func isPage(response *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")) // an invalid type counts as none
 	return kind == "" || kind == "text/html" || kind == "application/xhtml+xml"
@@ -67,8 +67,8 @@ func readUpTo(body io.Reader, limit int64) string {
 	return string(data)
 }
 
-// missingText returns a problem if body does not contain the text, neither literally nor with HTML
-// entities. It returns "" if body does.
+// missingText returns a problem if body does not contain the text. It returns "" if body contains
+// it as it is, or after HTML entities such as &amp; are decoded.
 func missingText(body, text string) string {
 	text = collapseSpace(text)
 	if strings.Contains(collapseSpace(body), text) || strings.Contains(collapseSpace(html.UnescapeString(body)), text) {

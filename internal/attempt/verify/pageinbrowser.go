@@ -55,7 +55,8 @@ const readState = `(wanted => {
 })`
 
 // tryInBrowser checks a page with the browser whose path is given. It stores a screenshot at the
-// path picture, unless that is empty. It returns f with the problems that it has found.
+// path picture, unless that is empty. f is the result of the check so far. tryInBrowser returns f
+// with the problems that it has found.
 func tryInBrowser(ctx context.Context, c Check, path, picture string, f tryResult) tryResult {
 	if path == "" {
 		f.noBrowser = true
@@ -92,8 +93,9 @@ func tryInBrowser(ctx context.Context, c Check, path, picture string, f tryResul
 	return f
 }
 
-// load opens the page. It waits until the page has loaded and contains the text, or until the time
-// is up.
+// load opens the page. It waits until the page has loaded and contains the text. It stops
+// textTimeout after the page has loaded, or when the time is up, and returns what it has read
+// last.
 func (b *browser) load(ctx context.Context, c Check) (pageState, error) {
 	// Leave a quarter of the time for a screenshot of a failure.
 	ctx, cancel := context.WithTimeout(ctx, c.timeout()*3/4)

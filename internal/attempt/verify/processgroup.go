@@ -35,7 +35,7 @@ func (g *processGroup) end(grace time.Duration) {
 	if grace > 0 {
 		g.terminate(grace)
 	}
-	// The program has not been reaped, so its process id cannot be reused yet.
+	// On Linux the program has not been reaped, so its process id cannot be reused yet.
 	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) // an error means that no process is left
 	<-g.exited
 	_ = g.cmd.Wait() // ignore the error: the result is in ProcessState

@@ -23,7 +23,8 @@ type server struct {
 	port   string // port that replaces portPlaceholder; empty if no URL contains it
 }
 
-// startServer starts a shell command as the server. The command should run until it is stopped.
+// startServer starts a shell command as the server. The command should run until it is stopped. If
+// anyPort is true, it gets a free port in the variable PORT.
 func startServer(dir, command string, anyPort bool) (*server, error) {
 	s := &server{}
 	cmd := exec.Command("sh", "-c", command)
@@ -66,8 +67,8 @@ func (s *server) address(text string) string {
 	return strings.ReplaceAll(text, portPlaceholder, s.port)
 }
 
-// await waits until a process listens at an address. It returns an error if the server has ended,
-// even if another process listens there.
+// await waits until a process listens at the host and port of a URL. It returns an error if ctx
+// ends first. It also does so if the server has ended, even if another process listens there.
 func (s *server) await(ctx context.Context, address string) error {
 	at, err := endpoint(address)
 	for err == nil {

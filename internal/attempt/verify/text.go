@@ -60,7 +60,7 @@ func lastChars(text string, n int) string {
 	return text[at:]
 }
 
-// shorten cuts text to the length of a short line.
+// shorten cuts text to 120 characters, about one line.
 func shorten(text string) string {
 	return truncate.Chars(text, 120)
 }
@@ -68,7 +68,7 @@ func shorten(text string) string {
 var escapes = lazyregexp.New(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[ -/]*[0-~])`)
 
 // printable makes a program's output safe for terminals and documents. It removes
-// escape sequences and control characters.
+// escape sequences, and replaces control characters and invalid UTF-8.
 func printable(text string) string {
 	text = escapes().ReplaceAllString(strings.ToValidUTF8(text, "\ufffd"), "")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
@@ -84,5 +84,6 @@ func printable(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// collapseSpace replaces each sequence of white space by one space, as a browser does.
+// collapseSpace replaces each sequence of white space by one space, as a browser does. It removes
+// white space at both ends.
 func collapseSpace(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -76,7 +76,8 @@ func Run(ctx context.Context, r Request, tools Tools) Outcome {
 	return v.out
 }
 
-// chooseMode returns the mode and the reason for it.
+// chooseMode returns the mode and the reason for it. forced is the mode that the request sets, or
+// "" if gaffer chooses the mode.
 func chooseMode(forced string, checks []Check, tools Tools) (mode, why string) {
 	pages := 0
 	for _, c := range checks {
@@ -156,8 +157,8 @@ func (v *verification) run(ctx context.Context) {
 }
 
 // check runs a check, and runs it again if it fails. If the browser cannot be started and the
-// request sets no mode, check runs it once more in reduced mode, without the browser. The mode
-// stays reduced for the remaining checks, because the agent cannot repair the browser.
+// request sets no mode, check starts over in reduced mode, without the browser. The mode stays
+// reduced for the remaining checks, because the agent cannot repair the browser.
 func (v *verification) check(ctx context.Context, c Check, picture string) (f tryResult, retried bool) {
 	f = v.try(ctx, c, picture)
 	if !f.ok() && v.pause(ctx) {

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Shortest and longest interval between two heartbeats. The shortest applies when there is
-// something new to report.
+// Longest and shortest interval between two heartbeats. The shortest applies when there is something
+// new to report. Short leases make the intervals shorter, see [beatTimer.wait].
 const (
 	maxBeatInterval = 15 * time.Second
 	minBeatInterval = 100 * time.Millisecond
@@ -158,7 +158,8 @@ func (w *Worker) shownTask() string {
 
 func (h *heldAttempt) waitsForUser() bool { return h.now.State == string(agent.Waiting) }
 
-// status returns one status for the worker, from the statuses of all its agents.
+// status returns one status for the worker: waiting if one of its agents waits for the user, or
+// else running if it holds an attempt, or else idle.
 func (w *Worker) status() string {
 	status := "idle"
 	for _, h := range w.held {

@@ -30,9 +30,9 @@ func (w *Worker) claimNext(ctx context.Context) {
 	})
 }
 
-// claim asks the engine for a task. It repeats an unanswered request with the same key. It returns
-// the assignment and the time at which the request was sent. The assignment is nil if there is no
-// task, or if ctx has ended.
+// claim asks the engine for a task. It repeats a failed request with the same key. It returns the
+// assignment and the time at which the request was sent. The assignment is nil if there is no task,
+// or if ctx has ended.
 func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
 	r := w.claimRequest()
 	r.Key = w.opts.NewKey()

@@ -20,7 +20,8 @@ type events struct {
 // knows this from the agents' output.
 const outputSource = "output"
 
-// Doing implements [runner.Owner]: it stores the agent's activity for the next heartbeat.
+// Doing implements [runner.Owner]: it stores the agent's activity for the next heartbeat. It also
+// notifies the user if gaffer cannot tell whether the attempt has ended.
 func (o events) Doing(a runner.Activity) {
 	at := o.worker.opts.Now()
 	if a.Unproven != o.lastUnproven {

@@ -38,9 +38,10 @@ func completeFork(with agent.Agent, job *runner.Job) {
 	job.Request.Fork = &f
 }
 
-// bringConversation copies the conversation of a fork's original task to the account of this attempt
-// if the original task used another account. If the other account does not have the conversation,
-// bringConversation returns nil, and the agent program reports that the conversation is missing.
+// bringConversation copies the conversation of a fork's original task to the account of this
+// attempt if the original task used another account. If this worker does not have that account, or
+// the account does not have the conversation, bringConversation returns nil, and the agent program
+// reports that the conversation is missing.
 func (h *heldAttempt) bringConversation(spec plan.Task, job runner.Job) error {
 	from, ok := h.worker.account(job.Agent, spec.Fork.Account)
 	if !ok || spec.Fork.Account == job.Account.Name {
@@ -59,7 +60,7 @@ func (h *heldAttempt) bringConversation(spec plan.Task, job runner.Job) error {
 func launchEnv(with agent.Agent, r agent.Request) []string {
 	launch, err := with.Launch(r)
 	if err != nil {
-		return nil // starting the agent reports the error
+		return nil // ignore the error: starting the agent fails with the same error
 	}
 	return launch.Env
 }

@@ -34,7 +34,7 @@ type heldAttempt struct {
 
 	attempt           *runner.Attempt // nil before the attempt runs, and while gaffer cannot tell whether it runs
 	now               fleet.Progress
-	endless           bool              // the agent has got a lease without an end
+	endless           bool              // the lease that the agent's supervisor got last has no end
 	questions         map[string]string // open questions: maps the engine's id of a question to the agent's id
 	dropped           []string          // the agent's ids of questions that it has withdrawn recently
 	orderedWaiting    bool              // the engine's last order says that the agent waits for the user

@@ -66,14 +66,16 @@ func earlierThread(a engine.Assignment, spec plan.Task) string {
 	return before.Thread
 }
 
-// sameAgent reports whether the previous attempt had the same agent as this one.
+// sameAgent reports whether the previous attempt, a.Before, had the same agent as this one. There
+// must be a previous attempt.
 func sameAgent(a engine.Assignment, spec plan.Task) bool {
 	was, _ := engine.AgentOfAttempt(spec, a.Before.Fallback)
 	is, _ := engine.AgentOfAttempt(spec, a.Attempt.Fallback)
 	return was == is
 }
 
-// requestOf returns the request for the agent.
+// requestOf returns the request for the agent: its prompt, the conversation that it continues,
+// begins or forks, and the rules for its permissions.
 func requestOf(a engine.Assignment, spec plan.Task, c conversation) agent.Request {
 	_, model := engine.AgentOfAttempt(spec, a.Attempt.Fallback)
 	r := agent.Request{
@@ -88,7 +90,7 @@ func requestOf(a engine.Assignment, spec plan.Task, c conversation) agent.Reques
 	}
 	if fork != nil && fork.Thread != "" && a.Attempt.Fallback == "" &&
 		(continues || (before == nil || before.Thread == "") && !a.Task.NewConversation) {
-		spec.Prompt = fork.Prompt // the agent knows what was said before
+		spec.Prompt = fork.Prompt // the agent knows the conversation, so it gets only the user's next message
 		r.Used.Input, r.Used.Output, r.Used.Cached = r.Used.Input+fork.Input, r.Used.Output+fork.Output, r.Used.Cached+fork.Cached
 		if !continues {
 			r.Fork = &agent.Fork{Thread: fork.Thread, Point: fork.Point}

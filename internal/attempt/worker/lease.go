@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// maxFiniteLease is the longest lease that counts. A longer lease is treated as endless: the agent
-// is never frozen, because no other worker will claim the task.
+// maxFiniteLease is the longest lease that counts as finite. Normally the engine grants a longer
+// lease only if no other worker can run the attempt. The worker treats it as endless: the agent is
+// never frozen.
 const maxFiniteLease = 24 * time.Hour
 
 // maxMargin is the longest time between the moment at which an agent is frozen and the end of the
@@ -32,6 +33,7 @@ type lease struct {
 }
 
 // renew sets a newly granted lease, and reports whether the time to freeze the agent has changed.
+// asked is when the worker sent the request for the lease.
 func (l *lease) renew(each time.Duration, asked time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +77,8 @@ func (l *lease) freezeAt() time.Time {
 	return l.freeze
 }
 
-// over reports whether the lease has ended, so that the agent must not run now.
+// over reports whether the time to freeze the agent has come, which is shortly before the end of
+// the lease. From then on the agent must not run.
 func (l *lease) over(now time.Time) bool {
 	freezeAt := l.freezeAt()
 	return !freezeAt.IsZero() && !now.Before(freezeAt)

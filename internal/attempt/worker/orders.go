@@ -58,8 +58,8 @@ func (h *heldAttempt) stop(why string) {
 	}
 }
 
-// passStop passes a stop order to the running attempt. If the order came before the attempt was
-// running, runAttempt calls passStop again when it is running.
+// passStop passes a stop order to the running attempt. If the attempt is not running yet,
+// runAttempt calls passStop again as soon as the attempt runs.
 func (h *heldAttempt) passStop() {
 	if h.stopReason != "" {
 		why := h.stopReason
@@ -75,8 +75,8 @@ func (h *heldAttempt) passMessages() {
 	}
 }
 
-// passLease tells the agent's supervisor when the lease ends. It does nothing if the agent already
-// has a lease without an end.
+// passLease tells the agent's supervisor when to freeze the agent. It does nothing if the agent's
+// lease had no end before and has none now.
 func (h *heldAttempt) passLease() {
 	freezeAt := h.lease.freezeAt()
 	if h.endless && freezeAt.IsZero() {

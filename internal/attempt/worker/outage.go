@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine"
 )
 
-// outageNotices notifies the user once when the engine stops answering, and once when the
-// engine answers again.
+// outageNotices notifies the user once when the engine stops answering, and once when it answers
+// again the same kind of request.
 type outageNotices struct {
 	notice func(string)
 
@@ -18,8 +18,9 @@ type outageNotices struct {
 	unanswered string // name of the first request that was not answered; empty while the engine answers
 }
 
-// noteAnswer records whether the engine answered a request. A refusal counts as an answer. Errors
-// that the engine's client has already reported to the user are skipped.
+// noteAnswer records whether the engine answered a request, and notifies the user of a change. A
+// refusal counts as an answer. Errors that the engine's client has already reported to the user are
+// skipped, and so are errors after the end of ctx.
 func (w *Worker) noteAnswer(ctx context.Context, what string, err error) {
 	var reported interface{ AlreadyReported() bool }
 	if ctx.Err() == nil && (!errors.As(err, &reported) || !reported.AlreadyReported()) {

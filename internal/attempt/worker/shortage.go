@@ -72,7 +72,8 @@ func (w *Worker) startCompleted() {
 	w.reservations.starting--
 }
 
-// releaseReservation releases the resources that were reserved for the attempt, which has ended.
+// releaseReservation releases the resources that were reserved for the attempt, which has ended or
+// could not be started. It wakes an attempt that waits for resources.
 func (h *heldAttempt) releaseReservation() {
 	if !h.reserved {
 		return
@@ -154,7 +155,8 @@ func (h *heldAttempt) awaitResources(ctx context.Context, wait time.Duration, wh
 	return false
 }
 
-// stopWaitingForResources records that the attempt no longer waits for resources.
+// stopWaitingForResources records that the attempt no longer waits for resources. If no other
+// attempt waits, the worker claims tasks again. It does nothing if the attempt did not wait.
 func (h *heldAttempt) stopWaitingForResources(ctx context.Context) {
 	if !h.waitsForResources {
 		return

@@ -28,13 +28,15 @@ func (h *heldAttempt) runAttempt(ctx context.Context, start func(context.Context
 	return a.Run(ctx)
 }
 
-// options returns the options of the attempt's runner.
+// options returns the options of the attempt's runner, without those that only starting an agent
+// needs: Until and Terminal.
 func (h *heldAttempt) options(ctx context.Context) runner.Options {
 	w := h.worker
 	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Home: w.opts.Home, Pool: w.pool, Owner: events{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets(), Machine: w.opts.Machine}
 }
 
-// startOrAdopt starts the agent, or adopts it if it was started before.
+// startOrAdopt starts the agent, or adopts it if it was started before. If the agent was started
+// but its supervisor was killed, the error is errLost.
 func (h *heldAttempt) startOrAdopt(ctx context.Context) (*runner.Attempt, error) {
 	w := h.worker
 	dir := w.folder(h.Attempt.ID)

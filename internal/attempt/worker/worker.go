@@ -31,8 +31,8 @@ type Engine interface {
 	Claim(context.Context, engine.Claim) (engine.Assignment, error)
 	Beat(context.Context, store.Worker, []engine.HeldAttempt) ([]engine.Order, error)
 	Ask(context.Context, engine.Ask) (string, error)
-	// FinishAndClaim does Finish and then Claim, in one transaction. If the request is repeated, it
-	// gets the same answer.
+	// FinishAndClaim reports the end of an attempt and then claims a task, in one transaction. If
+	// the request is repeated, it gets the same answer.
 	FinishAndClaim(context.Context, engine.Finish, engine.Claim) (engine.FinishResult, *engine.Assignment, error)
 	// Release returns attempts to the engine, so that other workers can claim their tasks.
 	Release(ctx context.Context, worker string, held []engine.HeldAttempt) error
@@ -59,8 +59,8 @@ type Options struct {
 	// NewKey returns a new unique key for a request. A request is repeated with the same key if its
 	// answer got lost.
 	NewKey func() string
-	// NoCommands is the error that a reference to a secret gets if it would run a command. Nil
-	// means that such commands may run.
+	// NoCommands is the error with which a reference to a secret fails if it would run a command.
+	// Nil means that such commands may run.
 	NoCommands error
 	// Supervisor configures how supervisors are started.
 	Supervisor supervisor.Options
@@ -96,7 +96,7 @@ type Workspace interface {
 	// needed.
 	Work(ctx context.Context, t store.Task, spec plan.Task) (dir string, err error)
 	// Commit commits what a completed task has left uncommitted in its worktree. It may be called
-	// again. The caller makes sure that no process of the task is running.
+	// repeatedly. The caller makes sure that no process of the task is running.
 	Commit(ctx context.Context, t store.Task, spec plan.Task) error
 	// Diff returns what was changed in a task's worktree, or nil if the task has no worktree. The
 	// caller makes sure that no process of the task is running.
@@ -178,9 +178,10 @@ func poke(c chan struct{}) {
 	}
 }
 
-// Run claims tasks and runs them until ctx ends. Running agents then continue without the worker
-// until their leases end. If a request to the engine fails, Run notifies the user and repeats the
-// request. Run must be called only once.
+// Run claims tasks and runs them until ctx ends, or until the worker was drained and holds no
+// attempt. When ctx ends, running agents continue without the worker until their leases end. If a
+// request to the engine fails, Run notifies the user and repeats the request. Run must be called
+// only once.
 func (w *Worker) Run(ctx context.Context) error {
 	running, letGo := context.WithCancel(ctx)
 	defer close(w.ended)
@@ -277,7 +278,8 @@ func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engin
 // folder from which many files were just deleted.
 const doneSuffix = supervisor.DoneSuffix
 
-// discardFolder gives the folder of a reported attempt to the pool for reuse, or renames it.
+// discardFolder gives the folder of a reported attempt to the pool for reuse. If the pool does not
+// take it, discardFolder appends doneSuffix to its name.
 func (w *Worker) discardFolder(dir string) {
 	if w.pool.Recycle(dir) {
 		return

@@ -14,9 +14,10 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Diff implements [worker.Workspace]. It also keeps a snapshot of the files at the end of the
-// attempt. If tasks share the worktree, it keeps none: attempts of different tasks have the same
-// numbers, so their snapshots would have the same names.
+// Diff implements [worker.Workspace]: it returns what was changed in the task's worktree, or nil
+// if there is none. It also keeps a snapshot of the files at the end of the attempt. If tasks
+// share the worktree, it keeps none: attempts of different tasks have the same numbers, so their
+// snapshots would have the same names.
 func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fleet.Diff, error) {
 	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil {

@@ -23,8 +23,8 @@ const MergeAgent = "gaffer-join"
 // MergeCommand is the hidden command of gaffer that performs a merge step.
 const MergeCommand = "join"
 
-// mergeStep describes what a task of MergeAgent has to do: merge branches of a run, and then open a
-// pull request or delete worktrees, if these fields are set.
+// mergeStep describes what a task of MergeAgent has to do. It merges branches into Into if that is
+// set. Then it opens a pull request if Open is set, and deletes worktrees if Remove is set.
 type mergeStep struct {
 	Run    string   `json:"run"`
 	Repo   string   `json:"repo,omitempty"` // path of the repository; empty means the project's repository
@@ -32,7 +32,7 @@ type mergeStep struct {
 	Start  string   `json:"start,omitempty"`  // where to start the new branch Into; empty if Into must exist
 	Tasks  []string `json:"tasks,omitempty"`  // ids of the tasks whose branches are merged, in this order
 	Names  []string `json:"names,omitempty"`  // names of Tasks, for the titles of merge commits; may be shorter than Tasks
-	Branch string   `json:"branch,omitempty"` // another branch to merge, after the branches of Tasks
+	Branch string   `json:"branch,omitempty"` // another branch to merge, after the branches of Tasks; with Open, the branch of the pull request
 	Remove bool     `json:"remove,omitempty"` // delete the run's worktrees after all merges
 	Open   string   `json:"open,omitempty"`   // base branch of a pull request to open; empty for no pull request
 }
@@ -144,7 +144,8 @@ func (s mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []work
 	return branches, titles, nil
 }
 
-// openPullRequest opens a pull request with the program gh, unless one is open already.
+// openPullRequest pushes a branch to the remote origin. Then it opens a pull request into base
+// with the program gh, unless one is open already.
 func openPullRequest(ctx context.Context, root, branch, base string, out io.Writer) error {
 	if _, err := exec.LookPath("gh"); err != nil {
 		return fmt.Errorf("open a pull request of %s: the program gh is not installed; install it and retry this task, or open it yourself", branch)

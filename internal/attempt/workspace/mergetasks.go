@@ -53,7 +53,7 @@ func RemoveMergeTasks(p plan.Plan, run string) plan.Plan {
 }
 
 // addMergesOfWaves adds the merge tasks of a workflow: one after each wave of several tasks, and
-// one at the end.
+// one at the end. It renumbers the waves: wave n becomes 2n-1, and its merge task is in wave 2n.
 func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 	byWave, last := map[int][]plan.Task{}, 0
 	for _, t := range p.Tasks {
@@ -109,7 +109,7 @@ func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 func addMergesOfPredecessors(p plan.Plan, run string) (plan.Plan, error) {
 	repos := map[string]bool{}
 	for _, t := range p.Tasks {
-		if t.SharedWorktree != "" { // skip: plans with shared worktrees say themselves where branches start
+		if t.SharedWorktree != "" { // change nothing: plans with shared worktrees say themselves where branches start
 			return p, nil
 		}
 		if t.HasWorktree() {
@@ -150,16 +150,16 @@ type mergePlanner struct {
 	run    string
 	tasks  []plan.Task
 	ids    ids
-	merges map[string]mergeTask // added merge tasks; the key is made of repository, start and merged tasks
-	byList map[*int]mergeTask   // the same merge tasks; the key is the address of a list of predecessors, which all tasks of a wave share
+	merges map[string]mergeTask // added merge tasks; the key has the repository, the start and the ids of the merged tasks
+	byList map[*int]mergeTask   // the same merge tasks; the key is the address of the first element of Origin.Tasks, a list that all tasks of a wave share
 	n      int                  // number of added tasks
 }
 
-// mergeTask is a merge task and the branch that it merges into.
+// mergeTask has the id of a merge task, and the branch that it merges into.
 type mergeTask struct{ task, branch string }
 
-// setBase sets the base of a task's worktree. If that base needs a new merge task, setBase returns
-// that task.
+// setBase sets the base of a task's worktree, and makes the task wait for the task whose branch is
+// that base. If the base needs a new merge task, setBase returns that task.
 func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Task, err error) {
 	switch {
 	case len(from.Tasks) == 0 && from.Checkout:
@@ -209,7 +209,8 @@ func (m *mergePlanner) merge(repo string, from plan.Origin) (_ mergeTask, added 
 	return merge, []plan.Task{task}, err
 }
 
-// checkedOut stands for the commit that is checked out in the project's main worktree.
+// checkedOut stands for the commit that is checked out in the folder of the project, or of the
+// repository that the task works in.
 const checkedOut = "HEAD"
 
 // repoOf returns the path of the repository that a task works in, or "" for the project's
@@ -221,8 +222,8 @@ func repoOf(t plan.Task) string {
 	return ""
 }
 
-// shortList returns the tasks as text. If there are more than a few, it names the first ones and
-// counts the others.
+// shortList returns text for the title of a merge task. If there are more than a few tasks, it
+// names the first ones and counts the others. A single task is merged with the checked-out commit.
 func shortList(tasks []string) string {
 	const few = 4
 	if len(tasks) > few {

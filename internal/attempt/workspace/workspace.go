@@ -142,8 +142,10 @@ func resolveBase(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree
 	return repo.Base(ctx, name)
 }
 
-// Commit implements [worker.Workspace]. It commits nothing for tasks of a workflow or a team: their
-// work is committed when their branch is merged.
+// Commit implements [worker.Workspace]: it commits what a task has left uncommitted in its
+// worktree. It commits nothing for tasks of a workflow or a team: their work is committed when
+// their branch is merged. It returns a [*TreeGoneError] if the worktree is missing, except for
+// teams.
 func (w Workspace) Commit(ctx context.Context, t store.Task, task plan.Task) error {
 	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil || task.SharedWorktree != "" && w.Workflow == nil { // skip: a team checks its branches itself

@@ -9,11 +9,11 @@ import (
 	"gaffer/internal/git"
 )
 
-// UnfinishedError reports work in a worktree that gaffer cannot commit to the tree's branch, so
-// that the agent or the user must do it. The worktree was not changed.
+// UnfinishedError reports that a worktree has work that gaffer cannot commit to the task's branch,
+// or must not overwrite. The agent or the user must commit it. The worktree was not changed.
 type UnfinishedError struct {
 	Tree        Tree
-	Files       []string // files with conflicts, if a merge is unfinished
+	Files       []string // files with unresolved conflicts
 	Uncommitted []string // uncommitted files, if they keep the branch from being moved
 	On          string   // the branch that is checked out; empty if HEAD is detached
 }
@@ -46,11 +46,11 @@ func (e *UnfinishedError) Hint() string {
 	return fmt.Sprintf("commit all of it there, then bring it over with 'git switch %s' and 'git merge' of the commit", git.Quote(e.Tree.Branch))
 }
 
-// Commit commits all uncommitted files of a worktree to its branch, because the agent may have
-// forgotten to do so. It leaves out ignored files and nested repositories, and runs no hooks. It
-// returns the id of the commit, or "" if there was nothing to commit. It returns an
-// [*UnfinishedError] if a merge is unfinished. It also does so if another branch is checked out,
-// and there is uncommitted work or work on that branch.
+// Commit commits all uncommitted files of a worktree to the task's branch, because the agent may
+// have forgotten to do so. It leaves out ignored files and nested repositories, and runs no hooks.
+// It returns the id of the commit, or "" if there was nothing to commit. It returns an
+// [*UnfinishedError] if a file has unresolved conflicts. It also does so if the task's branch is
+// not checked out, and there is uncommitted work or HEAD has commits that the task's branch lacks.
 func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, error) {
 	if err := r.MayWrite(); err != nil {
 		return "", err
@@ -84,7 +84,7 @@ func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, erro
 	return commit, err
 }
 
-// checkFinished returns an [*UnfinishedError] if a file has unresolved conflicts, or if the tree's
+// checkFinished returns an [*UnfinishedError] if a file has unresolved conflicts, or if the task's
 // branch is not checked out, because a commit would then go to another branch.
 func checkFinished(ctx context.Context, g git.Client, t Tree, dirty []File) error {
 	var files []string
@@ -103,8 +103,8 @@ func checkFinished(ctx context.Context, g git.Client, t Tree, dirty []File) erro
 	return nil
 }
 
-// checkNowhereElse returns an [*UnfinishedError] if HEAD has commits that the tree's branch lacks,
-// because the agent has switched to another branch.
+// checkNowhereElse returns an [*UnfinishedError] if HEAD has commits that the task's branch lacks,
+// because the agent has switched to another branch or to a detached HEAD.
 func checkNowhereElse(ctx context.Context, g git.Client, t Tree) error {
 	on, err := g.HeadBranch(ctx)
 	if err != nil || on == t.Branch {

@@ -15,12 +15,13 @@ import (
 // Spec describes a worktree to create.
 type Spec struct {
 	Run, Task string   // ids of the run and of the task in its plan; valid as names of files
-	Base      git.Base // the commit at which the branch is created, if it does not exist
+	Base      git.Base // the commit that the task's change is compared with; a new branch starts there if Start is empty
 	Branch    string   // name of the branch; empty means gaffer/<run>/<task>
 	Root      string   // parent folder: the path of the worktree is <Root>/<run>/<task>
 
-	// Start is the id of the commit at which the branch is created. Empty means Base. It differs from
-	// Base if the branch starts with work that belongs to the change.
+	// Start is the id of the commit at which a new branch starts. Empty means Base. It differs
+	// from Base for a forked task: its branch starts with the original task's work, which counts
+	// as part of the fork's change.
 	Start string
 
 	// Shared marks a branch that does not belong to this task alone. The branch may already exist
@@ -33,7 +34,7 @@ type Spec struct {
 // again. If the user has deleted the folder, Create creates it again from the branch.
 //
 // It returns a [*git.TakenError] if the branch or the folder exists and does not belong to the
-// task.
+// task, or if the task has a worktree with another path or branch.
 func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 	if err := r.MayWrite(); err != nil {
 		return Tree{}, err
@@ -59,8 +60,8 @@ func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 	return rec.Tree, nil
 }
 
-// checkSpec checks a spec. It returns the tree that the spec describes, with defaults for empty
-// fields.
+// checkSpec checks a spec. It returns the worktree that the spec describes, with defaults for
+// empty fields.
 func (r *Repo) checkSpec(ctx context.Context, s Spec) (Tree, error) {
 	if err := CheckIDs(s.Run, s.Task); err != nil {
 		return Tree{}, err
@@ -131,8 +132,9 @@ func (r *Repo) PrepareFolder(root string) (string, error) {
 	return root, nil
 }
 
-// beginCreation returns the record of a tree. If there is no record yet, beginCreation checks that
-// the folder and the branch do not exist, and writes a record.
+// beginCreation returns the record of a worktree. It returns an error if the recorded worktree
+// differs from want. If there is no record yet, it checks the folder and the branch with
+// checkFree, and writes a record.
 func (r *Repo) beginCreation(ctx context.Context, g git.Client, want Tree, start string) (record, error) {
 	rec, err := r.records.read(want.Run, want.Task)
 	if err == nil {
@@ -148,8 +150,8 @@ func (r *Repo) beginCreation(ctx context.Context, g git.Client, want Tree, start
 	return rec, r.records.save(rec)
 }
 
-// sameSpec returns an error if a task's recorded tree differs from the wanted one. It does not
-// compare the base, because the branch that it came from may have moved.
+// sameSpec returns an error if a task's recorded worktree differs from the wanted one. It does not
+// compare the base, because the branch that the base came from may have moved.
 func sameSpec(found, want Tree) error {
 	found.Base = want.Base
 	if found == want {
@@ -161,7 +163,8 @@ func sameSpec(found, want Tree) error {
 	}
 }
 
-// checkFree returns an error if the folder or the branch of a new tree exists already.
+// checkFree returns an error if the folder of a new worktree is not empty, or if its branch exists
+// already. A shared branch may exist.
 func checkFree(ctx context.Context, g git.Client, want Tree) error {
 	if filled, err := folder.IsFilled(want.Path); err != nil {
 		return err
@@ -210,7 +213,8 @@ func (r *Repo) finishCreation(ctx context.Context, g git.Client, rec *record) er
 	return r.records.save(*rec)
 }
 
-// checkOut creates the branch and the worktree of a record.
+// checkOut creates the worktree of a record, and its branch if that does not exist. It returns a
+// [*git.TakenError] if the branch is checked out elsewhere, or was not created for this task.
 func checkOut(ctx context.Context, g git.Client, rec record, list []git.Worktree) error {
 	for _, e := range git.CheckedOut(list, rec.Branch) {
 		if e.Path != rec.Path {
@@ -232,7 +236,8 @@ func checkOut(ctx context.Context, g git.Client, rec record, list []git.Worktree
 }
 
 // undoCreation deletes what an incomplete creation has left, so that the caller can try another
-// spec.
+// spec. It does nothing if the worktree was created completely before. It also does nothing if ctx
+// has ended: then the next Create continues.
 func (r *Repo) undoCreation(ctx context.Context, g git.Client, rec record) error {
 	if rec.Made || ctx.Err() != nil {
 		return nil
@@ -252,8 +257,9 @@ func (r *Repo) undoCreation(ctx context.Context, g git.Client, rec record) error
 	return r.records.delete(rec)
 }
 
-// isComplete reports whether the folder of a tree is a worktree. It returns an error if the folder
-// has files but is no longer a worktree, because it is unknown where these files come from.
+// isComplete reports whether the folder at path is a worktree of the repository. It returns an
+// error if the folder has files but is no longer a worktree, because it is unknown where these
+// files come from.
 func (r *Repo) isComplete(ctx context.Context, g git.Client, path string) (bool, error) {
 	filled, err := folder.IsFilled(path)
 	if !filled || err != nil {

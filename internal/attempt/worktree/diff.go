@@ -9,9 +9,9 @@ import (
 	"gaffer/internal/git"
 )
 
-// Diff lists the files that differ between a task's tree and its base commit, sorted by path. It
-// includes uncommitted files that are not ignored. It changes nothing. exists is false if the task
-// has no tree or the tree's folder is missing.
+// Diff lists the files that differ between a task's worktree and its base commit, sorted by path.
+// It includes uncommitted files that are not ignored. It changes nothing. exists is false if the
+// task has no worktree or the worktree's folder is missing.
 func (r *Repo) Diff(ctx context.Context, run, task string) (list []git.FileDiff, exists bool, err error) {
 	rec, err := r.records.read(run, task)
 	if errors.Is(err, fs.ErrNotExist) {

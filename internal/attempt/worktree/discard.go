@@ -14,30 +14,30 @@ import (
 	"gaffer/internal/git"
 )
 
-// discardedPrefix is the start of the names of refs that record discarded trees. Such a ref is
-// created before its tree is removed, and deleted after its tree was restored.
+// discardedPrefix is the start of the names of refs that record discarded worktrees. Such a ref is
+// created before its worktree is removed, and deleted after its worktree was restored.
 const discardedPrefix = "refs/gaffer/discarded/"
 
-// Discarded is a tree that the user has discarded.
+// Discarded describes a worktree that the user has discarded.
 type Discarded struct {
 	Tree   Tree   `json:"tree"`
-	Rescue string `json:"rescue"` // name of the ref that keeps the tree's content
-	Head   string `json:"head"`   // id of the commit that the tree had checked out
+	Rescue string `json:"rescue"` // name of the ref that keeps the worktree's content
+	Head   string `json:"head"`   // id of the commit that the worktree had checked out
 }
 
 func discardedRef(t Tree) string {
 	return discardedPrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
 }
 
-// Discard removes the tree of a task, and keeps its content under a rescue ref. The branch stays.
-// [Repo.Restore] brings the tree back. Like [Repo.Remove], Discard returns a [*KeptError] if the
-// tree is in use, locked, or contains another repository. If an earlier removal was interrupted,
-// Discard continues it.
+// Discard removes the worktree of a task, and keeps its content under a rescue ref. The branch
+// stays. [Repo.Restore] brings the worktree back. Like [Repo.Remove], Discard returns a
+// [*KeptError] if the worktree is in use, locked, or contains another repository. If an earlier
+// removal was interrupted, Discard continues it.
 func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) {
 	err = r.Locked(ctx, func(g git.Client) error {
 		rec, err := r.records.find(t)
 		if missing := (*git.MissingError)(nil); errors.As(err, &missing) {
-			if d, ok, e := findDiscarded(ctx, g, t); e == nil && ok { // an earlier call has removed the tree
+			if d, ok, e := findDiscarded(ctx, g, t); e == nil && ok { // an earlier call has removed the worktree
 				done = d
 				return nil
 			}
@@ -69,7 +69,7 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 	return done, err
 }
 
-// recordDiscarded keeps the content of a tree under a rescue ref, and creates the ref that
+// recordDiscarded keeps the content of a worktree under a rescue ref, and creates the ref that
 // [Repo.Restore] needs.
 func (r *Repo) recordDiscarded(ctx context.Context, g git.Client, rec *record) (done Discarded, err error) {
 	if g, err = g.WithAuthor(ctx); err != nil {
@@ -98,8 +98,8 @@ func (r *Repo) recordDiscarded(ctx context.Context, g git.Client, rec *record) (
 	return done, err
 }
 
-// HeadOf returns the commit that a tree has checked out. If the tree's folder is missing, it
-// returns the commit of the tree's branch, or its base if the branch is missing too.
+// HeadOf returns the commit that a worktree has checked out. If the worktree's folder is missing,
+// it returns the commit of the task's branch, or its base if the branch is missing too.
 func (r *Repo) HeadOf(ctx context.Context, g git.Client, t Tree) (string, error) {
 	head, err := "", error(nil)
 	if filled, e := folder.IsFilled(t.Path); e == nil && filled {
@@ -120,7 +120,7 @@ func (r *Repo) HeadOf(ctx context.Context, g git.Client, t Tree) (string, error)
 	return head, err
 }
 
-// Discarded returns the discarded trees of a run, or of all runs if run is empty.
+// Discarded returns the discarded worktrees of a run, or of all runs if run is empty.
 func (r *Repo) Discarded(ctx context.Context, run string) ([]Discarded, error) {
 	return listDiscarded(ctx, r.Git, run)
 }
@@ -142,7 +142,7 @@ func listDiscarded(ctx context.Context, g git.Client, run string) ([]Discarded, 
 	return list, err
 }
 
-// findDiscarded returns the discarded tree of a task. It reports false if there is none.
+// findDiscarded returns the discarded worktree of a task. It reports false if there is none.
 func findDiscarded(ctx context.Context, g git.Client, t Tree) (Discarded, bool, error) {
 	list, err := listDiscarded(ctx, g, t.Run)
 	if i := slices.IndexFunc(list, func(d Discarded) bool { return d.Tree.Task == t.Task }); i >= 0 {
@@ -151,8 +151,8 @@ func findDiscarded(ctx context.Context, g git.Client, t Tree) (Discarded, bool, 
 	return Discarded{}, false, err
 }
 
-// Restore brings a discarded tree back, at the same path and with the files that were
-// not committed.
+// Restore brings a discarded worktree back, at the same path and with the files that were not
+// committed.
 func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 	if err := r.MayWrite(); err != nil {
 		return d.Tree, err
@@ -188,8 +188,9 @@ func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 	return t, nil
 }
 
-// restoreFiles writes the uncommitted files of a discarded tree back to its folder, unless an
-// earlier call has done so.
+// restoreFiles writes the uncommitted files of a discarded worktree back to its folder. It does
+// nothing if the folder has uncommitted files, for example from an earlier call, or if the branch
+// has moved since the worktree was discarded.
 func (r *Repo) restoreFiles(ctx context.Context, g git.Client, d Discarded) error {
 	g, err := r.inTree(g, d.Tree)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// inTree returns a git client that works in the tree's folder. It returns a [*git.MissingError] if
-// the folder is missing.
+// inTree returns a git client that works in the worktree's folder. It returns a
+// [*git.MissingError] if the folder is missing.
 func (r *Repo) inTree(g git.Client, t Tree) (git.Client, error) {
 	filled, err := folder.IsFilled(t.Path)
 	if err != nil {
@@ -58,8 +58,8 @@ func uncommittedFiles(ctx context.Context, g git.Client) ([]File, error) {
 	return list, nil
 }
 
-// nestedRepositories lists the repositories inside a worktree. The worktree's branch has none of
-// their files, and git keeps none of their content.
+// nestedRepositories lists the repositories inside a worktree whose files git does not add to the
+// task's branch: untracked ones in folders of their own, and submodules with files.
 func nestedRepositories(ctx context.Context, g git.Client, dirty []File) ([]string, error) {
 	var found []string
 	for _, f := range dirty {
@@ -84,7 +84,7 @@ func nestedRepositories(ctx context.Context, g git.Client, dirty []File) ([]stri
 }
 
 // hiddenRepositories lists the repositories that were created in folders with files of the
-// worktree's branch. Git's status does not show them as repositories.
+// task's branch. Git's status does not show them as repositories.
 func hiddenRepositories(ctx context.Context, g git.Client) ([]string, error) {
 	out, err := g.Run(ctx, "ls-files", "-z")
 	var found []string

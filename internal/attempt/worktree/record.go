@@ -30,16 +30,17 @@ type Tree struct {
 type record struct {
 	Tree
 	Start string `json:"start,omitempty"` // commit at which the branch was created; empty means Base
-	Made  bool   `json:"made"`            // the creation is complete, so the tree may have work in it
-	// Removing is the name of the rescue ref, from the beginning of a removal. If it is set and the
-	// folder is missing, the next call of Remove or Discard continues the removal.
+	Made  bool   `json:"made"`            // the creation is complete, so the worktree may have work in it
+	// Removing is the name of the rescue ref. It is set when a removal begins. If it is set and
+	// the folder is missing, the next call of Remove or Discard continues the removal.
 	Removing string `json:"removing,omitempty"`
 }
 
 // start returns the commit at which the branch is created.
 func (r record) start() string { return cmp.Or(r.Start, r.Base.Commit) }
 
-// records reads and writes the records of trees, which are files in the repository's git folder.
+// records reads and writes the records of worktrees, which are files in the repository's git
+// folder.
 type records struct{ repo *git.Repo }
 
 func (r records) path(run, task string) string { return r.repo.StatePath("trees", run, task+".json") }
@@ -80,21 +81,21 @@ func parseRecord(data []byte) (record, error) {
 
 func treePath(root, run, task string) string { return filepath.Join(root, run, task) }
 
-// Lookup returns the tree of a task. If the task has no tree, the error is fs.ErrNotExist.
+// Lookup returns the worktree of a task. If the task has no worktree, the error is fs.ErrNotExist.
 func (r *Repo) Lookup(run, task string) (Tree, error) {
 	rec, err := r.records.read(run, task)
 	return rec.Tree, err
 }
 
-// Find returns the recorded tree of a task. It returns a [*git.MissingError] if the task has no
-// tree, or one with another path than t.
+// Find returns the recorded worktree of a task. It returns a [*git.MissingError] if the task has
+// no worktree, or one with another path than t.
 func (r *Repo) Find(t Tree) (Tree, error) {
 	rec, err := r.records.find(t)
 	return rec.Tree, err
 }
 
-// SetBase records a new base of a tree: the commit that its branch starts from. The caller holds
-// the repository's lock.
+// SetBase records a new base of a worktree: the commit that its branch starts from. The caller
+// holds the repository's lock.
 func (r *Repo) SetBase(t Tree, base git.Base) error {
 	rec, err := r.records.find(t)
 	if err != nil {
@@ -104,8 +105,8 @@ func (r *Repo) SetBase(t Tree, base git.Base) error {
 	return r.records.save(rec)
 }
 
-// find reads the record of a tree. It returns a [*git.MissingError] if there is no record, or if
-// the record has another path than t.
+// find reads the record of a worktree. It returns a [*git.MissingError] if there is no record, or
+// if the record has another path than t.
 func (r records) find(t Tree) (record, error) {
 	rec, err := r.read(t.Run, t.Task)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && rec.Path != t.Path {
@@ -134,9 +135,10 @@ func (r records) delete(rec record) error {
 	return nil
 }
 
-// List returns the trees of a run, sorted by name. An empty run means all runs. A tree is listed
-// from the start of its creation until it is removed, even if its folder is missing. If some
-// records are unreadable, the error names them, and List still returns the other trees.
+// List returns the worktrees of a run, sorted by the names of their records. An empty run means
+// all runs. A worktree is listed from the start of its creation until it is removed, even if its
+// folder is missing. If some records are unreadable, the error names them, and List still returns
+// the other worktrees.
 func (r *Repo) List(ctx context.Context, run string) ([]Tree, error) {
 	runs := []string{run}
 	if run == "" {
@@ -176,7 +178,7 @@ func (r records) list(run string) ([]Tree, error) {
 		switch {
 		case err == nil:
 			trees = append(trees, rec.Tree)
-		case !errors.Is(err, fs.ErrNotExist): // if the record does not exist, the tree was removed meanwhile
+		case !errors.Is(err, fs.ErrNotExist): // if the record does not exist, the worktree was removed meanwhile
 			problems = append(problems, err)
 		}
 	}

@@ -11,13 +11,13 @@ import (
 	"gaffer/internal/git"
 )
 
-// Removal is the result of removing a tree.
+// Removal is the result of removing a worktree.
 type Removal struct {
-	Rescue        string // name of the ref that keeps the tree's content
+	Rescue        string // name of the ref that keeps the worktree's content
 	BranchDeleted bool   // the branch was deleted, because another branch or a remote has all of its commits
 }
 
-// KeptError reports that a tree was not removed, and why.
+// KeptError reports that a worktree was not removed, and why.
 type KeptError struct {
 	Tree   Tree
 	Status Status
@@ -75,9 +75,9 @@ func (e *KeptError) Hint() string {
 	return fmt.Sprintf("merge or push %s, or force the removal: a rescue ref keeps it, and the branch stays", e.Tree.Branch)
 }
 
-// mayBeRemoved reports whether a tree may be removed. force allows the removal of a tree with work,
-// because a rescue ref keeps the work. It does not allow the removal of a tree that a process uses,
-// that is locked, or that contains another repository.
+// mayBeRemoved reports whether a worktree may be removed. force allows the removal of a worktree
+// with work, because a rescue ref keeps the work. It does not allow the removal of a worktree that
+// a process uses, that is locked, or that contains another repository.
 func mayBeRemoved(s Status, force bool) bool {
 	if len(s.Occupants) > 0 || s.Locked != "" || len(s.Nested) > 0 {
 		return false
@@ -85,11 +85,11 @@ func mayBeRemoved(s Status, force bool) bool {
 	return force || s.Clean() && s.Unpushed == 0
 }
 
-// Remove deletes a tree. Without force it returns a [*KeptError] if the tree is dirty, or has
-// commits that no other branch and no remote has. Even with force it returns a [*KeptError] if the
-// tree is in use, locked, or contains another repository. Before the deletion it keeps the content
-// under a rescue ref. It deletes the branch only if another branch or a remote has all of its
-// commits.
+// Remove deletes a worktree. Without force it returns a [*KeptError] if the worktree has
+// uncommitted files, or commits that no other branch and no remote has. Even with force it returns
+// a [*KeptError] if the worktree is in use, locked, or contains another repository. Before the
+// deletion it keeps the content under a rescue ref. It deletes the branch only if another branch
+// or a remote has all of its commits, and never a shared branch.
 //
 // If an earlier removal was interrupted, Remove continues it.
 func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) {
@@ -119,15 +119,15 @@ func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) 
 	return done, err
 }
 
-// release prepares the removal of a tree: it keeps the content of the tree under a rescue ref, and
-// records that the removal has begun. It returns a [*KeptError] if the tree may not be removed. It
-// does nothing if an earlier removal has already deleted the folder.
+// release prepares the removal of a worktree: it keeps the content of the worktree under a rescue
+// ref, and records that the removal has begun. It returns a [*KeptError] if the worktree may not
+// be removed. It does nothing if an earlier removal has already deleted the folder.
 func (r *Repo) release(ctx context.Context, g git.Client, rec *record, force bool) error {
 	filled, err := folder.IsFilled(rec.Path)
 	if err != nil || rec.Removing != "" && !filled {
 		return err
 	}
-	rescue := r.rescueCommits // enough for a tree whose creation was never completed: no agent has worked in it
+	rescue := r.rescueCommits // enough for a worktree whose creation was never completed: no agent has worked in it
 	if rec.Made {
 		rescue = r.rescue
 		s, err := r.statusIfGone(ctx, g, *rec)
@@ -146,8 +146,8 @@ func (r *Repo) release(ctx context.Context, g git.Client, rec *record, force boo
 	return r.records.save(*rec)
 }
 
-// statusIfGone returns the status of a tree. If the tree's folder is missing, the status has only
-// what git still knows.
+// statusIfGone returns the status of a worktree. If the worktree's folder is missing, the status
+// has only what git still knows.
 func (r *Repo) statusIfGone(ctx context.Context, g git.Client, rec record) (s Status, err error) {
 	filled, err := folder.IsFilled(rec.Path)
 	if err != nil {
@@ -170,8 +170,9 @@ func (r *Repo) statusIfGone(ctx context.Context, g git.Client, rec record) (s St
 	return s, err
 }
 
-// deleteMerged deletes a branch if other branches or remotes have all its commits. It keeps a
-// branch that another worktree has checked out.
+// deleteMerged deletes a task's branch if other branches or remotes have all its commits, and
+// reports whether it did. It keeps a branch that is shared or that another worktree has checked
+// out.
 func deleteMerged(ctx context.Context, g git.Client, rec record, list []git.Worktree) (bool, error) {
 	tip, err := g.CommitID(ctx, git.Heads+rec.Branch)
 	if err != nil || tip == "" || rec.Shared {

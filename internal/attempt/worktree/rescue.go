@@ -12,14 +12,14 @@ import (
 // rescuePrefix is the start of the names of refs that keep the content of removed worktrees.
 const rescuePrefix = "refs/gaffer/rescue/"
 
-// Rescue keeps the content of a tree under a ref and returns the ref's name:
-// refs/gaffer/rescue/<run>/<task>, with a number appended if that ref keeps something else. The ref
-// points to the checked-out commit. If there are uncommitted files, it points to a new commit on
-// top of the checked-out one, with every file that is not ignored. If the index differs from both
-// commits, a commit of the index is the second parent of the new commit. Rescue changes neither the
-// worktree nor its index.
+// Rescue keeps the content of a worktree under a ref and returns the ref's name:
+// refs/gaffer/rescue/<run>/<task>, with a number appended if that ref keeps something else. The
+// ref points to the checked-out commit. If there are uncommitted files, it points to a new commit
+// on top of the checked-out one, with every file that is not ignored. If the index differs from
+// both commits, a commit of the index is the second parent of the new commit. Rescue changes
+// neither the worktree nor its index.
 //
-// If the tree's folder is missing, Rescue keeps only the tree's commits.
+// If the worktree's folder is missing, Rescue keeps only the worktree's commits.
 func (r *Repo) Rescue(ctx context.Context, t Tree) (ref string, err error) {
 	rec, err := r.records.find(t)
 	if err == nil {
@@ -68,8 +68,8 @@ func (r *Repo) rescueCommits(ctx context.Context, g git.Client, t Tree) (string,
 	return KeepCommit(ctx, g, t, e.Head)
 }
 
-// commitFiles creates a commit of all files in a worktree. If HEAD has the same content, it returns
-// HEAD.
+// commitFiles creates a commit of all files in a worktree that are not ignored. If HEAD and the
+// index have the same content, it returns HEAD.
 func commitFiles(ctx context.Context, g git.Client, t Tree) (string, error) {
 	snap, err := saveAllFiles(ctx, g)
 	if err != nil {
@@ -128,8 +128,9 @@ func saveAllFiles(ctx context.Context, g git.Client) (savedFiles, error) {
 	return s.saveFiles(ctx, without)
 }
 
-// KeepCommit keeps a commit of a tree under a rescue ref. It uses the first ref name that is free
-// or already keeps the same content, and returns that name. The caller holds the repository's lock.
+// KeepCommit keeps a commit of a worktree under a rescue ref. It uses the first ref name that is
+// free or already keeps the same content, and returns that name. The caller holds the repository's
+// lock.
 func KeepCommit(ctx context.Context, g git.Client, t Tree, commit string) (string, error) {
 	base := rescuePrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
 	want, err := contentID(ctx, g, commit)

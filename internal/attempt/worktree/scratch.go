@@ -14,7 +14,7 @@ import (
 // savedFiles has the ids of git trees with the content of a worktree.
 type savedFiles struct {
 	tree   string // id of the tree with all files that are not ignored
-	staged string // id of the tree of the index; empty if it equals tree
+	staged string // id of the tree of the index; empty if it equals tree or the index has conflicts
 }
 
 // scratch is a temporary folder with a copy of a worktree's index, so that git can add
@@ -97,10 +97,11 @@ func uncheckedFiles(ctx context.Context, g git.Client) ([]string, error) {
 
 func (s *scratch) close() { _ = os.RemoveAll(s.dir) } // errors are harmless: the folder is in the system's temporary folder
 
-// saveFiles writes all files as git objects, except for the nested repositories.
+// saveFiles writes the files and the index as git trees. It leaves out ignored files and the
+// nested repositories.
 func (s *scratch) saveFiles(ctx context.Context, nested []string) (savedFiles, error) {
 	staged, err := s.git.Line(ctx, "write-tree")
-	if git.ExitCode(err) > 0 { // the index cannot be written as a tree in the middle of a merge
+	if git.ExitCode(err) > 0 { // an index with conflicts cannot be written as a tree
 		staged, err = "", nil
 	}
 	if err != nil {
@@ -120,9 +121,9 @@ func (s *scratch) saveFiles(ctx context.Context, nested []string) (savedFiles, e
 	return savedFiles{tree: tree, staged: staged}, err
 }
 
-// WriteFiles writes the files of a tree's folder as a git tree, and returns the id of that tree. It
-// leaves out ignored files and nested repositories. It changes neither the folder nor its index. An
-// agent may be working in the folder: a file that is gone when git reads it counts as deleted.
+// WriteFiles writes the files of a worktree as a git tree, and returns the id of that git tree. It
+// leaves out ignored files and nested repositories. It changes neither the folder nor its index.
+// An agent may be working in the folder: a file that is gone when git reads it counts as deleted.
 // WriteFiles returns a [*git.MissingError] if the folder is missing.
 func (r *Repo) WriteFiles(ctx context.Context, t Tree) (string, error) {
 	g, err := r.inTree(r.Git, t)

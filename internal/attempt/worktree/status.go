@@ -7,20 +7,20 @@ import (
 	"gaffer/internal/git"
 )
 
-// Status is the state of a tree at one moment.
+// Status is the state of a worktree at one moment.
 type Status struct {
 	Head      string     // id of the checked-out commit; empty if there is none
 	Branch    string     // name of the checked-out branch; empty if HEAD is detached
 	Dirty     []File     // files that are neither committed nor ignored
-	Nested    []string   // paths of other repositories in the tree, whose content git does not keep
+	Nested    []string   // paths of other repositories in the worktree, whose content git does not keep
 	Ahead     int        // number of commits since the base
 	Unpushed  int        // number of commits since the base that no other branch and no remote has
 	Locked    string     // reason of a lock on the worktree; empty if it is not locked
-	Occupants []Occupant // processes whose current folder is in the tree
+	Occupants []Occupant // processes whose current folder is in the worktree
 	Diff      Diff
 }
 
-// Diff counts the differences between a tree and its base, including uncommitted ones.
+// Diff counts the differences between a worktree and its base, including uncommitted ones.
 type Diff struct {
 	Files, Insertions, Deletions int // binary files count only in Files
 }
@@ -28,8 +28,8 @@ type Diff struct {
 // Clean reports whether everything in the worktree is committed or ignored.
 func (s Status) Clean() bool { return len(s.Dirty) == 0 }
 
-// Status examines a tree and changes nothing in it. It returns a [*git.MissingError] if the
-// tree's folder is missing.
+// Status examines a worktree and changes nothing in it. It returns a [*git.MissingError] if the
+// worktree's folder is missing.
 func (r *Repo) Status(ctx context.Context, t Tree) (Status, error) {
 	rec, err := r.records.find(t)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *Repo) status(ctx context.Context, g git.Client, rec record) (s Status, 
 	return s, err
 }
 
-// readGitList sets the fields that come from git's list of worktrees.
+// readGitList sets s.Locked and s.Branch from git's list of worktrees.
 func (r *Repo) readGitList(ctx context.Context, g git.Client, path string, s *Status) error {
 	list, err := r.Worktrees(ctx, g)
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *Repo) readGitList(ctx context.Context, g git.Client, path string, s *St
 }
 
 // countCommits counts the commits since the base. unpushed is how many of them would be lost if the
-// tree and its branch were deleted.
+// worktree and its branch were deleted.
 func countCommits(ctx context.Context, g git.Client, t Tree, head string) (ahead, unpushed int, err error) {
 	if head != "" {
 		if ahead, err = g.CountCommits(ctx, head, "--not", t.Base.Commit); err != nil {
@@ -115,7 +115,7 @@ func countCommits(ctx context.Context, g git.Client, t Tree, head string) (ahead
 	return ahead, unpushed, err
 }
 
-// tipsOf returns the ids of a tree's newest commits: HEAD and the tip of its branch.
+// tipsOf returns the ids of a worktree's newest commits: HEAD and the tip of the task's branch.
 func tipsOf(ctx context.Context, g git.Client, t Tree, head string) ([]string, error) {
 	var tips []string
 	if head != "" {

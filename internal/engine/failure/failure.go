@@ -10,7 +10,7 @@ type Class = fleet.Class
 // The classes. Each comment says what has happened, and whether the engine retries the task.
 const (
 	None            Class = ""
-	RateLimited     Class = "rate_limited"     // retried when the rate limit ends; does not use up a retry
+	RateLimited     Class = "rate_limited"     // retried with another account, or when the rate limit ends; does not use up a retry
 	APIError        Class = "api_error"        // the model's API has failed; retried after a delay
 	Stalled         Class = "stalled"          // the agent showed no activity; retried after a delay
 	Lost            Class = "lost"             // the worker or supervisor has crashed or is unreachable; retried a limited number of times; does not use up a retry
@@ -22,7 +22,7 @@ const (
 	Auth            Class = "auth"             // the agent is not logged in; retried only if the agent has another account; if not, the user must act
 	NotStarted      Class = "not_started"      // a program is missing or cannot start on this machine; not retried: the user must act
 	BadPlan         Class = "bad_plan"         // the plan is not valid; not retried: the user must act
-	OverBudget      Class = "budget"           // a budget is spent; retried only if it is the user's limit for a day or a month; if not, the user must act
+	OverBudget      Class = "budget"           // a budget is spent; retried only if the user's limit for a day or a month is reached; if not, the user must act
 	Cancelled       Class = "cancelled"        // a user has cancelled the attempt; not retried
 	Interrupted     Class = "interrupted"      // a user has interrupted the agent; not retried, but a message continues the conversation
 	Released        Class = "released"         // the worker has given the attempt back; queued again at once; does not use up a retry

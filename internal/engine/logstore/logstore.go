@@ -27,7 +27,7 @@ const (
 
 const (
 	maxPiece   = 64 << 10 // maximum number of bytes in one piece
-	smallPiece = 4 << 10  // if the last piece has fewer bytes, new data extends it instead of creating a piece
+	smallPiece = 4 << 10  // if the last piece has fewer bytes, new data is added to it; if not, a new piece is created
 )
 
 // GapError rejects data that starts after the end of the log. The log was not changed.
@@ -94,8 +94,9 @@ func readHead(r items, attempt string) (h head, err error) {
 
 // Append adds data to the log of an attempt, and returns the offset that it expects next. offset is
 // the position of data in the log. Append skips the part of data that is already stored, so a
-// request may be repeated. It returns a [*GapError] if offset is beyond the end of the log. It
-// keeps the last limit bytes of the log, and at most one piece more.
+// request may be repeated. It returns a [*GapError] if offset is beyond the end of the log, and an
+// [*EndedError] if the log is complete and data has more bytes. It keeps the last limit bytes of
+// the log, and at most one piece more.
 func Append(s *engine.Tx, attempt string, offset int64, data []byte, limit int64) (next int64, err error) {
 	return write(s, attempt, offset, data, limit, false)
 }

@@ -86,10 +86,12 @@ const (
 )
 
 // matches reports whether the pattern names the command with these words. The command must begin
-// with the pattern's words. If the pattern is exact, it must have no further words.
+// with the pattern's words. If the pattern is exact, it must have no further words. The result is
+// maybe if it depends on a word that the shell computes.
 func (p *commandPattern) matches(words []word) answer {
 	if len(p.words) == 0 || len(words) < len(p.words) || !p.prefix && len(words) > len(p.words) {
-		// A word that the shell computes may become several words, or none.
+		// A word that the shell computes may become several words, or none. So the command may have
+		// the right number of words when it runs.
 		if slices.ContainsFunc(words, func(w word) bool { return !w.literal }) && len(p.words) > 0 {
 			return min(maybe, p.begins(words))
 		}
@@ -125,11 +127,11 @@ type part struct {
 	hidden bool   // the part is inside an argument of another part; only deny and ask rules look at it
 }
 
-// command is a shell command that was taken apart.
+// command is a parsed shell command.
 type command struct {
 	parts  []part
 	failed bool // the text cannot be read; parts is incomplete
-	moves  bool // the command changes its folder, so that relative paths cannot be resolved
+	moves  bool // the command may change its work folder, as cd does, so that relative paths cannot be resolved
 }
 
 // maxCommand is the maximum length of a command that is parsed, in bytes.
@@ -142,7 +144,8 @@ const maxBrackets = 1000
 // maxNesting is how many shells may be nested in a command, as in sh -c 'sh -c …'.
 const maxNesting = 5
 
-// readCommand takes a shell command apart.
+// readCommand parses a shell command and returns its parts. If the command may change its work
+// folder, relative paths of files are removed from the parts.
 func readCommand(text string) *command {
 	r := &commandReader{}
 	r.script(text, 0)
@@ -184,8 +187,8 @@ func (r *commandReader) script(text string, nesting int) {
 }
 
 // unreadable records that the current script cannot be parsed. If the script is an argument of a
-// command such as sh -c, it adds one hidden part with an unknown word. If it is the whole command,
-// it sets failed.
+// command such as sh -c, it adds one hidden part with an unknown word, which any deny or ask rule
+// may name. If the script is the whole command, it sets failed.
 func (r *commandReader) unreadable() {
 	if r.nesting > 0 {
 		r.add(part{tool: bashTool, words: []word{{}}})
@@ -341,8 +344,8 @@ func isPlainParameter(p *syntax.ParamExp) bool {
 		len(p.Modifiers) == 0 && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
 }
 
-// unescape returns the value of unquoted text, and whether the text is literal. It is not if the
-// shell replaces a part of it. first says that the text is the beginning of a word.
+// unescape returns the value of unquoted text, and whether the text is literal, which means that
+// the shell replaces no part of it. first says that the text is the beginning of a word.
 func unescape(text string, first bool) (string, bool) {
 	var b strings.Builder
 	literal := !first || !strings.HasPrefix(text, "~")
@@ -454,8 +457,9 @@ func runners() []string {
 	}
 }
 
-// views returns the ways to read a simple command for a deny rule: without the variables that it
-// sets, with the name of the program instead of its path, and without the program that runs it.
+// views returns the ways to read a simple command when a deny or ask rule is compared with it:
+// unchanged, without the variables that it sets, with the name of the program instead of its path,
+// and without a program such as sudo that runs it.
 func views(words []word) (list [][]word) {
 	list = append(list, words)
 	for len(words) > 0 && isAssignment(words[0]) {
@@ -483,8 +487,9 @@ func views(words []word) (list [][]word) {
 	return list
 }
 
-// maxViews is how many words of a command are examined as the beginning of another command. If there
-// are more, it is unknown what the command runs.
+// maxViews is how many words after a program such as sudo are examined as the beginning of another
+// command. If there are more, it is unknown what the program runs, so any deny or ask rule may name
+// it.
 const maxViews = 50
 
 func isAssignment(w word) bool {

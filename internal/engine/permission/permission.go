@@ -23,7 +23,7 @@ const (
 	DenyAll     Policy = "deny"  // every request is denied, whatever the rules say
 )
 
-// UserQuestion is the name by which rules name questions of agents that are not about a tool.
+// UserQuestion is the tool name that rules use for questions of agents that are not about a tool.
 const UserQuestion = "AskUserQuestion"
 
 // Call is a tool call that an agent asks permission for.
@@ -55,9 +55,11 @@ type Decision struct {
 	Unclear bool
 }
 
-// Decide returns the outcome for a call. Deny rules come first, then ask rules, then allow rules. If
-// no rule decides, the policy does. A grant that allows the call takes precedence over an ask rule, if
-// the grant is at least as narrow as that rule: the user was asked before, and has made the grant.
+// Decide returns the outcome for a call. Deny rules come first, then ask rules, then allow rules.
+// If no rule decides, the policy does. If it is unclear whether a deny or ask rule names the call,
+// an allow rule counts only if it has the exact text of the command. A grant that allows the call
+// takes precedence over an ask rule, if the grant is at least as narrow as that rule: the user was
+// asked before, and has made the grant. The policy DenyAll denies every call.
 func Decide(policy Policy, rules Rules, call Call) Decision {
 	if policy == DenyAll {
 		return Decision{Outcome: Denied}

@@ -8,17 +8,18 @@ import (
 	"strings"
 )
 
-// request is a call that was taken apart.
+// request is a parsed call.
 type request struct {
 	call    Call
-	text    string // the command, for Bash
-	host    string // for WebFetch
+	text    string // the command, if the tool is Bash
+	host    string // the host of the URL, if the tool is WebFetch; empty if the URL has none
 	parts   []part
 	failed  bool // the command cannot be read; parts is incomplete
 	escapes bool // the call turns off the sandbox of the agent's program; no rule can allow such a call
 }
 
-// analyse takes a call apart. A call that is no shell command has one part, or one for each file.
+// analyse parses a call. A shell command has one part for each simple command and each file of a
+// redirection. Any other call has one part, or one for each file.
 func analyse(call Call) *request {
 	req := &request{call: call}
 	if call.Tool == "" {
@@ -68,7 +69,8 @@ func analyse(call Call) *request {
 	return req
 }
 
-// named reports whether the rule names the call or one of its parts. Deny and ask rules use it.
+// named reports whether the rule names the call or one of its parts. This is how deny and ask rules
+// apply; for allow rules, see covered.
 func (req *request) named(r Rule) answer {
 	if r.covers(req.call.Tool) && r.pattern == nil {
 		return yes
@@ -188,7 +190,8 @@ func (req *request) ruleAllows(r Rule, p part) bool {
 }
 
 // answeredByGrant reports whether the user's grants make it unnecessary to ask because of the rule
-// ask: each part that ask names is allowed by a grant, and this grant is at least as narrow as ask.
+// ask. That is so if each part that ask may name is allowed by a grant that is at least as narrow
+// as ask.
 func (req *request) answeredByGrant(allow []Rule, ask Rule) bool {
 	if req.escapes {
 		return false

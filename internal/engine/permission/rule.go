@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Rule is a rule that was parsed. Its zero value names nothing.
+// Rule is a parsed rule. Its zero value names nothing.
 type Rule struct {
 	Text  string
 	Grant bool // a user has made the rule by answering a question
@@ -130,8 +130,9 @@ const (
 	fetchTool = "WebFetch"
 )
 
-// covers reports whether the rule is about a tool. It is if it names this tool, its MCP server or its
-// kind: a rule for Edit is about all tools that change files, a rule for Read about all that read them.
+// covers reports whether the rule is about a tool: the rule names this tool, its MCP server, or
+// every call. A rule for Edit is also about the other tools that change files, and a rule for Read
+// about the other tools that read files.
 func (r Rule) covers(tool string) bool {
 	switch {
 	case r.all || r.tool == tool:
@@ -152,8 +153,8 @@ func isRead(tool string) bool {
 	return slices.Contains([]string{readTool, "NotebookRead", "Grep", "Glob", "LS"}, tool)
 }
 
-// domainPattern is the host that a rule for WebFetch names: a name, or "*.NAME" for all hosts below a
-// name.
+// domainPattern is the pattern of a rule for WebFetch: the name of a host, or "*.NAME" for all
+// subdomains of NAME.
 type domainPattern string
 
 func parseDomainPattern(text string) (domainPattern, error) {

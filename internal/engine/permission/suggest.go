@@ -18,8 +18,8 @@ func Suggest(call Call) []string {
 	var texts []string
 	switch {
 	case call.Tool == bashTool:
-		// Do not suggest a command that ends with *: as a rule, it would be a pattern, and name other
-		// commands too.
+		// Do not suggest a command that ends with *, because a rule with this text would be a
+		// pattern and name other commands too.
 		if exact, err := Parse(bashTool + "(" + strings.TrimSpace(req.text) + ")"); err == nil && req.hasText(exact) {
 			texts = append(texts, exact.Text)
 		}
@@ -45,15 +45,17 @@ func Suggest(call Call) []string {
 	})
 }
 
-// subcommands are programs whose first argument says what they do.
+// subcommands returns the names of programs whose first argument is a subcommand, such as go and
+// git.
 func subcommands() []string {
 	return []string{"go", "git", "npm", "pnpm", "yarn", "cargo", "make", "docker", "podman", "kubectl", "gh", "bun", "deno", "uv", "pip", "poetry", "dotnet", "mvn", "gradle"}
 }
 
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]*$`) })
 
-// usualPrefix returns the program and its subcommand, such as "go test". It is empty for programs
-// without subcommands: a rule for all calls of rm would be too wide to suggest.
+// usualPrefix returns the program and its subcommand, such as "go test", or "" for programs without
+// subcommands: a rule for all calls of rm would be too wide to suggest. For "run", it adds the next
+// word, as in "npm run test".
 func usualPrefix(words []word) string {
 	if len(words) < 2 || !words[0].literal || !words[1].literal || !slices.Contains(subcommands(), words[0].text) || !plainWord().MatchString(words[1].text) {
 		return ""

@@ -95,8 +95,8 @@ func Drafts(r fleet.Review) (n int) {
 
 // AddComment adds the comment c as a draft, and returns it with its id. c has a location and a
 // text. It also has a key if the client may repeat the request: a second comment with the same key
-// is not added. A comment that is added while the agent works on earlier comments waits for the
-// next round.
+// is not added, and the first one is returned. A comment that is added while the agent works on
+// earlier comments waits for the next round.
 func AddComment(r *fleet.Review, c fleet.Comment, who string, now time.Time) (fleet.Comment, error) {
 	c, err := validComment(c)
 	if err != nil {
@@ -231,8 +231,9 @@ func View(r *fleet.Review, path, digest string) error {
 	return nil
 }
 
-// Approve approves the change. tree is the id of the git tree that the user has seen. If it is empty,
-// the review keeps the tree that it has stored before.
+// Approve approves the change. tree is the id of the git tree that the user has seen. If it is
+// empty, the review keeps the tree that it has stored before. Approve returns a [*RefusedError] if
+// there are drafts, if the agent works on comments, or if the change was merged or discarded.
 func Approve(r *fleet.Review, tree string) error {
 	if err := checkTree(tree); err != nil {
 		return err
@@ -287,7 +288,7 @@ func SendBack(r *fleet.Review, tree string) (text string, err error) {
 }
 
 // ReturnToDrafts turns the comments of a round into drafts again, because the agent did not receive
-// them.
+// them, and ends the round.
 func ReturnToDrafts(r *fleet.Review, round int) {
 	r.Comments = slices.Clone(r.Comments)
 	for i := range r.Comments {
@@ -313,7 +314,7 @@ func RecordAnswers(r *fleet.Review, rounds []int, answers map[string]Answer, att
 }
 
 // EndRound ends the round of a review that was sent back, because the agent no longer works on the
-// comments.
+// comments. It does nothing in any other state.
 func EndRound(r *fleet.Review) {
 	if r.State == fleet.ReviewSentBack {
 		r.State = fleet.ReviewOpen
@@ -331,7 +332,8 @@ func VoidApproval(r *fleet.Review) {
 	}
 }
 
-// Merge records that the change was merged. l describes the merge.
+// Merge records that the change was merged. l describes the merge. The user need not have approved
+// the change, but the agent must not be working on comments.
 func Merge(r *fleet.Review, l fleet.Landing) error {
 	if err := checkNotLanded(*r, "merge"); err != nil {
 		return err

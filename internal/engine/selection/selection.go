@@ -56,7 +56,7 @@ func (s PickInput) Decide() (id, why string, ok bool) {
 }
 
 // compare orders candidates from best to worst: by the number of failed checks, then by the number
-// of changed lines, then by cost. Lower numbers are better.
+// of changed lines, then by cost in money, then by tokens. Lower numbers are better.
 func compare(a, b fleet.Candidate) int {
 	return cmp.Or(
 		cmp.Compare(a.Checks-a.Passed, b.Checks-b.Passed),

@@ -23,8 +23,8 @@ type listening struct {
 	last  time.Time // when the last successful sweep ended
 }
 
-// sinceAt is called when a sweep starts, at the time now. It returns since when this process could
-// receive heartbeats without interruption.
+// sinceAt is called when a sweep starts, at the time now. It returns the time since which this
+// process could receive heartbeats without interruption.
 func (w listening) sinceAt(now time.Time) time.Time {
 	if w.broken(now) {
 		return now
@@ -32,8 +32,8 @@ func (w listening) sinceAt(now time.Time) time.Time {
 	return w.since
 }
 
-// recordSweep records that a sweep has ended. If no worker is online, the network of this process
-// is probably down, so this counts as an interruption.
+// recordSweep records the end of a sweep, and does nothing if the sweep failed. If no worker is
+// online, the network of this process is probably down, so this counts as an interruption.
 func (w *listening) recordSweep(now time.Time, succeeded, online bool) {
 	if !succeeded {
 		return
@@ -61,8 +61,8 @@ type Server struct {
 	onlineChecked time.Time // when the field online was last updated
 }
 
-// Sweep does one sweep, and reports whether there is more to do at once. It cancels the sweep after
-// maxGap, because then this process may have missed heartbeats.
+// Sweep does one sweep, and reports whether there is more to do at once. It cancels a sweep that
+// takes longer than maxGap, because in that time this process may have missed heartbeats.
 func (s *Server) Sweep(ctx context.Context) (more bool, err error) {
 	within, cancel := context.WithTimeout(ctx, maxGap)
 	defer cancel()
