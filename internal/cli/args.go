@@ -10,7 +10,7 @@ import (
 )
 
 // argumentError replaces cobra's error about the number of arguments, such as "accepts 2 arg(s),
-// received 1", by an error that names the missing or unexpected argument. It returns other errors
+// received 1", with an error that names the missing or unexpected argument. It returns other errors
 // unchanged.
 func argumentError(cmd *cobra.Command, args []string, err error) error {
 	if err == nil {
@@ -27,8 +27,9 @@ func argumentError(cmd *cobra.Command, args []string, err error) error {
 	return err
 }
 
-// positional parses a usage line such as "cancel ID [AGENT]". It returns the required
-// arguments and the maximum number of arguments.
+// positional parses a usage line such as "cancel ID [AGENT]". It returns the required arguments and
+// the maximum number of arguments, which is math.MaxInt if an argument can be repeated. Flags do
+// not count.
 func positional(use string) (required []string, most int) {
 	words := regexp.MustCompile(`\[[^\]]*\]\S*|\S+`).FindAllString(use, -1)
 	for i := 1; i < len(words); i++ {

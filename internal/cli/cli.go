@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// release is the version of gaffer. A release build sets it: -ldflags "-X
+// release is the version of gaffer. A release build sets it with -ldflags "-X
 // gaffer/internal/cli.release=1.2.3".
 var release = "0.1.0-dev"
 
@@ -37,7 +37,8 @@ func Main() int {
 	return Run(ctx, env.System(release), os.Args[1:])
 }
 
-// Run runs one command line in the given environment and returns its exit code.
+// Run runs one command line in the given environment, prints its error to e.Err and returns its
+// exit code.
 func Run(ctx context.Context, e *env.Env, args []string) int {
 	err := execute(ctx, e, args)
 	if err == nil {

@@ -63,7 +63,8 @@ func flagNames(root *cobra.Command) (names []string) {
 
 // nameCommands writes a group's title and the names of its commands. The names follow the title on
 // the same line if they fit, and are on a line of their own otherwise. Between names there are two
-// spaces if they fit, and one otherwise.
+// spaces if they fit, and one otherwise. If the names do not fit on one line of 80 columns, nothing
+// is written.
 func nameCommands(b *strings.Builder, title string, root *cobra.Command, group string) {
 	var names []string
 	for _, cmd := range root.Commands() {

@@ -146,8 +146,8 @@ func addGroups(root *cobra.Command, e *env.Env) {
 	}
 }
 
-// completes reports whether a shell asks for completions. For that, cobra parses the flags of the line
-// more than once, so a check for repeated flags would reject each line.
+// completes reports whether a shell asks for completions of a command line. Cobra then parses the
+// line's flags more than once, so the check for repeated flags would reject every line with a flag.
 func completes(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }

@@ -17,7 +17,8 @@ import (
 func rejectMistakes(root *cobra.Command) (started *bool) {
 	started = new(bool)
 	walk(root, func(cmd *cobra.Command) {
-		// Inherited flags are not visited here; the command that declares them visits them.
+		// This does not visit the flags that cmd inherits. They are visited when walk reaches the
+		// command that declares them.
 		cmd.Flags().VisitAll(rejectRepeated)
 		cmd.PersistentFlags().VisitAll(rejectRepeated)
 		if cmd.HasSubCommands() && !cmd.Runnable() {
@@ -39,8 +40,8 @@ func rejectMistakes(root *cobra.Command) (started *bool) {
 	return started
 }
 
-// rejectRepeated makes a flag reject a second value, unless the flag collects values. It leaves
-// flags without a value unchanged: repeating --json does no harm.
+// rejectRepeated makes a flag reject a second value, unless the flag collects values. A flag that
+// needs no value, such as --json, may still be repeated with the same value, which does no harm.
 func rejectRepeated(f *pflag.Flag) {
 	_, list := f.Value.(pflag.SliceValue)
 	own, ok := f.Value.(interface{ Collects() bool })
@@ -49,7 +50,8 @@ func rejectRepeated(f *pflag.Flag) {
 	}
 }
 
-// singleValue is the value of a flag that may be given only once.
+// singleValue is the value of a flag that cannot be given two values. given is the text of the
+// value; nil means that the flag was not given yet.
 type singleValue struct {
 	pflag.Value
 	flag  *pflag.Flag
@@ -99,7 +101,8 @@ var otherPrograms = map[string]string{
 
 const removes = "'gaffer prune' takes away runs that ended long ago; 'gaffer cancel RUN' ends one, 'gaffer worktree remove' takes away a task's worktree"
 
-// usageError turns an error of the command line's parser into a usage error with a hint.
+// usageError turns an error of the command line's parser into a usage error with a hint. If err
+// contains an [exit.Error], usageError returns that.
 func usageError(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*exit.Error](err); ok {
 		return e // return only e, without the text that the parser adds

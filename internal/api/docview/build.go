@@ -14,7 +14,7 @@ import (
 // BuildPicture is the view of a project's build that the page "mission control" shows.
 type BuildPicture struct {
 	Found    bool          `json:"found"` // the project has a build run
-	Ours     bool          `json:"ours"`  // gaffer runs the build
+	Ours     bool          `json:"ours"`  // a run of gaffer works on the build, or has worked on it
 	Run      string        `json:"run,omitempty"`
 	Working  bool          `json:"working"` // a process of gaffer works on the build now
 	RunID    string        `json:"runId,omitempty"`
@@ -145,8 +145,8 @@ func scoreOf(state jsontree.Value) *BuildScore {
 	return &BuildScore{int(satisfied), int(total)}
 }
 
-// progressOf computes the progress of a build from its chunks. If there are no chunks, it uses
-// fields that only some programs write.
+// progressOf computes the progress of a build from its chunks. If there are no chunks, it uses the
+// field chunkProgress, of the state or else of the build run.
 func progressOf(raw jsontree.Value, state workflow.State) BuildProgress {
 	var p BuildProgress
 	run := state.BuildRun
@@ -180,8 +180,9 @@ func fraction(v jsontree.Value) (current, total int, ok bool) {
 	return int(n), int(m), ok1 && ok2
 }
 
-// sectionOf returns the section that the build works on: the state's active section, else the
-// section of the chunk in progress, else the section of the latest event.
+// sectionOf returns the section that the build works on: the state's active section, else the first
+// section of the chunk in progress or, while the build has not ended, the section of the latest
+// event that names one. It returns nil if none of these exists.
 func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits) *BuildSection {
 	alias := state.ActiveSection
 	if alias == "" && state.BuildRun != nil {

@@ -57,7 +57,8 @@ func ids(list []workflow.ID) []string {
 }
 
 // layers returns the row of each chunk in the graph: the length of its longest chain of
-// dependencies. Chunks in a dependency cycle come in a row below all others.
+// dependencies. Chunks in a dependency cycle, and chunks that depend on them, come in a row below
+// all others.
 func layers(list []workflow.Chunk) []int {
 	at := map[workflow.ID]int{}
 	for i, c := range slices.Backward(list) {
@@ -76,7 +77,7 @@ func layers(list []workflow.Chunk) []int {
 }
 
 // placeBelow returns the row of each chunk. dependents[i] lists the chunks that depend on chunk i,
-// and waits[i] counts the dependencies of chunk i.
+// and waits[i] counts the dependencies of chunk i. placeBelow changes waits.
 func placeBelow(dependents [][]int, waits []int) []int {
 	layer := make([]int, len(waits))
 	var free []int

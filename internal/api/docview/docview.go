@@ -33,7 +33,7 @@ const (
 
 // limits says how much of a document a picture shows.
 type limits struct {
-	items int // maximum number of items of a list; the latest are shown
+	items int // maximum number of items of a list
 	text  int // maximum length of a text, in characters
 }
 
@@ -181,8 +181,8 @@ func first(v jsontree.Value, names ...string) string {
 	return ""
 }
 
-// texts returns a list of strings. It also accepts a single string as a list, and converts items of
-// other types.
+// texts returns the items of a JSON list as strings. It accepts a single string as a list of one
+// item. It leaves out empty strings.
 func texts(v jsontree.Value) []string {
 	list := []string{}
 	if text, ok := v.Str(); ok && text != "" {

@@ -39,9 +39,9 @@ func (s *SessionReader) logs(id string) map[string]string {
 	return list
 }
 
-// Log returns the last tail bytes of an agent's log, without the part of a line with which they
-// begin. The log must be a regular file in the session's own folder. Links are not followed,
-// because their target may be outside the folder.
+// Log returns the last tail bytes of an agent's log, but at most MaxTail. If these begin in the
+// middle of a line, it leaves out the rest of that line. The log must be a regular file in the
+// session's own folder. Links are not followed, because their target may be outside the folder.
 func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	missing := &session.NotFoundError{What: "log", ID: agent, Where: "session " + id}
 	if statefile.CheckName("session id", id) != nil || statefile.CheckName("agent id", agent) != nil {

@@ -26,11 +26,11 @@ type SessionAgent struct {
 	Status  string    `json:"status"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Seconds *float64  `json:"seconds,omitempty"` // how long the agent ran; missing while it is running
+	Seconds *float64  `json:"seconds,omitempty"` // how long the agent ran; missing while it is running, or if the document does not say it
 	Error   string    `json:"error,omitempty"`
 	PID     int       `json:"pid,omitempty"` // process id; only while the agent is running
 	Model   string    `json:"model,omitempty"`
-	Log     string    `json:"log,omitempty"` // name of the agent's log file; empty if it cannot be shown
+	Log     string    `json:"log,omitempty"` // the agent's log file, as the document names it or by its default name; empty if there is no such file
 }
 
 // SessionPicture is the view of one session, with the problems of its document.
@@ -184,8 +184,9 @@ func seconds(a session.Agent) *float64 {
 	return &took
 }
 
-// logName returns the name of an agent's log in the session's folder: the name in the document, or
-// the protocol's default. It returns "" if the file does not exist.
+// logName returns the name of an agent's log in the session's folder: the name in the document or,
+// if there is no such file, the protocol's default name. It returns "" if neither file exists. said
+// is the path in the document; it may be empty.
 func logName(id, said string, logs map[string]string) string {
 	if said != "" {
 		if name := filepath.Base(said); logs[name] != "" {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	maxFolders     = 600 // maximum number of session folders that are read; the last ones by name
+	maxFolders     = 600 // maximum number of session folders that are read: those whose names sort last
 	maxSessions    = 200 // maximum number of sessions listed
 	timestampGrain = 2 * time.Second
 )
@@ -66,7 +66,8 @@ func NewSessionReader(h host.Host, root string) *SessionReader {
 	return &SessionReader{host: h, root: root, store: session.New(root, session.Options{Host: h}), seen: map[string]*cachedSession{}}
 }
 
-// List returns the newest sessions, the latest first. It reads those that have changed.
+// List returns the newest sessions, the latest first. It reads only the documents that may have
+// changed since the last call.
 func (s *SessionReader) List() []SessionEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,8 +145,9 @@ func (s *SessionReader) refresh(id string) bool {
 	return false
 }
 
-// read reads a session's document into cached. If the document is still being written, it keeps the
-// previous contents.
+// read reads a session's document into cached. If the document cannot be read, it may still be
+// being written, so read keeps the previous contents. If the document has not changed for
+// settleTime, read also stores the problem.
 func (s *SessionReader) read(cached *cachedSession, info fs.FileInfo, now time.Time) {
 	cached.info, cached.entry.written = info, representable(info.ModTime())
 	data, err := statefile.ReadBytes(s.host, s.status(cached.entry.ID))

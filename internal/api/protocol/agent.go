@@ -105,7 +105,7 @@ func agentAt(w store.Worker, now time.Time) coordinator.Agent {
 }
 
 // metaOf returns the agent's meta object with its channels added as the member "subscriptions",
-// because old clients read them there.
+// because old clients read them there. Meta that is not a JSON object is returned unchanged.
 func metaOf(w store.Worker) json.RawMessage {
 	members := map[string]json.RawMessage{}
 	if len(w.Channels) == 0 || len(w.Meta) > 0 && json.Unmarshal(w.Meta, &members) != nil {
@@ -196,7 +196,7 @@ func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coor
 			return err
 		}
 		held, err := heldBy(r, w)
-		if err == nil && w.Slots > 0 { // gaffer's own workers have slots; their rows do not list their attempts
+		if err == nil && w.Slots > 0 { // only gaffer's own workers have slots; their rows do not list their attempts, so search all running attempts
 			held, err = store.RunningAttempts(r)
 			held = slices.DeleteFunc(held, func(a store.Attempt) bool { return a.Worker != w.ID })
 		}
@@ -213,7 +213,7 @@ func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coor
 }
 
 // currentAttempt returns the held attempt whose task the agent reports as its current task. If
-// there is none, it returns the attempt that the agent got last.
+// there is none, it returns the last attempt in held, which must not be empty.
 func currentAttempt(w store.Worker, held []store.Attempt) store.Attempt {
 	for _, a := range held {
 		if wireID(a.Key()) == w.Task {

@@ -14,7 +14,8 @@ import (
 )
 
 // Assign implements [server.Protocol]. It gives a queued task to an agent. If the agent already has
-// the task, it changes nothing.
+// the task, it changes nothing. If another agent has the task, or the task has ended, Assign
+// returns a conflict.
 func (d *taskService) Assign(ctx context.Context, by credential.Identity, ask coordinator.Assignment) (task coordinator.Task, err error) {
 	var bad check
 	bad.id("task_id", ask.TaskID)
@@ -72,7 +73,8 @@ func asConflict(err error, id string) error {
 }
 
 // SetStatus implements [server.Protocol]. A user can queue a task in progress again, or end it in
-// place of its agent. Setting the current status again changes nothing.
+// place of its agent. Setting the current status again changes nothing. A task that is not in
+// progress cannot get another status.
 func (d *taskService) SetStatus(ctx context.Context, by credential.Identity, id string, to coordinator.TaskStatus) (task coordinator.Task, err error) {
 	if err := maySubmit(by); err != nil {
 		return task, err

@@ -60,7 +60,8 @@ func (d *channelService) Chain(ctx context.Context, id string) (c coordinator.Ch
 	return c, err
 }
 
-// chainStatus computes the status of a chain from the statuses of its tasks.
+// chainStatus computes the status of a chain from the statuses of its tasks. A chain without tasks
+// is queued.
 func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
 	run, err := r.Run(chainRun + id)
 	switch {
@@ -130,7 +131,8 @@ func addChain(s *engine.Tx, c coordinator.Chain) error {
 }
 
 // changeChain runs change on a chain in one transaction, and returns the changed chain. If the
-// chain was deleted, it returns an empty chain and no error.
+// chain does not exist, it returns a not-found error. If change itself deletes the chain, or
+// another request deletes it right afterwards, changeChain returns an empty chain and no error.
 func (d *channelService) changeChain(ctx context.Context, by credential.Identity, id string, change func(*engine.Tx, *chainRow) error) (coordinator.Chain, error) {
 	if err := checkID("chain", id); err != nil {
 		return coordinator.Chain{}, err
@@ -160,7 +162,9 @@ func (d *channelService) changeChain(ctx context.Context, by credential.Identity
 	return c, err
 }
 
-// ChangeChain implements [server.Protocol].
+// ChangeChain implements [server.Protocol]. Fields of the request that are empty change nothing. A
+// status in the request is checked but has no effect, because the status follows from the chain's
+// tasks.
 func (d *channelService) ChangeChain(ctx context.Context, by credential.Identity, id string, ask coordinator.ChainChange) (coordinator.Chain, error) {
 	var bad check
 	bad.line("name", ask.Name, maxName)
@@ -214,8 +218,9 @@ func (d *channelService) AssignChain(ctx context.Context, by credential.Identity
 	})
 }
 
-// DetachChain implements [server.Protocol]. Afterwards any agent may claim tasks of the chain. If
-// the given agent has tasks of the chain in progress, these tasks are queued again.
+// DetachChain implements [server.Protocol]. If the chain was assigned to the given agent, any agent
+// may claim its tasks afterwards. If the agent has tasks of the chain in progress, these tasks are
+// queued again. If neither is the case, DetachChain returns a conflict.
 func (d *channelService) DetachChain(ctx context.Context, by credential.Identity, id, agent string) error {
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return err
@@ -251,7 +256,8 @@ func (d *channelService) DetachChain(ctx context.Context, by credential.Identity
 }
 
 // mayGetTask returns a function that reports whether the agent may get a task. If the task's chain
-// was assigned to an agent, only that agent may get it.
+// was assigned to an agent, only that agent may get it. If the chain was deleted, no agent may get
+// it.
 func mayGetTask(r rows, agent string) func(store.TaskKey) (bool, error) {
 	return func(key store.TaskKey) (bool, error) {
 		id, ok := strings.CutPrefix(key.Run, chainRun)
@@ -266,14 +272,15 @@ func mayGetTask(r rows, agent string) func(store.TaskKey) (bool, error) {
 	}
 }
 
-// sequence returns the sequence number of a new task in its chain: the number in the request, or
-// the next free one. It also stores the highest number in the chain's row.
+// sequence returns the sequence number of a new task in its chain: the number in the request or, if
+// that is 0, one more than the highest number so far. It also stores the highest number in the
+// chain's row.
 func sequence(s *engine.Tx, t coordinator.NewTask) (int, error) {
 	row, i, err := chainOf(s, t.ChainID)
 	if err != nil {
 		return 0, err
 	}
-	if row.Last == 0 { // an earlier version stored the chain without Last, so compute it
+	if row.Last == 0 { // the chain has no tasks yet, or an earlier version of gaffer stored it without Last
 		if row.Last, err = lastSequence(s, chainRun+t.ChainID); err != nil {
 			return 0, err
 		}

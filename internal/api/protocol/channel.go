@@ -22,7 +22,7 @@ const (
 	kindChain     = "chain"
 	kindInput     = "input"
 	kindNote      = "note"
-	kindCount     = "count"     // number of items of a kind that were created so far, including deleted ones
+	kindCount     = "count"     // how many notes were created so far, including deleted ones; stored as Seq of one item
 	kindDismissed = "dismissed" // notifications that a user has dismissed
 )
 
@@ -41,7 +41,8 @@ func channelKey(id string) store.ItemKey { return store.ItemKey{Kind: kindChanne
 func namedKey(name string) store.ItemKey { return store.ItemKey{Kind: kindNamed, ID: name} }
 func chainKey(id string) store.ItemKey   { return store.ItemKey{Kind: kindChain, ID: id} }
 
-// decodeItem decodes the data of an item.
+// decodeItem decodes the JSON data of a stored item. Its error names the kind and the id of the
+// item.
 func decodeItem[W any](i store.Item) (row W, err error) {
 	if err := json.Unmarshal(i.Data, &row); err != nil {
 		return row, fmt.Errorf("stored %s %s: %w", i.Kind, i.ID, err)
@@ -49,7 +50,8 @@ func decodeItem[W any](i store.Item) (row W, err error) {
 	return row, nil
 }
 
-// put stores row as the JSON data of an item.
+// put stores row as the JSON data of an item, and returns the item. It replaces an item with the
+// same key.
 func put(s *engine.Tx, key store.ItemKey, parent string, seq int64, row any) (store.Item, error) {
 	data, err := json.Marshal(row)
 	if err != nil {
@@ -72,7 +74,7 @@ func (d *channelService) Channels(ctx context.Context) (list []coordinator.Chann
 	return list, err
 }
 
-// all returns all items of a kind, decoded. It is for kinds whose items have no parent.
+// all returns all items of a kind, decoded. It finds only items without a parent.
 func all[W any](r store.Reader, kind string) ([]W, error) {
 	items, err := r.Items(kind, "", 0, math.MaxInt32)
 	list := make([]W, 0, len(items))
@@ -99,7 +101,7 @@ func (d *channelService) Channel(ctx context.Context, name string) (c coordinato
 	return c, err
 }
 
-// channelByName returns the channel with this name.
+// channelByName returns the channel with this name. If there is none, it returns store.ErrNotFound.
 func channelByName(r rows, name string) (c coordinator.Channel, err error) {
 	id, err := channelIDByName(r, name)
 	if err != nil {
@@ -108,7 +110,8 @@ func channelByName(r rows, name string) (c coordinator.Channel, err error) {
 	return channelOf(r, id)
 }
 
-// channelIDByName returns the id of the channel with this name.
+// channelIDByName returns the id of the channel with this name. If there is none, it returns
+// store.ErrNotFound.
 func channelIDByName(r rows, name string) (string, error) {
 	i, err := r.Item(namedKey(name))
 	if err != nil {

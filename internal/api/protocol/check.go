@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// The maximum lengths of the fields of a request, in bytes unless noted.
+// The limits for the fields of a request. Limits of texts are in bytes.
 const (
 	maxID      = 128
 	maxName    = 200
@@ -22,7 +22,7 @@ const (
 	maxDoing   = 1000
 	maxCost    = 1e9 // dollars
 
-	maxDepth         = 1000 // levels of nested JSON; readers accept at most 10000, and stored rows and answers add a few levels around the value
+	maxDepth         = 1000 // levels of nested JSON; encoding/json accepts at most 10000, and stored rows and answers add a few levels around the value
 	maxPriority      = 1_000_000
 	maxSubscriptions = 100
 )
@@ -64,7 +64,8 @@ func (c *check) name(field, value string, most int) {
 	}
 }
 
-// id adds an error unless value is a valid id: a name without spaces and slashes.
+// id adds an error unless value is a valid id: a name without spaces and slashes, but not "." or
+// "..".
 func (c *check) id(field, value string) {
 	c.name(field, value, maxID)
 	c.idIfAny(field, value)

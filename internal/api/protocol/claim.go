@@ -60,8 +60,8 @@ func checkClaim(c coordinator.Claim) error {
 	return bad.err
 }
 
-// claim gives the next task that matches the claim to an agent, and returns the task's key. It does
-// not change the status that the agent last reported.
+// claim assigns the next task of the claim's channel to agent w, and returns the task's key. It
+// returns nil if no task can start now. It does not change the status that the agent last reported.
 func claim(s *engine.Tx, w store.Worker, c coordinator.Claim) (*store.TaskKey, error) {
 	if len(w.HeldAttempts) >= maxHeld {
 		held, err := heldBy(s, w)
@@ -105,7 +105,8 @@ func (d *taskService) Fail(ctx context.Context, by credential.Identity, r coordi
 	return d.report(ctx, by, r, engine.Finish{Ending: fleet.Ending{Class: failure.Crashed, Summary: summary}, Final: true})
 }
 
-// report ends the agent's attempt at a task as f says. The agent must have the task.
+// report ends the agent's attempt at a task as f says, and returns the changed task. The agent must
+// have the task.
 func (d *taskService) report(ctx context.Context, by credential.Identity, r coordinator.Report, f engine.Finish) (task coordinator.Task, err error) {
 	var bad check
 	bad.id("task_id", r.TaskID)
@@ -135,8 +136,9 @@ func (d *taskService) report(ctx context.Context, by credential.Identity, r coor
 	return d.wire(ended)
 }
 
-// finish ends the agent's attempt at a task. It changes nothing if the agent has already ended the
-// attempt, even with another result.
+// finish ends the agent's attempt at a task as f says. It returns a conflict if the task is queued,
+// or if its last attempt belongs to another agent. If the task has already ended, even with another
+// result, finish changes nothing and returns no error.
 func finish(s *engine.Tx, key store.TaskKey, agent string, f engine.Finish) error {
 	t, err := s.Task(key)
 	if err != nil {

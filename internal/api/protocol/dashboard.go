@@ -12,7 +12,7 @@ import (
 const maxShown = 500
 
 // Dashboard implements [server.Protocol]. If there are more than maxShown tasks, it prefers tasks
-// in progress, then the queued tasks that start next, then the tasks that ended last.
+// in progress, then queued tasks, then the ended tasks that were added last.
 func (d *Service) Dashboard(ctx context.Context) (board coordinator.Dashboard, err error) {
 	var tasks taskList
 	err = d.db.store.Read(ctx, func(r store.Reader) (err error) {

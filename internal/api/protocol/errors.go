@@ -21,8 +21,9 @@ type NotFoundError struct{ problem }
 // NotFound tells the server to answer with status 404.
 func (*NotFoundError) NotFound() bool { return true }
 
-// ConflictError reports a request that came too late, or is about an object that another client
-// has. Nothing was changed.
+// ConflictError reports a request that the current state does not allow, for example because it
+// came too late or another client has the task. The request has changed nothing, except if the code
+// is "unattended": then all changes are stored, but no process could be started for the run.
 type ConflictError struct{ problem }
 
 // Conflict tells the server to answer with status 409.
@@ -40,8 +41,7 @@ type DeniedError struct{ problem }
 // Denied tells the server to answer with status 403.
 func (*DeniedError) Denied() bool { return true }
 
-// Conflict returns the error for a request that conflicts with an earlier request of another
-// client.
+// Conflict returns the error for a request that the current state does not allow.
 func Conflict(code, format string, args ...any) error {
 	return &ConflictError{problem{code, fmt.Sprintf(format, args...)}}
 }

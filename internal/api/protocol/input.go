@@ -85,7 +85,8 @@ func addInput(s *engine.Tx, t store.Task, n coordinator.NewInput) (input coordin
 
 // recipient returns the id of the agent that an input is for. name is the id of the agent that the
 // request names, or empty. If an agent has the task, recipient returns this agent, or an error if
-// the request names another one. If no agent has the task, recipient returns name.
+// the request names a different one. If the task is queued, recipient returns name. If the task has
+// ended, recipient returns an error.
 func recipient(s *engine.Tx, t store.Task, name string) (string, error) {
 	if t.Status.Final() {
 		return "", Conflict("task_ended", "task %s has ended", wireID(t.TaskKey))
@@ -144,8 +145,8 @@ func checkHasTask(s *engine.Tx, key store.TaskKey, agent string) error {
 	return nil
 }
 
-// claimInput marks a task's first unclaimed input as claimed by the agent, and returns the input.
-// It skips inputs for other agents.
+// claimInput marks the task's first unclaimed input for this agent as claimed, and returns the
+// input. It skips inputs for other agents. If none is left, it returns a not-found error.
 func claimInput(s *engine.Tx, key store.TaskKey, agent string) (input coordinator.Input, err error) {
 	waiting, err := s.Items(kindInput, wireID(key), 0, maxInputs)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Metrics implements [server.Protocol] for all runs in the store. It reads the numbers of
-// unfinished tasks from the rows of their runs, and the numbers of ended tasks from an index, so
-// that it need not read all tasks.
+// Metrics implements [server.Protocol] for all runs in the store. It reads the counts of unfinished
+// tasks from the rows of their runs, and the counts of ended tasks from an index, so that it need
+// not read all tasks.
 func (d *Service) Metrics(ctx context.Context) (f server.ServiceMetrics, err error) {
 	now := d.agentService.now()
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		f = server.ServiceMetrics{Tasks: map[coordinator.TaskStatus]int{}, Writes: &d.db.writes}
-		waits := func(since time.Time) { // keeps the time of the oldest open question
+		waits := func(since time.Time) { // keeps the earliest time since which an agent waits or a question is open
 			if f.Waiting.IsZero() || since.Before(f.Waiting) {
 				f.Waiting = since
 			}

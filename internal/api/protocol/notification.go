@@ -17,15 +17,15 @@ import (
 // dismissal records that a user has dismissed a notification about an agent. It hides the
 // notification until the agent changes.
 type dismissal struct {
-	Since time.Time `json:"since"` // when the agent had last changed at the time of the dismissal
+	Since time.Time `json:"since"` // the agent's UpdatedAt at the time of the dismissal
 }
 
 func dismissedKey(agent, kind string) store.ItemKey {
 	return store.ItemKey{Kind: kindDismissed, ID: agent + ":" + kind}
 }
 
-// Notifications implements [server.Protocol]. It lists the online agents that wait for a
-// session.
+// Notifications implements [server.Protocol]. It returns a notification for each online agent that
+// waits for a session, unless a user has dismissed the notification.
 func (d *agentService) Notifications(ctx context.Context) (list []coordinator.Notification, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list = []coordinator.Notification{}
@@ -76,8 +76,8 @@ func subscriptionsOf(a coordinator.Agent) []string {
 	return meta.Subscriptions
 }
 
-// Dismiss implements [server.Protocol]. If the notification does not exist, it does nothing and
-// returns no error.
+// Dismiss implements [server.Protocol]. If there is no such agent or no such kind of notification,
+// it does nothing and returns no error.
 func (d *agentService) Dismiss(ctx context.Context, by credential.Identity, agent, kind string) error {
 	var bad check
 	bad.id("agent_id", agent)

@@ -26,10 +26,10 @@ func MayAct(by credential.Identity) error {
 	return nil
 }
 
-// MayActFor returns an error unless the client may act for an agent. A client with a worker token
-// may act for the agents that were registered with this token. It may also act for agents that were
-// registered with another token of the same name and role, because the agents keep their ids when
-// their token is replaced.
+// MayActFor returns an error unless the client may act for an agent. Operators and admins may act
+// for all agents. A client with a worker token may act for the agents that were registered with
+// this token. It may also act for agents that were registered with another token of the same name
+// and role, because the agents keep their ids when their token is replaced.
 func MayActFor(by credential.Identity, w store.Worker) error {
 	if err := MayAct(by); err != nil {
 		return err

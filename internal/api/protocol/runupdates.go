@@ -91,8 +91,8 @@ func decoded[V any](text json.RawMessage) (v V, err error) {
 	return v, err
 }
 
-// run returns the run of an event as it was after the event, but with the current numbers of its
-// tasks. It does not contain the tasks, because each change of a task has its own update.
+// run returns the run of an event as it was after the event, but with the current counts of its
+// tasks by status. It does not contain the tasks, because each change of a task has its own update.
 func (t *updateReader) run(e store.Event) (any, error) {
 	row, err := decoded[store.Run](e.Row)
 	if err != nil {

@@ -57,7 +57,8 @@ type database struct {
 	writes server.Histogram // durations of write transactions
 }
 
-// do runs one transaction on behalf of a client, and measures its duration.
+// do runs one transaction on behalf of a client, and measures its duration. The transaction may run
+// the function do more than once.
 func (d *database) do(ctx context.Context, by credential.Identity, do func(s *engine.Tx) error) error {
 	began := time.Now() // the real clock, because it measures a duration
 	err := d.engine.Do(ctx, cmp.Or(by.Name, by.ID), do)

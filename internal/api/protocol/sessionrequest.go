@@ -55,7 +55,8 @@ func (d *taskService) RequestSession(ctx context.Context, by credential.Identity
 
 // sessionStarted completes the task of a session request when the agent reports its new session.
 // The agent may then have another id than when it claimed the task. So sessionStarted checks the
-// task's secret and the client's token, not the agent's id.
+// task's secret and the client's token, not the agent's id. If the task is already complete, it
+// changes nothing. It returns the key of the task.
 func sessionStarted(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	var said struct {
 		Task   string `json:"task_id"`

@@ -24,7 +24,7 @@ type readSpec struct {
 }
 
 const (
-	maxSpecs = 4096    // maximum number of cached specs
+	maxSpecs = 4096    // the cache is emptied when it has this many specs
 	longSpec = 8 << 10 // bytes; longer specs are not cached
 )
 

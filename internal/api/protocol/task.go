@@ -50,7 +50,8 @@ const maxLostAttempts = 1000
 // wireID returns the protocol's id of a task, for example "ch-1.t7".
 func wireID(key store.TaskKey) string { return key.Run + "." + key.Task }
 
-// taskKey parses the protocol's id of a task.
+// taskKey parses the protocol's id of a task. It returns a not-found error if id cannot be the id
+// of a task of a channel or chain.
 func taskKey(id string) (store.TaskKey, error) {
 	run, task, found := strings.Cut(id, ".")
 	if !found || !OwnsRun(run) || checkID("task", id) != nil {
@@ -112,8 +113,8 @@ type taskAndAttempt struct {
 
 func (t taskAndAttempt) wire() (coordinator.Task, error) { return wireTask(t.task, t.attempt) }
 
-// wire converts a task to the protocol's. It caches the task's specification, because the client
-// will probably need it again.
+// wire converts a task to the protocol's task. It caches the task's specification, because the
+// client will probably need it again.
 func (d *taskService) wire(t taskAndAttempt) (coordinator.Task, error) {
 	s, err := d.specs.of(t.task)
 	if err != nil {
@@ -199,7 +200,8 @@ func checkTask(t coordinator.NewTask) error {
 }
 
 // channelFor returns the id of a new task's channel: the channel that the request names, or the
-// channel of its chain.
+// channel of its chain. It returns an error if these differ, if both are missing, or if the channel
+// does not exist.
 func channelFor(s *engine.Tx, t coordinator.NewTask) (string, error) {
 	id := t.ChannelID
 	if t.ChainID != "" {

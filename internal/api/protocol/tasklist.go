@@ -16,15 +16,15 @@ import (
 const (
 	// maxListed is how many tasks Tasks returns at most if the client gives no limit.
 	maxListed = 10_000
-	// minQueuedRead is how many queued tasks Tasks reads to find the newest tasks, if the client
-	// gives a limit. If that limit is higher, Tasks reads as many tasks as the limit.
+	// minQueuedRead is how many queued tasks Tasks reads at least to find the newest tasks, if the
+	// client gives a limit. If that limit is higher, Tasks reads as many tasks as the limit.
 	minQueuedRead = 2_000
 )
 
 // Tasks implements [server.Protocol]. It returns tasks in the order in which they were added. If
-// the client gives a limit, Tasks returns the newest tasks. If there are very many queued tasks, it
-// then considers only those that start next. If the client gives no limit, Tasks prefers the same
-// tasks as [Service.Dashboard].
+// the client gives a limit, Tasks returns the newest tasks; of very many queued tasks, it considers
+// only those that start next. If the client gives no limit, Tasks returns at most maxListed tasks,
+// and prefers the same tasks as [Service.Dashboard].
 func (d *taskService) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
 	var tasks taskList
 	err := d.db.store.Read(ctx, func(r store.Reader) (err error) {
@@ -58,8 +58,8 @@ func (f taskList) wire() (list []coordinator.Task, err error) {
 
 func byAge(a, b taskAndAttempt) int { return cmp.Compare(a.task.Seq, b.task.Seq) }
 
-// shown returns at most limit tasks. It prefers running tasks, then queued, then ended ones. The
-// result is in the order in which the tasks were added.
+// shown returns at most limit tasks. It prefers running tasks, then the oldest queued tasks, then
+// the newest ended tasks. The result is in the order in which the tasks were added.
 func (f taskList) shown(limit int) taskList {
 	if len(f) <= limit {
 		return f
@@ -92,14 +92,16 @@ type lister struct {
 	store.Reader
 	filter    server.TaskFilter
 	runs      []string // ids of the runs that may contain matching tasks
-	maxQueued int      // how many queued tasks to read
-	maxEnded  int      // how many ended tasks to read for each final status
+	maxQueued int      // how many ready tasks to read, and how many waiting tasks of each run
+	maxEnded  int      // how many ended tasks to consider for each final status; unused if the filter names an agent
 	list      taskList
 }
 
 // list returns the tasks that match a filter: all running tasks, the queued tasks that start next
-// and, for each final status, the tasks that ended last. queued is how many queued tasks it reads.
-// lastEnded is how many ended tasks it reads for each final status. It ignores the filter's limit.
+// and, for each final status, the ended tasks that were added last. queued is how many ready tasks
+// it reads, and how many waiting tasks of each run. lastEnded is how many ended tasks it considers
+// for each final status; if the filter names an agent, it considers maxListed. It ignores the
+// filter's limit.
 func list(r store.Reader, f server.TaskFilter, queued, lastEnded int) (taskList, error) {
 	runs, err := runsOf(r, f)
 	if err != nil {
@@ -150,7 +152,8 @@ func runsOf(r store.Reader, f server.TaskFilter) (runs []string, err error) {
 	return runs, err
 }
 
-// add appends a task if it matches the filter.
+// add appends a task if the filter's channel, chain and agent match. a is the task's running or
+// last attempt; nil if there was none. The function list checks the filter's status.
 func (l *lister) add(t store.Task, a *store.Attempt) {
 	f := l.filter
 	if OwnsRun(t.Run) && (f.Channel == "" || t.Labels == channelLabel(f.Channel)) && (f.Chain == "" || t.Run == chainRun+f.Chain) &&
@@ -194,7 +197,7 @@ func (l *lister) running() error {
 // ready adds the queued tasks that agents can claim now.
 func (l *lister) ready() error {
 	if l.filter.Chain != "" {
-		return nil // for a chain, waiting reads all queued tasks, also those that are ready
+		return nil // the method waiting adds all queued tasks of a chain, including those that are ready
 	}
 	labels := []string{channelLabel(l.filter.Channel)}
 	if l.filter.Channel == "" {
@@ -233,8 +236,8 @@ func (l *lister) waiting() error {
 	return nil
 }
 
-// ended adds the latest tasks with the given final status. It considers the tasks of all runs in
-// l.runs.
+// ended adds the tasks with the given final status that were added last. It considers the tasks of
+// all runs in l.runs.
 func (l *lister) ended(in store.Status) error {
 	most := l.maxEnded
 	if l.filter.Agent != "" {
@@ -253,8 +256,8 @@ func (l *lister) ended(in store.Status) error {
 	return l.addAll(newest(latest, most))
 }
 
-// endedOf returns the last ended tasks of a run. It leaves out tasks of other channels than the
-// filter's, because a chain may have tasks of several channels.
+// endedOf returns the ended tasks of a run that were added last. If the filter names a channel, it
+// leaves out tasks of other channels, because a chain may have tasks of several channels.
 func (l *lister) endedOf(run string, in store.Status, most int) ([]store.Task, error) {
 	channel := l.filter.Channel
 	if channel == "" || run == channelRun+channel {

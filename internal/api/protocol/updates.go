@@ -40,8 +40,9 @@ func (d *changeFeed) Wait(ctx context.Context, after int64) error {
 	return d.db.store.Wait(ctx, after)
 }
 
-// Updates implements [server.Protocol]. An update contains the changed object as it was after the
-// change. Updates about runs that users submitted contain types that are based on package fleet.
+// Updates implements [server.Protocol]. Most updates contain the changed object as it was after the
+// change. In an update about a run that a user submitted, the type of the object is from package
+// fleet or based on it.
 func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list, last = nil, after
@@ -66,12 +67,12 @@ func UpdatesOf(r store.Reader, run string, cursor int64, limit int) (list []serv
 	if err != nil || len(events) == 0 {
 		return nil, cursor, err
 	}
-	list, err = newUpdateReader(r, time.Time{}).updates(events) // no agent's last-seen time is needed, because events of a run are never about an agent
+	list, err = newUpdateReader(r, time.Time{}).updates(events) // the time is used only for updates about agents, and events of a run are never about an agent
 	return list, events[len(events)-1].Seq, err
 }
 
-// isNotFound reports whether err means that the object of an event was pruned. The stream skips
-// these events.
+// isNotFound reports whether err means that an object does not exist. The stream skips events whose
+// object was pruned.
 func isNotFound(err error) bool {
 	missing := (*NotFoundError)(nil)
 	return errors.Is(err, store.ErrNotFound) || errors.As(err, &missing)
@@ -89,7 +90,7 @@ type updateReader struct {
 	r        store.Reader
 	now      time.Time
 	projects map[string]string                 // project of each run, by run id
-	counts   map[string]fleet.Counts           // numbers of tasks of each run, by run id
+	counts   map[string]fleet.Counts           // task counts of each run by status, by run id
 	specs    map[store.TaskKey]json.RawMessage // specifications of tasks; they do not change during one read of the store
 }
 
@@ -179,14 +180,14 @@ func (t *updateReader) changed(e store.Event) (json.RawMessage, string, error) {
 	return text, project, err
 }
 
-// data returns the data of the item that an event contains.
+// data returns the JSON data of the item that an event contains.
 func data(e store.Event) (json.RawMessage, error) {
 	var i store.Item
 	err := json.Unmarshal(e.Row, &i)
 	return i.Data, err
 }
 
-// lane converts the agent account of an event to JSON of the public type. If the account is no
+// lane converts the agent account in an event to the JSON of a [fleet.Lane]. If the account is no
 // longer paused, Until is zero.
 func lane(e store.Event) (json.RawMessage, error) {
 	l, err := decoded[store.Account](e.Row)
@@ -232,8 +233,9 @@ func (t *updateReader) task(e store.Event) (json.RawMessage, error) {
 	return json.Marshal(task)
 }
 
-// addSpec adds the specification to a task's row. It reads the specification from the store,
-// because only the first event of a task contains it.
+// addSpec adds the specification to a task's row that lacks it. Only the first event of a task
+// contains the specification, so for later events addSpec reads it from the store. name is the
+// task's name for an error.
 func (t *updateReader) addSpec(row *store.Task, name string) error {
 	if row.Spec == nil {
 		spec, known := t.specs[row.TaskKey]

@@ -111,7 +111,7 @@ func (d *runChanger) Resume(ctx context.Context, by credential.Identity, run str
 	return d.ensureProcess.after(ctx, run, "")
 }
 
-// checkBudget returns an error if a budget is negative or too large to be meant.
+// checkBudget returns an error if a budget is negative, not a number, or implausibly large.
 func checkBudget(b fleet.Cost) error {
 	if !(b.USD >= 0 && b.USD <= 1e9) || b.Tokens < 0 || b.Tokens > 1e15 {
 		return protocol.Invalid("budget: want an amount that is not negative")

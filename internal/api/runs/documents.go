@@ -45,6 +45,7 @@ type cachedDocument struct {
 const maxCached = 16
 
 // of returns the cache entry of a run. If there is none, it adds one with the result of newPreview.
+// It drops the least recently used entry if there are more than maxCached.
 func (s *documentCache) of(run string, newPreview func() *recorder.Preview) *cachedDocument {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +180,7 @@ type row struct {
 	ledger.Attempt
 }
 
-// latestRows keeps the attempts that started last, as many as limit says.
+// latestRows keeps the attempts that started last. limit is how many it keeps; 0 keeps none.
 type latestRows struct {
 	limit int
 	list  []row
@@ -205,8 +206,8 @@ func (l *latestRows) sorted() []row {
 
 const noLimit = 1 << 30
 
-// attemptCosts has the cost of each attempt of one task, in millionths of a dollar, by the number
-// of the attempt. It is reused for each task that is read.
+// attemptCosts has the known costs of the attempts of one task, in millionths of a dollar, by the
+// number of the attempt. countRun clears and fills it again for each task.
 type attemptCosts map[int]int64
 
 func (s attemptCosts) of(_ string, attempt int) (float64, bool) {
@@ -214,7 +215,8 @@ func (s attemptCosts) of(_ string, attempt int) (float64, bool) {
 	return float64(micro) / 1e6, known
 }
 
-// countRun adds the attempts of one run to the report.
+// countRun adds the attempts of one run to the report and to rows. costs must be the map from which
+// c takes the costs.
 func (d *documentReader) countRun(ctx context.Context, c *ledger.Count, run store.Run, costs attemptCosts, rows *latestRows) error {
 	return d.store.Read(ctx, func(r store.Reader) error {
 		tasks, err := r.Tasks(run.ID)

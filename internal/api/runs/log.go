@@ -127,7 +127,8 @@ func (l logLayout) find(offset int64) (attempt string, at int64) {
 	return "", 0
 }
 
-// span returns the range of the task's log that a query selects.
+// span returns the range of the task's log that a query selects. It returns a [server.RangeError]
+// if the query's offset is beyond the end of the log.
 func (l logLayout) span(q coordinator.LogQuery) (coordinator.LogSpan, error) {
 	s := coordinator.LogSpan{Kept: l.firstKept(), To: l.end(), From: q.Offset, Starts: l.starts()}
 	if q.Tail > 0 {
@@ -166,7 +167,7 @@ func (d *logReader) Log(ctx context.Context, run, task string, q coordinator.Log
 }
 
 // current returns the id of the attempt at whose end a follower stops: the running attempt or, if
-// none is running, the last one.
+// none is running, the last one. It returns "" if there was no attempt.
 func (l logLayout) current() string {
 	if len(l.attempts) == 0 {
 		return ""
@@ -232,6 +233,8 @@ func (t *taskLog) Next(ctx context.Context) (data []byte, err error) {
 }
 
 // read returns the next bytes. At the end of an attempt's log it continues with the next attempt.
+// If there are no bytes now but more may follow, it returns neither bytes nor an error. At the end
+// of the task's log it returns io.EOF.
 func (t *taskLog) read(r store.Reader) ([]byte, error) {
 	l, err := t.reader.layout(r, t.run, t.key.Task)
 	if err != nil {
@@ -272,7 +275,7 @@ func (t *taskLog) complete(r store.Reader, l logLayout, i int) (bool, error) {
 	return t.reader.logs.Done(r, a.ID)
 }
 
-// readPiece returns the bytes of an attempt's log from offset on.
+// readPiece returns at most maxRead bytes of an attempt's log from offset on.
 func (d *logReader) readPiece(r store.Reader, l logLayout, attempt string, offset int64) ([]byte, error) {
 	if l.file != "" {
 		return readFile(l.file, offset, maxRead)
@@ -280,7 +283,9 @@ func (d *logReader) readPiece(r store.Reader, l logLayout, attempt string, offse
 	return d.logs.Read(r, attempt, offset, maxRead)
 }
 
-// ended returns io.EOF if the task will write no more output, else nil.
+// ended returns io.EOF if lastAttempt has ended and its log is complete, or if the task has ended
+// without any attempt. Else it returns nil. If the worker does not report that the log is complete,
+// ended counts it as complete when endDelay has passed without new output.
 func (t *taskLog) ended(r store.Reader, l logLayout) error {
 	if t.lastAttempt == "" {
 		task, err := r.Task(t.key)

@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// setNoWorker sets the field NoWorker of tasks that could start if an online worker were allowed to
-// take them. It checks only tasks of a project: other tasks do not wait for the coordinator's
-// workers.
+// setNoWorker sets the field NoWorker of tasks that are ready to start, but that no online worker
+// may take. The field gives the reason. setNoWorker checks only tasks that have the label of a
+// project, because other tasks do not wait for the coordinator's workers.
 func (d *runReader) setNoWorker(ctx context.Context, run string, tasks []fleet.Task) error {
 	byID := map[string]*fleet.Task{}
 	for i := range tasks {

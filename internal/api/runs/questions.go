@@ -68,14 +68,14 @@ func (d *questionService) Answer(ctx context.Context, by credential.Identity, qu
 		return protocol.Conflict("question_closed", "question %s: no agent waits for an answer any more", question)
 	case late:
 		return protocol.Conflict("already_answered", "question %s: %s has answered it at %s", question, q.By, q.Answered.UTC().Format(time.RFC3339))
-	case q.Run == "": // the agent was started by a user and polls for the answer, so no process must be started
+	case q.Run == "": // the agent was started by a user and polls for the answer, so no process is needed
 		return nil
 	}
 	return d.ensureProcess.after(ctx, q.Run, "it is answered, but ")
 }
 
-// checkReply returns an error if the scope of an answer is unknown, or if its rule is not a valid
-// rule.
+// checkReply returns an error if the scope of an answer is unknown, if its rule is not a valid
+// rule, or if it has a rule but no scope that lasts longer than the question.
 func checkReply(a fleet.Reply) error {
 	switch {
 	case a.Scope != "" && !slices.Contains(fleet.GrantScopes(), a.Scope):

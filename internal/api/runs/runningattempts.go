@@ -23,8 +23,9 @@ const maxRunningAttempts = 5000
 // change while the attempt runs.
 type liveTask struct{ runName, project, taskName, agent, model, branch string }
 
-// runningAttempts lists the running attempts of all runs. It remembers the tasks of the attempts in
-// the last list, because the list is read every few seconds while the stream has clients.
+// runningAttempts lists the running attempts of all runs. It caches what it has read about the
+// tasks of the attempts in the last list, because the list is read every few seconds while the
+// stream has clients.
 type runningAttempts struct {
 	store  store.Store
 	runs   *visibleRuns
@@ -41,7 +42,7 @@ func (l *runningAttempts) RunningAttempts(ctx context.Context) (list []coordinat
 	defer l.mu.Unlock()
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
-		running, err := r.DueAttempts(time.Unix(0, math.MaxInt64), maxRunningAttempts) // by this time, every running attempt is due
+		running, err := r.DueAttempts(time.Unix(0, math.MaxInt64), maxRunningAttempts) // every running attempt is due before this time
 		if err != nil {
 			return err
 		}

@@ -51,8 +51,8 @@ type Options struct {
 	// Hide reports whether a run is internal, such as a run that holds the tasks of a channel.
 	// Requests do not find hidden runs. If Hide is nil, all runs are visible.
 	Hide func(run store.Run) bool
-	// AddMergeTasks adds merge tasks to a plan that is limited to one machine, for example between
-	// its stages. If it is nil, no tasks are added.
+	// AddMergeTasks returns the plan of a run with added tasks that merge the branches of other
+	// tasks. If it is nil, no tasks are added.
 	AddMergeTasks func(p plan.Plan, run string) (plan.Plan, error)
 	// Limits returns the user's limits of what agents may cost. If it is nil, there are none.
 	Limits func() engine.Limits
@@ -197,7 +197,7 @@ func (d *runReader) Run(ctx context.Context, id string) (run fleet.Run, err erro
 	return run, d.setNoWorker(ctx, id, run.Tasks)
 }
 
-// FindRun implements [server.Runs].
+// FindRun implements [server.Runs]. For the forms of name see [runquery.Querier.FindRun].
 func (d *runReader) FindRun(ctx context.Context, project, name string, unfinished bool) (string, error) {
 	id, err := d.query.FindRun(ctx, project, name, unfinished)
 	if err != nil {
@@ -256,7 +256,8 @@ func (d *runReader) Candidates(ctx context.Context, run, task string) (fleet.Com
 	return c, nil
 }
 
-// Plan implements [server.Runs].
+// Plan implements [server.Runs]. Unless env is set, it hides the values of the tasks' environment
+// variables, except references to secrets.
 func (d *runReader) Plan(ctx context.Context, id string, env bool) (json.RawMessage, error) {
 	run, err := d.runs.get(ctx, id)
 	if err != nil || env {

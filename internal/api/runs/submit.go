@@ -145,7 +145,8 @@ const (
 	maxReferences = 1_000_000
 )
 
-// UnmarshalJSON decodes the tasks and returns an error when there are too many.
+// UnmarshalJSON decodes the tasks. It returns an error as soon as there are more than maxTasks
+// tasks, or more than maxReferences dependencies in total.
 func (s *sentTasks) UnmarshalJSON(text []byte) error {
 	in := json.NewDecoder(bytes.NewReader(text))
 	if open, err := in.Token(); err != nil || open != json.Delim('[') {

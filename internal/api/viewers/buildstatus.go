@@ -92,7 +92,7 @@ type LoggedEvent struct {
 	Project string          `json:"_project"`
 }
 
-// BuildLog returns the feed of a project.
+// BuildLog returns the events in the feed of a project, without those in the archive.
 func (v *workflowService) BuildLog(ctx context.Context, ref string) (BuildLog, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {

@@ -48,7 +48,8 @@ type CardBuild struct {
 	Step     string `json:"step"`
 }
 
-// CardInbox counts all ideas in a project's inbox, and those that are pending.
+// CardInbox counts all ideas in a project's inbox. Pending counts those with the status pending or
+// processed.
 type CardInbox struct {
 	Pending int `json:"pending"`
 	Total   int `json:"total"`

@@ -32,7 +32,7 @@ type documentReader struct {
 	host     host.Host
 }
 
-// Team returns the state of a project's team.
+// Team returns the view of a project's team, with the run that wrote its documents.
 func (v *documentReader) Team(ctx context.Context, ref string) (docview.TeamPicture, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {
@@ -65,7 +65,7 @@ func (v *documentReader) Session(ctx context.Context, ref, id string) (docview.S
 	return p, nil
 }
 
-// SessionLog returns the last tail bytes of an agent's log.
+// SessionLog returns at most the last tail bytes of an agent's log.
 func (v *documentReader) SessionLog(ctx context.Context, ref, id, agent string, tail int64) (docview.LogTail, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {

@@ -56,8 +56,8 @@ func (f feed) newEvents(old feed) []int {
 }
 
 // skipped returns the numbers of the events that were added to the feed and archived since the feed
-// old was read, so that neither feed has them: from first to end-1. There are none if first is
-// not below end. It skips all but the last maxFeed.
+// old was read, so that neither feed has them: from first to end-1. There are none if first is not
+// below end. If there are more than maxFeed such events, skipped leaves out the oldest.
 func (f feed) skipped(old feed) (first, end int64) {
 	if old.truncated || old.archived > f.archived {
 		return 0, 0

@@ -13,7 +13,8 @@ import (
 // ErrClosed is returned by [Viewer.Follow] and [Viewer.FollowAll] after the viewer was closed.
 var ErrClosed = errors.New("the viewer is closed")
 
-// Follower is a client that follows one project. The client must call Leave when it ends.
+// Follower is a client that follows one project. The client must call Leave when it stops
+// following.
 type Follower struct {
 	live         *liveProject
 	allDocuments bool // the follower gets messages about all documents, not only the workflow's
@@ -70,14 +71,15 @@ func (v *watches) follow(ctx context.Context, ref string, wide bool) (*Follower,
 		return nil, err
 	}
 	select {
-	case <-ready: // from now on, changes are sent
+	case <-ready: // the spec was read once, so that later changes of it are noticed
 	case <-ctx.Done():
 	}
 	return &Follower{l, wide}, nil
 }
 
-// join registers a follower. If wide is set, the follower gets messages about all documents. ready
-// is closed when the watch has read the spec for the first time.
+// join registers a follower, and starts the watches that it needs. If wide is set, the follower
+// gets messages about all documents. ready is closed when the watch has read the spec for the first
+// time. After Close, join returns ErrClosed.
 func (v *watches) join(l *liveProject, wide bool) (ready <-chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -114,8 +116,8 @@ func (f *Follower) Leave() {
 type Reading struct {
 	Messages [][]byte
 	Next     int64           // number of the latest message; pass it to the next call of After
-	Behind   bool            // the follower's next messages were already dropped
-	More     <-chan struct{} // closed when there are more messages
+	Behind   bool            // some events after the number that was passed to After may have been dropped already
+	More     <-chan struct{} // closed when the next message is stored
 }
 
 // After returns the messages with numbers above seq.
@@ -127,8 +129,9 @@ func (f *Follower) After(seq int64) Reading {
 }
 
 // History returns one message that contains all kept messages with numbers above cursor, and the
-// number of the last one. If cursor is unknown, for example because it comes from another server,
-// it returns all kept messages. It leaves out messages that only followers of all documents get.
+// number of the last message of the project. If messages after cursor were dropped, or if cursor is
+// higher than all numbers of this project, History returns all kept messages and marks the list as
+// truncated. It leaves out messages that only followers of all documents get.
 func (f *Follower) History(cursor int64) (data []byte, latest int64, err error) {
 	l := f.live
 	l.mu.Lock()
@@ -145,7 +148,7 @@ func (f *Follower) History(cursor int64) (data []byte, latest int64, err error) 
 	return data, l.seq, err
 }
 
-// State returns the message with the current workflow state.
+// State returns the message with the current workflow state, which it reads from the file.
 func (f *Follower) State() ([]byte, error) {
 	state, err := f.live.store.Load()
 	if err != nil {

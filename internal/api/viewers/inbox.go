@@ -27,7 +27,7 @@ func (v *workflowService) Inbox(ctx context.Context, ref string) ([]json.RawMess
 	return list, nil
 }
 
-// AddItem adds an idea to a project's inbox.
+// AddItem adds an idea to a project's inbox, and returns the new item.
 func (v *workflowService) AddItem(ctx context.Context, ref, kind, content string) (json.RawMessage, error) {
 	l, err := v.projects.findToChange(ctx, ref)
 	if err != nil {
@@ -43,11 +43,11 @@ func (v *workflowService) AddItem(ctx context.Context, ref, kind, content string
 // ItemChange is a request to change the status of an inbox item.
 type ItemChange struct {
 	Status     string `json:"status"`     // processing, processed or error
-	ConsumedBy string `json:"consumedBy"` // what has used the idea; for an item with status processed
-	Error      string `json:"error"`      // why the item could not be processed; for an item with status error
+	ConsumedBy string `json:"consumedBy"` // what has used the idea; only with status processed
+	Error      string `json:"error"`      // why the item could not be processed; only with status error
 }
 
-// ChangeItem changes the status of an item in a project's inbox.
+// ChangeItem changes the status of an item in a project's inbox, and returns the changed item.
 func (v *workflowService) ChangeItem(ctx context.Context, ref, id string, c ItemChange) (json.RawMessage, error) {
 	l, err := v.projects.findToChange(ctx, ref)
 	if err != nil {

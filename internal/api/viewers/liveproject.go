@@ -27,7 +27,7 @@ type liveProject struct {
 	notice             func(string)
 
 	mu          sync.Mutex
-	seq         int64              // number of the last message
+	seq         int64              // sequence number of the last message
 	droppedUpTo int64              // events up to this number may have been deleted
 	latest      map[string]message // last message about each document, by the type of the message
 	events      []message
@@ -35,7 +35,7 @@ type liveProject struct {
 	changed     chan struct{} // closed and replaced when seq grows
 
 	followers int
-	watch     int                // number of the current watch; results of earlier watches are ignored
+	watch     int                // how many watches were started so far; results of all but the last are ignored
 	stop      context.CancelFunc // ends the watch; nil if no watch is running
 	ready     chan struct{}      // closed when the watch has read the spec for the first time
 	seen      lastContents
@@ -68,7 +68,8 @@ func newLiveProject(path string, place ProjectFolders, now time.Time) *liveProje
 	}
 }
 
-// addMessage stores a message for the followers and wakes them. The caller holds l.mu.
+// addMessage stores a message for the followers and wakes them. If the message is too long or not
+// JSON, it is not stored, and a notice is logged. The caller holds l.mu.
 func (l *liveProject) addMessage(kind string, list ...member) {
 	data, err := encodeMessage(kind, l.path, l.seq+1, list...)
 	if err != nil || len(data) > maxMessage {

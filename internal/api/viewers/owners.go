@@ -37,7 +37,8 @@ type runOwners struct {
 	quietUntil time.Time // until this time, errors are not logged
 }
 
-// withTeamRun returns the view of a team with its project and its run added.
+// withTeamRun returns the view of a team with its project and its run added. session is the id of
+// the team's session; if it is empty, no run is added.
 func (v *runOwners) withTeamRun(ctx context.Context, l *liveProject, p docview.TeamPicture, session string) docview.TeamPicture {
 	p.Project, p.Path = l.name, l.path
 	if v.finder != nil && session != "" {
@@ -53,8 +54,8 @@ func (v *runOwners) withTeamRun(ctx context.Context, l *liveProject, p docview.T
 	return p
 }
 
-// logError logs that the run of a document could not be found; the document is shown without it. It
-// logs at most once per minute, because there are several queries per second.
+// logError logs that the run of a document could not be found. The document is then shown without
+// its run. It logs at most once per minute, because there are several queries per second.
 func (v *runOwners) logError(err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return

@@ -35,9 +35,9 @@ type Entry struct {
 
 // Registry stores the list of registered projects of this machine.
 type Registry interface {
-	// Get returns all entries, or none.
+	// Get returns all entries. If no project is registered, the list is empty.
 	Get(ctx context.Context) ([]Entry, error)
-	// Put replaces the stored entries by the result of change. If another process has changed the
+	// Put replaces the stored entries with the result of change. If another process has changed the
 	// stored entries meanwhile, Put calls change again with the new ones.
 	Put(ctx context.Context, change func([]Entry) ([]Entry, error)) error
 }
@@ -67,8 +67,8 @@ type projectList struct {
 	listed       chan struct{}           // closed and replaced when the list of projects has changed
 }
 
-// live returns the liveProject of a root. There is only one per root, so that concurrent changes of
-// a document are written in one batch.
+// live returns the liveProject of a root, and creates it at the first call. There is only one per
+// root, so that concurrent changes of a document are written in one batch.
 func (v *projectList) live(root string) (*liveProject, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -97,8 +97,9 @@ func (v *projectList) find(ctx context.Context, ref string) (*liveProject, error
 	return v.live(p.Path)
 }
 
-// Projects lists the projects whose folders exist: first the server's own project, then the others
-// in the order of registration.
+// Projects lists the projects whose folders exist, in the order of registration. If the server's
+// own project is not registered, it comes first. One project is active: the registered one that is
+// marked as active or, if there is none, the first.
 func (v *projectList) Projects(ctx context.Context) ([]Project, error) {
 	entries, err := v.registry.Get(ctx)
 	if err != nil {
@@ -246,9 +247,10 @@ func (v *projectList) Listed() <-chan struct{} {
 }
 
 // withActive returns the list with e as the only active entry. If the list has an entry with the
-// path of e, e replaces it; if not, e is appended. If another entry has the path of e as its alias
-// As, withActive clears that alias. If the list is full, it deletes the least recently used entries
-// whose folders are missing. gone says by path which folders are missing.
+// path of e, e replaces it; if not, e is appended. If another entry has the path or the alias of e
+// as its alias As, withActive clears that alias. If the list is full, it deletes the least recently
+// used entries whose folders are missing, or returns an error if there are none. gone says by path
+// which folders are missing.
 func withActive(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	list := slices.Clone(all)
 	for i := range list {

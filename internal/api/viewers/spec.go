@@ -30,7 +30,8 @@ type specReader struct {
 // fails.
 var textDocuments = map[string]string{spec.File: "", "changelog.md": "_No changelog yet._\n", "lessons.md": ""}
 
-// Text returns one of the Markdown documents of a project.
+// Text returns one of the Markdown documents of a project. Their names are the keys of
+// textDocuments.
 func (v *specReader) Text(ctx context.Context, ref, name string) ([]byte, error) {
 	without, known := textDocuments[name]
 	if !known {
@@ -53,7 +54,7 @@ func (v *specReader) Text(ctx context.Context, ref, name string) ([]byte, error)
 }
 
 // document reads a file in the workflow folder of a project. found is false if the file does not
-// exist. Links are not followed, because their target may be outside the project.
+// exist. A link is an error, because its target may be outside the project.
 func (v *specReader) document(l *liveProject, name string) (data []byte, found bool, err error) {
 	path := filepath.Join(l.folder, name)
 	info, err := v.host.Lstat(opReadText, path)

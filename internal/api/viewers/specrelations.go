@@ -95,7 +95,7 @@ func (v *specReader) StoryMap(ctx context.Context, ref string) (StoryMap, error)
 	return list, nil
 }
 
-// Similarity lists the sections of a spec that use similar words.
+// Similarity lists the pairs of sections of a spec that use similar words.
 type Similarity struct {
 	Pairs []spec.Pair `json:"pairs"`
 }
@@ -112,7 +112,8 @@ func (v *specReader) Similarity(ctx context.Context, ref string, least float64) 
 	return Similarity{append(list.Pairs, text.Similar(least)...)}, err
 }
 
-// Diagrams contains diagrams of a spec, by the alias of a section and then by type.
+// Diagrams contains the diagrams of a spec, by the alias of their section and then by the type of
+// the diagram.
 type Diagrams struct {
 	Diagrams map[string]map[string]Diagram `json:"diagrams"`
 }
@@ -123,8 +124,8 @@ type Diagram struct {
 	Source string `json:"source"`
 }
 
-// Diagrams returns, for each section of a project's spec, a diagram of the sections
-// that it mentions and that mention it.
+// Diagrams returns a diagram for each section of a project's spec that mentions other sections or
+// is mentioned by them. The diagram shows these sections.
 func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error) {
 	all := Diagrams{map[string]map[string]Diagram{}}
 	l, err := v.projects.find(ctx, ref)
@@ -137,7 +138,7 @@ func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error)
 	}
 	const kind = "dependencies"
 	names, drawn := map[string]int{}, map[string]*strings.Builder{}
-	node := func(alias string) string { // replaces characters that have a meaning in Mermaid
+	node := func(alias string) string { // returns the node of a section, without characters that have a meaning in Mermaid
 		if _, ok := names[alias]; !ok {
 			names[alias] = len(names)
 		}

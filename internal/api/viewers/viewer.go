@@ -16,7 +16,7 @@ import (
 
 // Options configures a Viewer.
 type Options struct {
-	Home     string   // root of the server's own project, which is always listed
+	Home     string   // root of the server's own project, which is listed even if it is not registered
 	Registry Registry // stores the other projects
 	// Locate returns the name of a project and the folders of its documents. If Locate is nil, the
 	// documents are in the default folders of the protocols.

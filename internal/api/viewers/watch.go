@@ -17,9 +17,9 @@ import (
 
 const (
 	opWatchSpec    host.Op = "watch spec"
-	checkEvery             = 250 * time.Millisecond // interval between checks of the spec
-	timestampGrain         = 2 * time.Second        // a file that changed more recently is read again, because it may change without a new modification time
-	maxSpec                = 1 << 20                // maximum length of a spec whose text is sent; the message about a longer one has no text
+	checkEvery             = 250 * time.Millisecond // interval between checks of the spec, and of the sessions
+	timestampGrain         = 2 * time.Second        // a file that was modified more recently is read at each check, because a further change may not get a new modification time
+	maxSpec                = 1 << 20                // maximum length in bytes of a spec whose text is sent; the message about a longer spec has no text
 )
 
 // begin starts to watch the workflow documents of a project, unless a watch is already running. The
@@ -35,7 +35,7 @@ func (v *watches) begin(l *liveProject) {
 	ready := make(chan struct{})
 	l.ready = ready
 	v.running.Go(func() {
-		_ = l.store.Watch(ctx, func(state jsontree.Value, err error) { l.onRead(err, func() { l.updateState(watch, state) }) }) // returns when ctx ends
+		_ = l.store.Watch(ctx, func(state jsontree.Value, err error) { l.onRead(err, func() { l.updateState(watch, state) }) }) // Watch returns only when ctx ends
 	})
 	v.running.Go(func() { v.watchInbox(ctx, l, watch) })
 	v.running.Go(func() { v.watchSpec(ctx, l, watch, sync.OnceFunc(func() { close(ready) })) })
@@ -61,7 +61,7 @@ func (l *liveProject) onRead(err error, handle func()) {
 
 func (v *watches) watchInbox(ctx context.Context, l *liveProject, watch int) {
 	f := statefile.New(l.store.Inbox().Path(), statefile.Options{Host: v.host})
-	_ = f.Watch(ctx, func(data []byte, err error) { // returns when ctx ends
+	_ = f.Watch(ctx, func(data []byte, err error) { // Watch returns only when ctx ends
 		var doc *jsontree.Doc
 		if data == nil {
 			data = []byte("[]")
@@ -76,7 +76,8 @@ func (v *watches) watchInbox(ctx context.Context, l *liveProject, watch int) {
 	})
 }
 
-// checkIsList returns an error unless an inbox document is a JSON array or empty.
+// checkIsList returns an error unless an inbox document is a JSON array. It also accepts null and
+// an empty object, which count as an empty inbox.
 func checkIsList(v jsontree.Value) error {
 	switch kind := v.Kind(); {
 	case kind == jsontree.Array, kind == jsontree.Null, kind == jsontree.Object && v.Len() == 0:
@@ -122,8 +123,8 @@ type specChecks struct {
 }
 
 // due reports whether the spec must be read now. It must be read if it has changed or may have
-// changed since the last read, and is the same as at the last check. A spec that differs from the
-// last check is still being written.
+// changed since the last read, and is the same as at the last check. If it differs from the last
+// check, a program may still be writing it. due also remembers info as the last check.
 func (s *specChecks) due(info fs.FileInfo, now time.Time) bool {
 	still := !s.checked || s.last != nil && !differs(s.last, info)
 	changed := s.read == nil || differs(s.read, info) || now.Sub(info.ModTime()) < timestampGrain

@@ -20,7 +20,7 @@ const recomputeEvery = 5 * time.Second
 // allDocumentsWatch is the watch of all documents of a project, with the number of its followers.
 type allDocumentsWatch struct {
 	followers int
-	count     int                          // number of the current watch; results of earlier watches are ignored
+	count     int                          // how many watches were started so far; results of all but the last are ignored
 	stop      context.CancelFunc           // ends the watch; nil if no watch is running
 	lastSent  map[string][sha256.Size]byte // hash of the last view that was sent, by type of message
 }
@@ -58,8 +58,8 @@ type watcher struct {
 	watch int
 }
 
-// send adds a message of type kind with a view as the member name, unless the view is the same as
-// in the last message of this type.
+// send adds a message of the type kind. The view is the value of its member called name. send adds
+// nothing if the view is the same as in the last message of this type, or if the watch was stopped.
 func (w *watcher) send(kind, name string, picture any) {
 	data, err := json.Marshal(picture)
 	if err != nil {
@@ -129,7 +129,7 @@ func (w *watcher) watchFiles(ctx context.Context, files []watchedFile, send func
 	send(ctx)
 	for _, f := range files {
 		w.running.Go(func() {
-			_ = statefile.New(f.path, statefile.Options{Host: w.host}).Watch(ctx, func(data []byte, err error) { // returns when ctx ends
+			_ = statefile.New(f.path, statefile.Options{Host: w.host}).Watch(ctx, func(data []byte, err error) { // Watch returns only when ctx ends
 				w.setUnlessEnded(ctx, f)(data, err)
 				select {
 				case changed <- struct{}{}:

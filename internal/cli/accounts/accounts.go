@@ -24,16 +24,17 @@ type Account struct {
 	Agent   string       `json:"agent"`
 	Name    string       `json:"name,omitempty"` // empty for the program's own account
 	State   string       `json:"state"`          // free, paused or unusable
-	Until   time.Time    `json:"until,omitzero"` // end of the pause
+	Until   time.Time    `json:"until,omitzero"` // end of the pause; zero if the account is not paused
 	Reason  string       `json:"reason,omitempty"`
 	Reserve bool         `json:"reserve,omitempty"` // used only while all other accounts of the agent are paused
 	Running int          `json:"running"`           // number of running attempts
 	Today   fleet.Cost   `json:"today"`             // cost of the attempts that started today
-	Unknown int          `json:"unknown,omitempty"` // number of these attempts whose cost is unknown
+	Unknown int          `json:"unknown,omitempty"` // how many of the attempts in Today have an unknown cost
 	Budget  *fleetBudget `json:"budget,omitempty"`
 }
 
-// fleetBudget is what an account may spend, in US dollars.
+// fleetBudget is what an account may spend in a day and in a month, in US dollars; 0 means no
+// limit.
 type fleetBudget struct {
 	Day   float64 `json:"day,omitempty"`
 	Month float64 `json:"month,omitempty"`
@@ -84,7 +85,8 @@ An account is unusable if its config folder or a variable is missing here.`,
 	return cmd
 }
 
-// read returns the accounts of the settings with what the fleet knows about them.
+// read returns the accounts of the settings, then the agent programs' own accounts that are paused.
+// It adds what the fleet knows about each: the pause, running attempts and the cost of today.
 func read(ctx context.Context, e *env.Env, f openfleet.Fleet, opts app.Options) ([]Account, error) {
 	lanes, err := f.Lanes(ctx)
 	if err != nil {
@@ -146,7 +148,8 @@ func read(ctx context.Context, e *env.Env, f openfleet.Fleet, opts app.Options) 
 	return list, nil
 }
 
-// accountName returns the name by which a fleet knows an account.
+// accountName returns the name by which a fleet knows an account. An empty account means the agent
+// program's own account.
 func accountName(agent, account string) string {
 	if account == "" {
 		return agent

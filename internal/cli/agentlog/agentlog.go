@@ -19,12 +19,12 @@ type Options struct {
 	Since time.Time      // entries before this time are not printed; zero prints all entries
 	Width int            // columns of the terminal, at which lines are wrapped; 0 does not wrap them
 	Paint func(s display.Style, text string) string
-	// Live returns the current time. It is used for entries without a time that arrive while the
-	// log is followed. If Live is nil or returns a zero time, these entries are printed without a
-	// time.
+	// Live returns the current time, which is used for entries without a time that arrive while the
+	// log is followed. If Live is nil or returns a zero time, such an entry gets the time of the
+	// entry before it or, if there is none, the start time of the attempt.
 	Live func() time.Time
-	// Heading returns the line to print above the output of an attempt, and the
-	// attempt's start time.
+	// Heading returns the line to print above the output of an attempt, and the attempt's start
+	// time. An empty line is not printed. If Heading is nil, there are no headings.
 	Heading func(attempt int) (line string, began time.Time)
 	// Outcome returns how a question of the current attempt was answered and by whom, or "" if that
 	// is not known. text is the question with its options. It is called once for each question, when
@@ -41,9 +41,9 @@ type Writer struct {
 	log   agent.Transcript
 	known bool // whether the log is known to be in the protocol of an agent program
 	rest  []byte
-	long  bool      // the current line is too long to be parsed, so it is printed unchanged
-	now   time.Time // time of the latest entry that contains a time
-	shown time.Time // the time that was printed last, in full seconds
+	long  bool      // the current line is longer than maxParsedLine, and rest holds only its start
+	now   time.Time // time of the latest entry or, before the first one, of the attempt's start
+	shown time.Time // the time that was printed last, truncated to seconds
 	asked string    // the question whose answer was not printed yet; empty if there is none
 }
 
@@ -56,7 +56,7 @@ func New(out io.Writer, opts Options) *Writer {
 }
 
 // Begin prints the heading of the attempt with this number. Call it before writing the attempt's
-// log.
+// log. Like End, it first prints what is still buffered of the previous attempt.
 func (w *Writer) Begin(attempt int) error {
 	err := w.End()
 	w.log, w.known, w.now, w.shown = agent.Transcript{}, false, time.Time{}, time.Time{}
@@ -71,7 +71,7 @@ func (w *Writer) Begin(attempt int) error {
 	return err
 }
 
-// maxParsedLine is the maximum length of a line that is parsed, in bytes.
+// maxParsedLine is the maximum length of a line in bytes. What follows in a longer line is dropped.
 const maxParsedLine = agent.MaxLine
 
 // Write implements [io.Writer].
@@ -128,8 +128,8 @@ func (w *Writer) line(buf *bytes.Buffer) {
 	}
 }
 
-// live sets the time of the current entry from the clock Options.Live. It reports whether the entry
-// must be printed: the time is known and not before Options.Since.
+// live sets the time of the current entry from the clock Options.Live, if that clock returns a
+// time. It reports whether the clock returned a time that is not before Options.Since.
 func (w *Writer) live() bool {
 	if w.opts.Live == nil {
 		return false
@@ -141,7 +141,8 @@ func (w *Writer) live() bool {
 	return !now.IsZero() && !now.Before(w.opts.Since)
 }
 
-// plain writes a line unchanged. In an agent's log the line is indented like the entries.
+// plain writes a line that is not an entry. In the log of a known agent program, it indents the
+// line like the entries if times are printed.
 func (w *Writer) plain(out *bytes.Buffer, line string) {
 	if w.known && w.opts.Zone != nil && line != "" {
 		line = blank + line
@@ -165,7 +166,7 @@ var entryStyles = map[agent.EntryKind]struct {
 
 const (
 	clock = "15:04:05"
-	blank = "          " // blanks as wide as a time and the gap after it
+	blank = "          " // spaces as wide as a time and the gap after it
 )
 
 func (w *Writer) entries(out *bytes.Buffer, entries []agent.Entry) {
@@ -200,7 +201,7 @@ func (w *Writer) entries(out *bytes.Buffer, entries []agent.Entry) {
 	}
 }
 
-// outcome prints how the last question was answered.
+// outcome prints how the question in w.asked was answered, if that is known, and clears w.asked.
 func (w *Writer) outcome(out *bytes.Buffer) {
 	if w.asked == "" || w.opts.Outcome == nil {
 		return
@@ -215,8 +216,8 @@ func (w *Writer) outcome(out *bytes.Buffer) {
 	w.asked = ""
 }
 
-// margin returns the text to print before an entry: its time or, if the same time was already
-// printed, blanks.
+// margin returns the text to print before an entry: its time or, if the time is unknown or the same
+// as the one printed before, spaces. If no times are printed, it returns "".
 func (w *Writer) margin() string {
 	if w.opts.Zone == nil {
 		return ""

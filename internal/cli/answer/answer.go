@@ -105,7 +105,8 @@ The gaffer process that works on the run passes the answer on. If there is none,
 	return cmd
 }
 
-// printQuestions prints every open question, the oldest first.
+// printQuestions prints every open question, the oldest first. If the configured server did not
+// answer, it prints the questions of this machine and returns the error.
 func printQuestions(e *env.Env, all openfleet.Everything, asJSON bool) error {
 	if asJSON {
 		if err := e.PrintJSON(append([]openfleet.Asked{}, all.Asked...)); err != nil {

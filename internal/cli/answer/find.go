@@ -14,7 +14,8 @@ import (
 // find returns the question that the user means by name. It takes the first of these that exists:
 // the question with this name or id; the question of the task with this name in the project; the
 // question of the only waiting task with this id; the only question whose name starts with this
-// text. If a task or agent has several questions, find returns the oldest.
+// text. If a task or agent has several questions, find returns the oldest. If questions of several
+// tasks or agents fit, it returns an error.
 func find(ctx context.Context, all openfleet.Everything, name string) (openfleet.Asked, error) {
 	for _, a := range all.Asked {
 		if a.Name == name || a.ID == name && name != "" {
@@ -50,7 +51,9 @@ func find(ctx context.Context, all openfleet.Everything, name string) (openfleet
 	return openfleet.Asked{}, exit.WithHint(exit.NotFound(fmt.Errorf("no question, task or agent is called %q", name)), "'gaffer answer' lists the open questions")
 }
 
-// task searches the fleets in order and returns the first task with this name.
+// task searches the fleets in order and returns the first task with this name. If a server cannot
+// be asked, the search goes on; if this machine's fleet cannot, it ends. Without a task, task
+// returns the last error.
 func task(ctx context.Context, fleets []openfleet.Fleet, name string) (t fleet.Task, err error) {
 	for _, f := range fleets {
 		t, err = f.FindTask(ctx, name)
@@ -62,7 +65,7 @@ func task(ctx context.Context, fleets []openfleet.Fleet, name string) (t fleet.T
 }
 
 // oldestMatches returns the questions for which fits returns true. If several of them have the same
-// name, it returns only the oldest.
+// name, it returns only the first, which is the oldest because asked is sorted by age.
 func oldestMatches(asked []openfleet.Asked, fits func(openfleet.Asked) bool) (found []openfleet.Asked) {
 	for _, a := range asked {
 		if fits(a) && !slices.ContainsFunc(found, func(older openfleet.Asked) bool { return older.Name == a.Name }) {

@@ -32,7 +32,8 @@ func scopes() (names []string) {
 	return names
 }
 
-// checkScope returns an error if --for or --rule is not valid for any question.
+// checkScope returns an error if the values of --for and --rule are wrong whatever is asked.
+// lasting checks whether they suit the question.
 func (o options) checkScope() error {
 	switch {
 	case o.scope != "" && !slices.Contains(scopes(), o.scope):
@@ -51,7 +52,9 @@ func (o options) checkScope() error {
 	return nil
 }
 
-// lasting adds the scope of --for and the rule of --rule to an answer.
+// lasting adds the scope of --for and the rule of --rule to an answer. Without --rule it takes the
+// first rule that the question suggests. It returns an error if the answer to q cannot hold for
+// later requests, for example because q does not ask for a permission.
 func (o options) lasting(q fleet.Question, reply fleet.Reply) (fleet.Reply, error) {
 	scope := fleet.GrantScope(o.scope)
 	if scope == fleet.GrantOnce {
@@ -76,7 +79,8 @@ func (o options) lasting(q fleet.Question, reply fleet.Reply) (fleet.Reply, erro
 	return reply, nil
 }
 
-// lastingText says for how long an answer holds, or returns "" if it is for one request.
+// lastingText describes for how long an answer holds and for which rule. It returns "" for an
+// answer to one request only.
 func lastingText(r fleet.Reply) string {
 	if !r.Lasting() {
 		return ""

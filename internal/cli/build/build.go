@@ -124,7 +124,8 @@ func (o options) check(custom []string) error {
 	return nil
 }
 
-// read reads a plan of chunks and applies the flags to it.
+// read reads a plan of chunks and applies the flags to it. The agent and the model that the plan
+// names are kept.
 func (o options) read(e *env.Env, name string) (build.Plan, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -199,7 +200,8 @@ func (o options) work(ctx context.Context, t *runview.View, id string) error {
 	return t.Work(ctx, id, *o.json)
 }
 
-// askAboutIncomplete asks the user whether to resume or to replace an incomplete build.
+// askAboutIncomplete asks the user whether to resume or to replace an incomplete build, and does
+// so. If it cannot ask, it returns found as an error with a hint.
 func (o options) askAboutIncomplete(ctx context.Context, e *env.Env, t *runview.View, n buildrun.Request, found *buildrun.IncompleteError) error {
 	if !e.Interactive() {
 		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh replaces it and keeps it in .fctry/builds")

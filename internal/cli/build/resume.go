@@ -88,7 +88,7 @@ type question struct {
 	Run       string            `json:"run,omitempty"` // id of the run in gaffer; empty if gaffer does not run the build
 	Done      []workflow.Chunk  `json:"done"`
 	Remaining []remaining       `json:"remaining"`
-	Held      []held            `json:"held"` // chunks that gaffer does not build, because another program set their status
+	Held      []held            `json:"held"` // chunks that gaffer does not build: the user has to do them, or they wait for such a chunk
 	Problem   string            `json:"problem,omitempty"`
 	Stale     []stale           `json:"stale"`
 	Choices   []workflow.Choice `json:"choices"`
@@ -105,7 +105,7 @@ type held struct {
 	Status  workflow.ChunkStatus `json:"status"`
 	Why     string               `json:"why"`
 	Note    string               `json:"note,omitempty"`
-	Command string               `json:"command,omitempty"` // command line that marks the chunk done
+	Command string               `json:"command,omitempty"` // command line that marks the chunk done; empty if the chunk waits for another held chunk
 }
 
 type stale struct {
@@ -197,7 +197,8 @@ func (r resume) startNew(ctx context.Context, e *env.Env, t *runview.View) error
 }
 
 // decide returns the ids of the completed chunks to rebuild. It takes them from the flags, and asks
-// the user about each stale chunk that no flag names.
+// the user about each chunk whose spec has changed and that no flag names. If it cannot ask, it
+// returns an error.
 func (r resume) decide(ctx context.Context, e *env.Env, f buildrun.Found) (again []workflow.ID, err error) {
 	open := map[workflow.ID]workflow.Stale{}
 	for _, s := range f.Resume.Stale {

@@ -82,8 +82,8 @@ func row(c workflow.Chunk) []table.Cell {
 	return cells
 }
 
-// remark returns the last part of the build's status line: the build's context, its last
-// checkpoint, and which process works on the build or what the user can do next.
+// remark returns the last part of the build's status line: the isolation mode of the build's
+// context, the last checkpoint, and which process works on the build or what the user can do next.
 func remark(f buildrun.Found) string {
 	text := ", " + display.Printable(f.Health.Isolation) + " context"
 	if f.Health.LastCheckpoint != "" {

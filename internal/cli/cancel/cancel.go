@@ -52,7 +52,7 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 			if err != nil {
 				return err
 			}
-			if a.App != nil && r.Status.Final() && !r.Owner.Alive { // no other process will write the documents of this ended run
+			if a.App != nil && r.Status.Final() && !r.Owner.Alive { // write the documents of the ended run here, because no other process works on it
 				if r, err = a.App.Runs.Work(ctx, run); err != nil {
 					return err
 				}

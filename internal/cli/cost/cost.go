@@ -117,7 +117,7 @@ func (o options) query(e *env.Env) (q fleet.CostQuery, err error) {
 func localZone(variable string) string {
 	name := strings.TrimPrefix(variable, ":")
 	if name == "" {
-		link, _ := os.Readlink("/etc/localtime") // without a link the zone has no name
+		link, _ := os.Readlink("/etc/localtime") // ignore the error: if the file is not a link, the zone has no name
 		_, name, _ = strings.Cut(link, "zoneinfo/")
 	}
 	if _, err := time.LoadLocation(name); err != nil || name == "" || name == "Local" {

@@ -23,8 +23,8 @@ import (
 type candidate struct {
 	address string
 	token   string // token to log in with; empty means the command's configured token
-	run     string // id of the run that the server shows; empty if it shows all runs
-	named   bool   // the user configured this server, so report its errors
+	run     string // run of this project for which the server was started; empty for other servers
+	named   bool   // the user configured this server, so a failed connection to it is an error
 }
 
 // defaultAddress is where 'gaffer serve' listens if no address is configured.
@@ -86,8 +86,8 @@ func orderServers(servers []localservers.Server, root string) (list []candidate)
 }
 
 // firstLink returns a link to the named run or task, from the first server that has it. If no
-// server has it, firstLink returns the first error. It is not an error if a server refuses the
-// connection, unless the user configured that server.
+// server has it, firstLink returns the first error. It skips servers that cannot be reached, unless
+// the user configured them. If it has skipped all servers, it returns a not-found error.
 func firstLink(ctx context.Context, e *env.Env, list []candidate, name string) (candidate, string, error) {
 	var problem error
 	for _, d := range list {
@@ -144,8 +144,8 @@ func (c candidate) client(e *env.Env) (*coordinator.Client, error) {
 	return coordinator.New(c.address, o)
 }
 
-// find returns the run or task with this name. The server may know the command's project by its
-// folder or by its name, so find searches for both.
+// find returns the run or task with this name; for a run, task is empty. The server may know the
+// command's project by its folder or by its name, so find searches for both.
 func (c candidate) find(ctx context.Context, e *env.Env, client *coordinator.Client, name string) (run, task string, err error) {
 	config, err := e.Config()
 	if err != nil {
@@ -164,7 +164,8 @@ func (c candidate) find(ctx context.Context, e *env.Env, client *coordinator.Cli
 	return run, task, err
 }
 
-// problem returns err with the server's address added to its text.
+// problem returns err with the server's address added to its text. If the server does not accept
+// the token, it also adds a hint.
 func (c candidate) problem(err error) error {
 	answer := (*coordinator.Error)(nil)
 	if errors.As(err, &answer) && answer.Status == 401 {

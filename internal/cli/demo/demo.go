@@ -94,8 +94,8 @@ func (o options) listenOnLoopback(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-// show serves the dashboard and plays the demo until ctx ends. If a duration is set, show calls
-// stop when the dashboard has been available for that time.
+// show serves the dashboard and plays the demo until ctx ends. With --for, it calls stop, which
+// ends ctx, when the dashboard has been available for that time.
 func (o options) show(ctx context.Context, stop func(), e *env.Env, f demo.Folder, l net.Listener) (err error) {
 	own := &env.Env{In: e.In, Out: e.Out, Err: e.Err, Getenv: f.Getenv(e.Getenv), Dir: f.Project(), Now: e.Now, Version: e.Version}
 	notice := func(text string) { e.Talk("gaffer: %s", display.Printable(text)) }
@@ -131,7 +131,7 @@ func (o options) show(ctx context.Context, stop func(), e *env.Env, f demo.Folde
 func (o options) offerDashboard(ctx context.Context, e *env.Env, f demo.Folder, p *page.Page) {
 	link, err := p.Link("")
 	if err != nil {
-		return // the server creates no more links, because too many links are unused
+		return // the server creates no more links, because too many of them were never used
 	}
 	again := fmt.Sprintf(". %s && gaffer open --print", display.ShellLine([]string{f.VariablesFile()}))
 	page.OpenOrPrint(ctx, e, p.URL, link, !o.noBrowser && page.MayOpenBrowser(e), again)
@@ -153,8 +153,8 @@ In another terminal: . %s && gaffer ps
 `, f, display.ShellLine([]string{f.VariablesFile()}))
 }
 
-// cleanUp stops all processes of the demo. If the user asked to keep the demo's folder, it prints
-// the folder's path.
+// cleanUp stops all processes of the demo and removes the demo's folder. With --keep, it leaves the
+// folder and prints its path.
 func (o options) cleanUp(e *env.Env, f demo.Folder, k *demo.Cleaner) error {
 	if err := k.End(); err != nil {
 		return fmt.Errorf("tidy up after the demo: %w", err)

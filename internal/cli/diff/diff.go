@@ -163,8 +163,8 @@ func show(ctx context.Context, e *env.Env, f openfleet.Fleet, name string, o opt
 	return err
 }
 
-// appendMissing appends the name of the file to list if the diff lacks the file's content, because
-// the file is binary or large.
+// appendMissing appends the name of the file to list if the content of the file has changed and is
+// not in the diff, because the file is binary or large.
 func appendMissing(list []string, d fleet.FileChange) []string {
 	if (d.Binary || d.TooLarge != "") && d.OldBlob != d.NewBlob {
 		list = append(list, display.Printable(d.Path))
@@ -186,8 +186,9 @@ func sayMissing(e *env.Env, c fleet.Change, files []string) {
 	e.Talk("the diff has no content of binary and large files: %s; 'git show %.12s:FILE' prints it", names, c.Tree)
 }
 
-// selectFiles keeps only the files of a change that are at or below one of the paths. It returns an
-// error if a path matches no file.
+// selectFiles keeps only the files of a change whose new or old name is at or below one of the
+// paths or matches it as a glob, and corrects the sums of lines. It returns an error if a path
+// matches no file.
 func selectFiles(c *fleet.Change, paths []string) error {
 	found, used := []fleet.ChangeFile{}, map[string]bool{}
 	c.Added, c.Removed = 0, 0

@@ -13,8 +13,8 @@ import (
 )
 
 // withPager calls show with the stdin of a pager, and waits until the user closes the pager. The
-// pager is the command in PAGER, or less. If off is true, stdout is not a terminal, or there is no
-// pager, withPager calls show with stdout.
+// pager is the command in PAGER, or less. withPager calls show with stdout if off is true, stdout
+// is not a terminal or a dumb one, PAGER is cat, or less is not installed.
 func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 	terminal, ok := e.Out.(*os.File)
 	program := cmp.Or(e.Getenv("PAGER"), "less")
@@ -27,7 +27,7 @@ func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 	cmd := exec.Command("sh", "-c", program) // PAGER may contain arguments; the user set it, so it is trusted
 	cmd.Stdout, cmd.Stderr, cmd.Env = terminal, os.Stderr, os.Environ()
 	if e.Getenv("LESS") == "" {
-		cmd.Env = append(cmd.Env, "LESS=FRX") // R: show colours; F: exit at once if the text fits the screen
+		cmd.Env = append(cmd.Env, "LESS=FRX") // F: exit at once if the text fits the screen; R: show colours; X: leave the text on the screen
 	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -40,7 +40,7 @@ func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 	if errors.Is(err, syscall.EPIPE) { // the user has closed the pager
 		err = nil
 	}
-	// Wait until the user closes the pager: less does not exit on an interrupt.
+	// Wait even if the user has interrupted the command: less keeps running after an interrupt.
 	_ = in.Close()
 	if ended := cmd.Wait(); err == nil && exitCode(ended) == notFound {
 		err = errors.New("the program of PAGER was not found: " + display.Printable(program))

@@ -25,7 +25,7 @@ const (
 type printer struct {
 	out      io.Writer
 	color    bool
-	terminal bool // out is a terminal, so control characters are removed
+	terminal bool // out is a terminal, so control characters are replaced
 }
 
 func (p printer) paint(s display.Style, text string) string {
@@ -35,9 +35,9 @@ func (p printer) paint(s display.Style, text string) string {
 	return s.Paint(text)
 }
 
-// text prepares a line of a file for printing. If the output is a terminal, it removes control
-// characters. It shows a carriage return as ␍, because this may be the only difference between two
-// lines.
+// text prepares a line of a file for printing. If the output is a terminal, it replaces control
+// characters. It replaces a carriage return with ␍, because this may be the only difference between
+// two lines.
 func (p printer) text(text string) string {
 	if !p.terminal {
 		return text
@@ -98,7 +98,8 @@ func summary(c fleet.Change) string {
 	return text
 }
 
-// name returns a file's name in a form that fits on one line.
+// name returns a file's name in a form that fits on one line: without control characters on a
+// terminal, in quotes elsewhere if it needs them.
 func (p printer) name(name string) string {
 	if !p.terminal && strings.ContainsAny(name, "\n\r\t\"\\") {
 		return quoteName(name)
@@ -186,7 +187,8 @@ func (p printer) file(f fleet.FileChange) error {
 	return out.Flush()
 }
 
-// hunk prints a hunk. Where added lines replace removed lines, it marks the words that differ.
+// hunk prints a hunk. If colours are on and added lines follow removed lines, it marks the words
+// that differ.
 func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
 	span := func(first, lines int) string {
 		if lines == 1 {
@@ -261,8 +263,8 @@ func (p printer) line(out *bufio.Writer, line fleet.DiffLine, pieces []worddiff.
 	}
 }
 
-// quoteName returns a file's name as git writes it in a diff: in quotes if it has unusual
-// characters.
+// quoteName returns a file's name as git writes it in a diff: in quotes and with escapes if it has
+// control characters, quotes, backslashes or invalid UTF-8.
 func quoteName(name string) string {
 	plain := utf8.ValidString(name) && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c == 0x7f })
 	if plain {

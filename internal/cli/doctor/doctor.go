@@ -177,7 +177,7 @@ func holding(list []doctor.RunningAttempt) [][]table.Cell {
 	return rows
 }
 
-// taskOf returns the name of a task in parentheses, or "" if the task is unknown.
+// taskOf returns the names of a task and its run in parentheses, or "" if the task is unknown.
 func taskOf(run, task string) string {
 	if task == "" {
 		return ""

@@ -19,7 +19,7 @@ import (
 )
 
 // printServer prints the state of the configured server. If a server is configured, 'gaffer doctor'
-// calls printServer instead of checking this machine.
+// calls printServer instead of checking this machine. It returns an error if a run could not work.
 func printServer(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 	if repair {
 		return exit.WithHint(exit.Usage(errors.New("--repair ends processes of this machine, not of a server")), "'gaffer doctor --local --repair'")

@@ -72,7 +72,8 @@ func read(ctx context.Context, e *env.Env, kind string, fields []string, data st
 	return draft, err
 }
 
-// readFields parses the fields from the value of --data, or from stdin if the value is "-".
+// readFields parses the fields in data, the value of --data, or in stdin if data is "-". If data is
+// empty, there are none.
 func readFields(ctx context.Context, e *env.Env, data string) ([]workflow.Field, error) {
 	if data == "" {
 		return nil, nil

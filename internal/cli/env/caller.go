@@ -13,8 +13,9 @@ type cachedAgent struct{ agent *caller.Agent }
 
 // Agent returns the agent that started this command, or nil if a user did.
 //
-// Agent also returns nil if the command does not work on the fleet of the user who runs the agent.
-// So an agent may use gaffer without restrictions in a fleet of its own, for example in a test.
+// Agent ignores an agent among the ancestor processes if the command does not work on the fleet of
+// the user who runs that agent. So the agent may use gaffer without restrictions in a fleet of its
+// own, for example in a test. An agent that the command's own environment names is never ignored.
 func (e *Env) Agent() *caller.Agent {
 	if e.caller == nil {
 		e.caller = &cachedAgent{e.findAgent()}
@@ -41,8 +42,8 @@ func (e *Env) AgentName() string {
 }
 
 // isFleetOf reports whether this command works on the fleet of the agent's user: whether it uses
-// that user's state folder, database or token. getenv returns the value of a variable in the
-// environment with which the agent was started.
+// that user's state folder, database or token. It returns true if this cannot be determined. getenv
+// returns the value of a variable in the environment with which the agent was started.
 func (e *Env) isFleetOf(getenv func(string) string) bool {
 	theirs, err := statedir.Path(getenv)
 	if err != nil {

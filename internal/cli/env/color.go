@@ -15,8 +15,9 @@ func (e *Env) Paint(w io.Writer, s display.Style, text string) string {
 	return s.Paint(text)
 }
 
-// Color reports whether to write colour to w. The setting color decides if it is always or never.
-// If it is auto, the variable NO_COLOR decides, then FORCE_COLOR, then whether w is a terminal.
+// Color reports whether to write colour to w. If the setting color is always or never, it decides.
+// If it is auto, the variable NO_COLOR decides, then FORCE_COLOR, then whether w is a terminal;
+// TERM=dumb counts as no terminal.
 func (e *Env) Color(w io.Writer) bool {
 	switch e.colorSetting() {
 	case "always":

@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/project"
 )
 
-// Env is the environment of one command. No command uses the streams, variables or
-// clock of the process directly.
+// Env is the environment of one command. Commands use it instead of the streams, variables and
+// clock of the process, so that tests can replace these.
 type Env struct {
 	In      io.Reader
 	Out     io.Writer // receives the result of the command
@@ -80,7 +80,8 @@ func (e *Env) Config() (*config.Config, error) {
 	return c, nil
 }
 
-// AtProject returns the environment of a command in the project at root, without the flags of this command.
+// AtProject returns the environment of a command in the project at root, without the flags of this
+// command.
 func (e *Env) AtProject(root string) *Env {
 	other := *e
 	other.Dir, other.flags, other.project, other.config = root, globalFlags{project: root}, nil, nil

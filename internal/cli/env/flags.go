@@ -10,15 +10,15 @@ import (
 	"gaffer/internal/config"
 )
 
-// globalFlags holds the values of the flags that every command has.
+// globalFlags holds the values of --project, --token-file and all flags that change settings.
 type globalFlags struct {
 	project   string
 	settings  []config.Setting
 	tokenFile string
 }
 
-// GlobalFlags adds the flags that every command has: --project, --set, and the flags of
-// single settings.
+// GlobalFlags adds the flags that every command has: --project, --set, and the flags that override
+// one setting each.
 func (e *Env) GlobalFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.SortFlags = false

@@ -22,7 +22,8 @@ func Await[T any](ctx context.Context, read func() T) (T, error) {
 	}
 }
 
-// Confirm asks the user a yes-or-no question. The end of the input means no.
+// Confirm asks the user a yes-or-no question. The answers y and yes mean yes. Any other answer, or
+// the end of the input, means no.
 func (e *Env) Confirm(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(e.Err, "%s [y/N] ", question)
 	lines := bufio.NewScanner(e.In)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// PrintJSON writes v to stdout as indented JSON with a final newline. Characters such
-// as < are not escaped.
+// PrintJSON writes v to stdout as indented JSON with a final newline. It does not escape characters
+// such as < for HTML.
 func (e *Env) PrintJSON(v any) error {
 	enc := json.NewEncoder(e.Out)
 	enc.SetEscapeHTML(false)
@@ -20,7 +20,7 @@ func (e *Env) Printf(format string, args ...any) error {
 	return err
 }
 
-// Talk prints a message that is not part of the result to stderr.
+// Talk prints a message that is not part of the result, and a newline, to stderr.
 func (e *Env) Talk(format string, args ...any) {
 	// Ignore the error: a command succeeds even if stderr cannot be written.
 	_, _ = fmt.Fprintf(e.Err, format+"\n", args...)

@@ -25,8 +25,9 @@ const (
 
 // decide answers the question that the agent would ask at its own prompt. If the user's rules
 // decide the question, they give the answer. Otherwise decide asks the user, and waits for the
-// answer at most for the time in the setting hooks.answer_within. If gaffer cannot ask, decide
-// prints nothing, and the agent asks at its own prompt.
+// answer at most for the time in the setting hooks.answer_within. If that setting is 0, or the user
+// cannot be asked or does not answer in time, decide prints nothing, and the agent asks at its own
+// prompt. For an agent that gaffer runs, decide does nothing.
 func (c *call) decide(ctx context.Context) error {
 	if !c.asks() || c.Session.Attempt != "" {
 		return nil
@@ -58,9 +59,9 @@ func (c *call) asks() bool {
 	return false
 }
 
-// question returns the question for the user. It returns false if the user can answer only at the
-// agent's own prompt, because the agent asks several questions at the same time, or a question
-// without options.
+// question returns the question for the user: a request for permission, or a single question of
+// Claude Code of whose options the user chooses one. It returns false for all other questions,
+// which the user can answer only at the agent's own prompt.
 func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 	q := fleet.Ask{From: c.Session.Worker(), Within: within, Text: c.Session.WaitsFor(), Options: []string{allow, deny}}
 	q.Ref = fmt.Sprintf("%s %s %d", c.Session.Session, c.Event.Input, c.Session.At.UnixNano())
@@ -82,12 +83,13 @@ const questionTool = "AskUserQuestion"
 // time to answer has passed (see package agentsettings), so the sum of these timeouts and Budget
 // must be less than 10 seconds.
 const (
-	openWithin     = 5 * time.Second // timeout for opening the store and asking the question
-	withdrawWithin = 2 * time.Second
+	openWithin     = 5 * time.Second // timeout for opening the fleet, reading the rules and storing the question
+	withdrawWithin = 2 * time.Second // timeout for closing the question in the fleet and in the session
 )
 
-// ask asks the question and waits until it is answered or q.Within has passed since it was asked.
-// When ask returns, the question is closed.
+// ask prints the answer that the user's rules give. If they give none, it asks the user, waits at
+// most q.Within until the question is answered or no longer needed, and prints the answer if there
+// is one. When ask returns, the question is closed.
 func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	quick, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
@@ -119,7 +121,7 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	return err
 }
 
-// link replaces the question id oldID by newID in the agent's session. oldID is "" after the
+// link replaces the question id oldID with newID in the agent's session. oldID is "" after the
 // question was asked, and newID is "" after it was closed. The session has the id because Codex
 // kills a hook that waits: the next hook finds the open question there and closes it.
 func (c *call) link(ctx context.Context, oldID, newID string) {
@@ -127,8 +129,8 @@ func (c *call) link(ctx context.Context, oldID, newID string) {
 	reportError(c.Env, c.Program, err)
 }
 
-// withdraw closes the question with this id. An earlier hook asked the question, and was killed
-// while it waited for the answer.
+// withdraw closes the question with this id if it is still open. An earlier hook asked the
+// question, and was killed while it waited for the answer.
 func (c *call) withdraw(ctx context.Context, id string) error {
 	if _, err := locate(c.Env, c.Raw); err != nil {
 		return err
@@ -184,7 +186,7 @@ func (c *call) notNeededReason() string {
 	return ""
 }
 
-// print writes the decision for the agent program to stdout.
+// print writes the answer to stdout as the JSON decision that the agent program reads.
 func (c *call) print(a fleet.Answered) error {
 	decision := map[string]any{"behavior": "allow"}
 	switch {

@@ -51,7 +51,7 @@ func (c *call) addEvent(ctx context.Context, draft func(chunk string) workflow.D
 }
 
 // activeChunk returns the name of the chunk that is being built. It returns "" if no chunk, or more
-// than one, is being built.
+// than one, is being built, or if the state cannot be read.
 func activeChunk(store *workflow.Store) string {
 	s, err := store.State()
 	if err != nil || s.BuildRun == nil {

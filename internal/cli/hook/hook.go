@@ -52,7 +52,8 @@ func unknown(cmd *cobra.Command, args []string) error {
 // as failed.
 const Budget = 2 * time.Second
 
-// hookCommand turns a function into a command that always succeeds.
+// hookCommand turns the function of a hook into one for cobra.Command.RunE that never returns an
+// error.
 func hookCommand(e *env.Env, hook func(ctx context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), Budget)

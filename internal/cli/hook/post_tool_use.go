@@ -42,7 +42,8 @@ func postToolUse(ctx context.Context, e *env.Env) error {
 	return noteWritten(ctx, e, event)
 }
 
-// noteWritten records the files that the tool in this event has written.
+// noteWritten records the files that the tool in this event has written and that a section of the
+// spec describes. Without a workflow's folder in the project it does nothing.
 func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 	files := hookevents.WrittenFiles(event)
 	if len(files) == 0 {

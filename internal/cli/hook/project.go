@@ -20,7 +20,8 @@ type eventProject struct {
 	folder string // path of the workflow's folder; empty if the folder does not exist
 }
 
-// locate finds the project of an event from the agent's working folder.
+// locate finds the project of an event from the agent's working folder, and makes this the current
+// folder of e.
 func locate(e *env.Env, event jsontree.Value) (eventProject, error) {
 	if dir := event.Get("cwd").Text(); filepath.IsAbs(dir) {
 		e.Dir = filepath.Clean(dir)

@@ -8,9 +8,9 @@ import (
 	"gaffer/internal/engine/permission"
 )
 
-// byRules decides a request for permission by the rules in the user's settings, and by answers that
-// hold always. The outcome is [permission.Asked] if no rule decides, or if the rules cannot be read:
-// a rule that cannot be read might deny the request.
+// byRules decides a request for permission by the rules in the user's settings, and by the rules of
+// earlier answers that hold always. The outcome is [permission.Asked] if no rule decides, or if the
+// rules cannot be read: a rule that cannot be read might deny the request.
 func (c *call) byRules(ctx context.Context, f openfleet.Fleet) permission.Decision {
 	ask := permission.Decision{Outcome: permission.Asked}
 	if c.Event.Tool == "" || c.Event.Tool == questionTool {

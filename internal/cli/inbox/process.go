@@ -103,9 +103,9 @@ func (p *processing) run(ctx context.Context, w *inbox.Worker, args []string) er
 	return p.end()
 }
 
-// show prints an item that was processed. With --json, it collects the items and the command prints
-// one list at the end. With --json and --watch, the command never ends, so show prints each item on
-// one line.
+// show prints an item that was processed. With --json, it only collects the items, and end prints
+// them as one list. With --json and --watch, the list would never be complete, so show prints each
+// item as one line of JSON.
 func (p *processing) show(item workflow.Item) error {
 	if item.Status == workflow.ItemError {
 		p.failed++

@@ -119,7 +119,7 @@ func check(e *env.Env, o *options) error {
 	return nil
 }
 
-// withHint adds a hint to err if err has no hint.
+// withHint adds the hint that nothing was written, unless err has a hint.
 func withHint(err error) error {
 	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) {
 		return err
@@ -139,7 +139,8 @@ func (s *setupPlan) editor() *agentsettings.Editor {
 	return &agentsettings.Editor{Host: host.OS(), Dir: filepath.Join(s.state, "init")}
 }
 
-// applyEdits shows the edits, asks the user, and applies them.
+// applyEdits shows the edits and asks the user whether to apply them. With --yes it applies them
+// without asking, with --dry-run it applies nothing.
 func (s *setupPlan) applyEdits(ctx context.Context, edits []agentsettings.Edit) error {
 	r := s.report(edits)
 	if !*s.opts.json {

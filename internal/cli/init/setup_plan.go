@@ -73,8 +73,8 @@ func (s *setupPlan) ofProject(p project.Project) bool {
 	return p.From != "current folder" && (err != nil || p.Root != home)
 }
 
-// choose returns the agent programs to set up. With --undo it also returns programs that are no
-// longer installed.
+// choose returns the agent programs to set up: the one named in args or, if none is named, those
+// that are installed. With --undo it also returns programs that are no longer installed.
 func (s *setupPlan) choose(args []string) ([]agentsettings.Program, error) {
 	word := "all"
 	if len(args) > 0 {
@@ -104,7 +104,7 @@ func (s *setupPlan) choose(args []string) ([]agentsettings.Program, error) {
 }
 
 // inPath returns the path of a program, or "" if it is not installed. It searches the folders of
-// path, which is a value of PATH, as a shell does.
+// path, which is a value of PATH, in order, and skips relative ones.
 func inPath(path, name string) string {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
@@ -134,7 +134,7 @@ func (s *setupPlan) makeWish(c *config.Config) error {
 
 // program returns the command with which other programs start this gaffer. This is the name
 // "gaffer" if a shell would find this executable by that name, and the executable's absolute path
-// otherwise.
+// otherwise. If that file is not called gaffer, program returns an error.
 func (s *setupPlan) program() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -185,7 +185,8 @@ func localState(c *config.Config, root string) (lines []string) {
 	return lines
 }
 
-// listFiles sets the settings files of the programs and their intended content.
+// listFiles sets s.files to the settings files of the programs, each with its intended content. In
+// a project, it adds .gitignore, unless an undo must keep the lines there for another program.
 func (s *setupPlan) listFiles() error {
 	claude, codex := s.env.Getenv("CLAUDE_CONFIG_DIR"), s.env.Getenv("CODEX_HOME")
 	if s.root == "" {
@@ -224,7 +225,7 @@ func (s *setupPlan) yieldStatusLine(claude, codex string) error {
 }
 
 // stillUsed reports whether another program's settings still contain gaffer after this undo. In
-// that case the lines in .gitignore are still needed.
+// that case the lines in .gitignore are still needed. Without --undo it returns false.
 func (s *setupPlan) stillUsed() (bool, error) {
 	if !s.opts.undo || len(s.programs) == len(agentsettings.Programs()) {
 		return false, nil

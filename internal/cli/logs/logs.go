@@ -116,7 +116,7 @@ func printReadable(ctx context.Context, e *env.Env, f openfleet.Fleet, t fleet.T
 	last := &lastLines{to: out, n: o.lines}
 	r := &reader{last: last}
 	answers := &answers{load: func() []fleet.QuestionRecord {
-		list, _ := f.AllQuestions(ctx, t.Run) // without the questions, the log does not say who answered them
+		list, _ := f.AllQuestions(ctx, t.Run) // ignore the error: without the questions, the log does not show the answers
 		return slices.DeleteFunc(list, func(q fleet.QuestionRecord) bool { return q.Task != t.ID })
 	}}
 	r.Writer = agentlog.New(last, agentlog.Options{

@@ -116,8 +116,8 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 }
 
 // identify returns which agent has started this server. An agent program may start its MCP servers
-// without most of its environment. So identify first checks the environments of the parent
-// processes, because gaffer may have started one of these.
+// without most of its environment, and so without the variables that gaffer has set for the agent.
+// So identify first looks for these variables in the environments of the ancestor processes.
 func identify(e *env.Env, role string) (mcp.Caller, error) {
 	for _, a := range caller.Ancestors(os.Getpid()) {
 		if a.Attempt != "" {

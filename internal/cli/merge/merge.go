@@ -106,7 +106,7 @@ type command struct {
 // that resolve conflicts.
 func (c command) merge(ctx context.Context) error {
 	var all []fleet.MergeResult
-	resolved := "" // id of the task whose agent has resolved a conflict
+	resolved := "" // id of the task whose agent has just resolved a conflict; empty if there is none
 	next := func(ctx context.Context, yes bool) (results []fleet.MergeResult, err error) {
 		request := c.request
 		request.Yes = yes
@@ -210,8 +210,8 @@ func (c command) awaitAgent(ctx context.Context, task string) (complete string, 
 	return complete, err
 }
 
-// print prints the result of one merge to stdout. If the merge failed, it prints the reason to
-// stderr.
+// print prints the result of one merge or undo: to stdout if the branch was moved, otherwise to
+// stderr. With --json it prints nothing, because conclude prints all results.
 func (c command) print(m fleet.MergeResult) error {
 	if c.json {
 		return nil
@@ -251,8 +251,8 @@ func (c command) print(m fleet.MergeResult) error {
 	return nil
 }
 
-// conclude prints the results of all merges if --json was given. It returns an error if the user
-// has to act.
+// conclude prints the results of all merges if --json was given. It returns an error that names the
+// tasks that could not be merged, if there are any.
 func (c command) conclude(results []fleet.MergeResult) error {
 	if c.json {
 		if err := c.env.PrintJSON(append([]fleet.MergeResult{}, results...)); err != nil {
@@ -271,7 +271,7 @@ func (c command) conclude(results []fleet.MergeResult) error {
 	return nil
 }
 
-// undo undoes a merge.
+// undo undoes the last merge of a task, and asks the user for consent where needed.
 func (c command) undo(ctx context.Context) error {
 	if c.request.Task == "" {
 		return exit.Usage(errors.New("--undo takes one task: name it as RUN/TASK"))

@@ -9,9 +9,9 @@ import (
 	"gaffer/internal/exit"
 )
 
-// BudgetFlags adds the flags --budget and --tokens, which give a task or a run more to spend. what is
-// "task" or "run". The returned function checks and returns the values; parts that were not given
-// are zero.
+// BudgetFlags adds the flags --budget and --tokens, which give a task or a run more to spend. what
+// is "task" or "run". After the flags were parsed, the returned function checks and returns their
+// values. It returns zero for a flag that was not given.
 func BudgetFlags(cmd *cobra.Command, what string) func() (fleet.Cost, error) {
 	var c fleet.Cost
 	cmd.Flags().Float64Var(&c.USD, "budget", 0, "what the "+what+" may cost, in `USD`, with what it has cost already")

@@ -49,7 +49,8 @@ func HasDrafts(r fleet.Review) bool {
 	return slices.ContainsFunc(r.Comments, func(c fleet.Comment) bool { return c.Round == 0 })
 }
 
-// HasChange reports whether a task may have changed something in a worktree.
+// HasChange reports whether a task may have a change: it was started, and has a worktree, a branch
+// or a recorded diff.
 func HasChange(t fleet.Task) bool {
 	return t.Attempt != nil && (t.Worktree != "" || t.Branch != "" || t.Attempt.Diff != nil)
 }

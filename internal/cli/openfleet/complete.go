@@ -18,8 +18,8 @@ import (
 // nothing, because a shell prompt cannot show errors.
 type Completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// Runs completes the first argument with the ids of this project's runs. If ended is true, it also
-// suggests runs that have ended.
+// Runs completes the first argument with the ids of this project's unfinished runs. If ended is
+// true, it also suggests runs that have ended.
 func Runs(e *env.Env, ended bool) Completer {
 	return first(e, func(ctx context.Context, f Fleet, _ string) []string { return runs(ctx, f, ended) })
 }
@@ -39,8 +39,8 @@ func RunsAndTasks(e *env.Env) Completer {
 	})
 }
 
-// RunsAndChanges completes the first argument with runs and with tasks that have a change. It also
-// suggests runs that have ended.
+// RunsAndChanges completes the first argument with runs, including those that have ended, and with
+// tasks that have a branch and may therefore have a change.
 func RunsAndChanges(e *env.Env) Completer {
 	return first(e, func(ctx context.Context, f Fleet, typed string) []string {
 		return append(runs(ctx, f, true), tasks(ctx, f, typed, func(t fleet.Task) bool { return t.Branch != "" })...)
@@ -68,8 +68,8 @@ func Answers(e *env.Env) Completer {
 	})
 }
 
-// Schedules completes the first argument with the names of schedules. If removed is set, it suggests
-// those that can be restored.
+// Schedules completes the first argument with the names of schedules. If removed is true, it
+// suggests only removed schedules that can still be restored.
 func Schedules(e *env.Env, removed bool) Completer {
 	return complete(func(ctx context.Context, _ *cobra.Command, args []string, _ string) (words []string) {
 		if len(args) > 0 {
@@ -106,10 +106,11 @@ func SuggestedRules(e *env.Env) Completer {
 	})
 }
 
-// Grants completes the first argument with the ids of answers that hold for longer than one request.
+// Grants completes the first argument with the ids of grants: the rules that users have made by
+// answers that hold for longer than one request.
 func Grants(e *env.Env) Completer {
 	return first(e, func(ctx context.Context, f Fleet, _ string) (words []string) {
-		list, _ := f.Grants(ctx) // without a list there is nothing to suggest
+		list, _ := f.Grants(ctx) // ignore the error: a shell prompt cannot show it
 		for _, g := range list {
 			words = append(words, g.ID+"\t"+display.Line(g.Rule, 60))
 		}

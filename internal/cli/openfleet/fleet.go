@@ -30,8 +30,8 @@ type Fleet interface {
 	// command's project.
 	Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (fleet.CostReport, error)
 
-	// Morning returns what has become of the tasks since a time. If everywhere is false, it leaves
-	// out tasks of other projects than the command's.
+	// Morning returns what has become of the tasks since a time. If everywhere is false, it
+	// includes only tasks of the command's project.
 	Morning(ctx context.Context, everywhere bool, q fleet.MorningQuery) (fleet.MorningReport, error)
 
 	// FindRun and FindTask return the run or task that a user means by a text such as a name or the
@@ -64,7 +64,7 @@ type Fleet interface {
 
 	// Changes calls notify at the start, after every change of the fleet, and also from time to
 	// time without a change. Calls are at least interval apart. Changes returns when notify returns
-	// an error or ctx ends.
+	// an error, when ctx ends, or when this machine's database cannot be read.
 	Changes(ctx context.Context, interval time.Duration, notify func() error) error
 
 	Submit(ctx context.Context, p plan.Plan) (id string, err error)
@@ -98,8 +98,8 @@ type Fleet interface {
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
 	// RetryWithBudget is like Retry, with a new budget for the task. RaiseBudget replaces the
-	// budget of a run, and queues the tasks again that have failed because of the old budget. Parts
-	// of the new budget that are zero keep their old value.
+	// budget of a run, and queues again the tasks that failed because the old budget was spent.
+	// Parts of the new budget that are zero keep their old value.
 	RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error
 	RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error
 	// EnsureProcess starts a gaffer process for a run of this machine if no process works on the
@@ -116,7 +116,8 @@ type Fleet interface {
 	Restore(ctx context.Context, run, task string) (fleet.Review, error)
 
 	// Fork makes a new run with one task, which continues a copy of another task's conversation and
-	// files. Turns returns the turns of a task's conversation, from which Fork may start.
+	// files. Turns returns the turns of a task's conversation; Fork can copy the conversation up to
+	// any of them.
 	Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error)
 	Turns(ctx context.Context, run, task string) ([]fleet.Turn, error)
 

@@ -9,8 +9,9 @@ import (
 // blockSize is the number of bytes of a log that are read in one operation.
 const blockSize = 64 << 10
 
-// seekLastLines moves f to the start of its last n lines. If n is negative, f stays at the start.
-// It reads blocks from the end, because a log may be larger than memory.
+// seekLastLines moves f to the start of its last n lines. If n is 0, it moves f to the end. If n is
+// negative, it does not move f. It reads blocks from the end, because a log may be larger than
+// memory.
 func seekLastLines(f io.ReadSeeker, n int) error {
 	if n < 0 {
 		return nil

@@ -39,8 +39,8 @@ func (m machine) Log(ctx context.Context, t fleet.Task, w io.Writer, q fleet.Log
 	return l.copy(ctx)
 }
 
-// pathOf returns the path of a task's log. A relative path in the task starts at the root of the
-// run's project, which may not be the command's project.
+// pathOf returns the path of a task's log. If the path in the task is relative, it is relative to
+// the root of the run's project, which may differ from the command's project.
 func (m machine) pathOf(ctx context.Context, t fleet.Task) (string, error) {
 	if t.Attempt == nil || t.Attempt.Log == "" {
 		return "", exit.NotFound(fmt.Errorf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status))
@@ -52,8 +52,8 @@ func (m machine) pathOf(ctx context.Context, t fleet.Task) (string, error) {
 	return filepath.Join(root, t.Attempt.Log), err
 }
 
-// logComplete reports whether nothing will be added to the log: the task has ended or, if attempt
-// is not 0, the attempt with this number has ended.
+// logComplete reports whether nothing more will be written to the log. This is so when the task has
+// ended or, if attempt is not 0, when the attempt with this number has ended.
 func logComplete(ctx context.Context, f Fleet, t fleet.Task, attempt int) (bool, error) {
 	now, err := f.Task(ctx, t.Run, t.ID)
 	if err != nil {
@@ -74,7 +74,7 @@ type logFile struct {
 	attempts func() ([]fleet.Attempt, error)
 	over     func() (bool, error)
 
-	begun int   // number of the attempt that is being copied
+	begun int   // number of the attempt that is being copied; 0 before the first
 	at    int64 // offset in the file of the next byte to copy
 }
 
@@ -125,9 +125,9 @@ type attemptPart struct {
 	from, to int64
 }
 
-// parts returns the sections of the requested attempts. It returns nil if an attempt is starting,
-// because the offset of that attempt is still unknown. If final is true, nothing more will be
-// written, and parts always returns the sections.
+// parts returns the sections of the requested attempts. Once copying has begun, it returns nil
+// while an attempt is starting, because it is still unknown at which offset that attempt's output
+// begins. If final is true, nothing more will be written, and parts always returns the sections.
 func (l *logFile) parts(final bool) ([]attemptPart, error) {
 	attempts, err := l.attempts()
 	if err != nil {
@@ -153,7 +153,7 @@ func (l *logFile) parts(final bool) ([]attemptPart, error) {
 }
 
 // partsOf divides a log of this size, in bytes, into the sections of the attempts. It leaves out
-// attempts without a log, because they have not started.
+// attempts whose log is not set, because they have not started.
 func partsOf(attempts []fleet.Attempt, size int64) (parts []attemptPart) {
 	attempts = slices.DeleteFunc(slices.Clone(attempts), func(a fleet.Attempt) bool { return a.Log == "" })
 	slices.SortFunc(attempts, func(a, b fleet.Attempt) int { return cmp.Compare(a.Number, b.Number) })
@@ -168,7 +168,8 @@ func partsOf(attempts []fleet.Attempt, size int64) (parts []attemptPart) {
 	return parts
 }
 
-// from returns the offset, in the file, of the first line to copy.
+// from returns the offset, in the file, of the first line to copy. The query's Tail limits how many
+// of the existing lines are copied.
 func (l *logFile) from(parts []attemptPart) (int64, error) {
 	if len(parts) == 0 {
 		return 0, nil
@@ -183,7 +184,8 @@ func (l *logFile) from(parts []attemptPart) (int64, error) {
 }
 
 // part copies the output of an attempt, starting at the offset l.at in the file. It does nothing if
-// all output of the attempt was copied, or if the attempt is earlier than the current attempt.
+// all output of the attempt was copied, or if the attempt is earlier than the one that is being
+// copied.
 func (l *logFile) part(p attemptPart) error {
 	if p.attempt < l.begun || p.to <= l.at {
 		return nil

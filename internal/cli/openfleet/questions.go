@@ -50,9 +50,9 @@ func (a Asked) Line() string {
 }
 
 // ByHand returns the online agents that users have started by hand, on this machine and in the
-// fleet f. If everywhere is false, it returns only agents of the command's project. On this machine
-// these are the agents that work in the project's folder. On other machines they are the agents
-// that work in a folder of the same name.
+// fleet f. If everywhere is false, it returns only agents of the command's project: on this machine
+// those that work in the project's folder, on other machines those whose folder has the project's
+// name. It always includes agents whose folder is unknown.
 func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.Worker, error) {
 	opts, err := Options(e, nil)
 	if err != nil {
@@ -114,7 +114,7 @@ func withPrompts(list []Asked, byHand []fleet.Worker) []Asked {
 // Everything holds the fleets that were searched for questions, and the open questions that were
 // found.
 type Everything struct {
-	Fleets []Fleet // the configured server, if any, and this machine
+	Fleets []Fleet // the configured server, if any, and this machine if it has a database
 	Asked  []Asked // open questions of the fleets, the oldest first
 	Failed error   // why the server did not answer; nil if it did
 }
@@ -165,7 +165,9 @@ func WithQuestions(ctx context.Context, e *env.Env, fn func(Everything) error) (
 	return fn(all)
 }
 
-// fleetsOf opens the configured server, if any, and the fleet of this machine if it has a database.
+// fleetsOf opens the fleets to search for questions. Without a configured server, this is the fleet
+// of this machine. With one, it is the server and, only if this machine already has a database, the
+// fleet of this machine. If it returns an error, the caller must still close the returned fleets.
 func fleetsOf(ctx context.Context, e *env.Env) (fleets []Fleet, err error) {
 	f, err := OpenFleet(ctx, e, nil)
 	if err != nil {

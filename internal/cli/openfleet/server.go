@@ -115,9 +115,9 @@ func parseServers(list string) (servers []*url.URL, err error) {
 	return servers, nil
 }
 
-// serverToken returns the token to send: from the token file, from GAFFER_TOKEN or, for a server on
-// this machine, from the file that the server created at its first start. If there is no token, it
-// returns "", and the server decides whether to accept the request.
+// serverToken returns the token to send. It comes from the configured token file, from GAFFER_TOKEN
+// or, for a server on this machine, from the file that the server created at its first start. If
+// there is no token, it returns "", and the server decides whether to accept the request.
 func serverToken(e *env.Env, servers []*url.URL) (string, error) {
 	if path := e.TokenFile(); path != "" {
 		text, err := readToken(path)
@@ -173,7 +173,8 @@ func onLoopback(servers []*url.URL) bool {
 	})
 }
 
-// openRegular opens a regular file. It never blocks, even if the path is a FIFO.
+// openRegular opens a file for reading. It returns an error if it is not a regular file. It never
+// blocks, even if the path is a FIFO.
 func openRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

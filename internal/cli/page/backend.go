@@ -28,13 +28,13 @@ type Backend struct {
 	Tokens    credential.Storage // stores access tokens
 	State     string             // path of gaffer's state folder on this machine
 	// DeleteOldRuns starts to delete, once an hour, the runs that ended longer ago than age. It
-	// continues until stop is called.
+	// continues until stop is called. It is nil in the result of [BackendOf].
 	DeleteOldRuns func(age time.Duration) (stop func())
 	Close         func() error // releases all resources; called once, after the last request
 }
 
-// BackendOf returns the backend of a coordinator. Its Close closes the coordinator. Its access
-// tokens are in the coordinator's store.
+// BackendOf returns the backend of a coordinator. The backend's Close closes the coordinator, and
+// its access tokens are in the coordinator's store.
 func BackendOf(c *app.Coordinator) Backend {
 	b := Backend{
 		Protocol: c.Protocol, Runs: c.Runs, Changes: c.Changes, Landing: c.Landing, NewRuns: c.NewRuns, Schedules: c.Schedules, Terminals: c.Terminals, Viewer: c.Viewer, Tokens: c.Protocol.Tokens(), State: c.State,
@@ -46,8 +46,9 @@ func BackendOf(c *app.Coordinator) Backend {
 	return b
 }
 
-// Options returns the options of a server that listens on l and serves this backend. The caller
-// adds the options that differ between commands.
+// Options returns the options of a server that listens on l and serves this backend. hosts are
+// further names by which clients may address the server. The caller adds the options that differ
+// between commands.
 func (b Backend) Options(e *env.Env, l net.Listener, hosts []string, log *slog.Logger) (server.Options, error) {
 	names, err := server.HostsOf(l.Addr(), hosts)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // errorHandler is a log handler that passes errors to notice and drops all other records, because
-// they would be printed between the lines of a run.
+// they would appear between the lines that the command prints about its run.
 type errorHandler struct{ notice func(text string) }
 
 // Enabled implements [slog.Handler].

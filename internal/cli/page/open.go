@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/ui/browser"
 )
 
-// MayOpenBrowser reports whether a command may open a browser although no flag asks for it. It
-// returns false in CI, and if stdout is not a terminal.
+// MayOpenBrowser reports whether a command may open a browser in its environment. It returns false
+// in CI, and if stdout is not a terminal.
 func MayOpenBrowser(e *env.Env) bool { return display.IsTerminal(e.Out) && e.Getenv("CI") == "" }
 
 // OpenOrPrint opens a link in the browser, or prints how to open it. It reports whether the browser

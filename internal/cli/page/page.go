@@ -20,15 +20,15 @@ import (
 
 // Page is a dashboard that this process serves on this machine until Close.
 //
-// A page of Open needs no settings and stores nothing in the database: its access tokens are in
-// memory. Every page writes one of its tokens to a file in the state folder, where 'gaffer open' of
-// the same user finds the page.
+// A page that Open returns keeps its access tokens in memory, and stores nothing in the database.
+// While a page is served, a file in the state folder holds its address and one of its tokens. With
+// that file, 'gaffer open' of the same user finds the page and logs in.
 type Page struct {
 	URL string // the address of the server
 
 	server  *server.Server
 	close   func() error // closes the backend
-	forget  func() error // deletes the file that publish has written
+	forget  func() error // deletes the file in the state folder that publish has written
 	stop    context.CancelFunc
 	stopped chan error
 }
@@ -36,8 +36,9 @@ type Page struct {
 // closeTimeout is how long Close waits for pending requests.
 const closeTimeout = time.Second
 
-// Open serves the dashboard for the fleet of the app a. If run is not empty, the dashboard shows
-// that run. Errors of the server are passed to notice.
+// Open serves the dashboard for the fleet of the app a, on a free port of the loopback address. run
+// is the id of the run with which the page ends, or "" if there is none. Errors of the server are
+// passed to notice.
 func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(text string)) (_ *Page, err error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,7 +57,8 @@ func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(t
 	return p, nil
 }
 
-// Serve serves the dashboard of a backend on l. [Page.Close] closes b and l. If Serve returns an
+// Serve serves the dashboard of a backend on l, in the background. run is the id of the run with
+// which the page ends, or "" if there is none. [Page.Close] closes b and l. If Serve returns an
 // error, b and l are still open.
 func Serve(ctx context.Context, e *env.Env, b Backend, l net.Listener, run string, notice func(string)) (*Page, error) {
 	opts, err := b.Options(e, l, nil, slog.New(&errorHandler{notice}))
@@ -77,8 +79,9 @@ func Serve(ctx context.Context, e *env.Env, b Backend, l net.Listener, run strin
 	return p, nil
 }
 
-// publish writes a file to the state folder. With this file, other commands of this user find the
-// page and log in. The function forget deletes the file.
+// publish creates a token, and writes it with the page's address to a file in the state folder.
+// With this file, other commands of this user find the page and log in. The function forget deletes
+// the file.
 func publish(ctx context.Context, e *env.Env, b Backend, book *credential.TokenStore, address, run string) (forget func() error, err error) {
 	text, _, err := book.Create(ctx, credential.TokenSpec{Role: credential.Operator, Name: "page"})
 	if err != nil {
@@ -106,7 +109,7 @@ func (p *Page) Visited() bool { return p.server.Visited() }
 // Watched reports whether a browser currently shows the page.
 func (p *Page) Watched() bool { return p.server.Watched() }
 
-// Close stops the server and closes the backend.
+// Close deletes the file in the state folder, stops the server and closes the backend.
 func (p *Page) Close() error {
 	err := p.forget()
 	p.stop()

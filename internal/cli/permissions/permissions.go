@@ -119,7 +119,8 @@ func answers(p fleet.PermissionRequest) string {
 	return strings.Join(parts, ", ")
 }
 
-// by returns who has answered, the most frequent first.
+// by returns the names of those who have answered, the most frequent first. "you" stands for the
+// user.
 func by(p fleet.PermissionRequest) string {
 	var names []string
 	for _, a := range p.By {

@@ -140,8 +140,8 @@ an answer with --for has allowed is removed by 'gaffer permissions revoke'.`,
 	return cmd
 }
 
-// parseRules returns the rules without surrounding spaces. It returns an error for the first text
-// that is not a rule.
+// parseRules returns the rules without surrounding spaces and without duplicates. It returns an
+// error for the first text that is not a rule.
 func parseRules(texts []string) (rules []string, err error) {
 	for _, text := range texts {
 		text = strings.TrimSpace(text)
@@ -180,7 +180,8 @@ func ownRules(e *env.Env) (rules []string) {
 	return rules
 }
 
-// warnOverridden tells the user if a variable or flag replaces the list that was changed.
+// warnOverridden tells the user if an environment variable or a flag replaces the list of rules
+// that was changed, because the change then has no effect here.
 func warnOverridden(e *env.Env, verb string) {
 	c, err := e.Config()
 	if err != nil {

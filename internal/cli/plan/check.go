@@ -102,8 +102,8 @@ func formatWords() []string {
 	return words
 }
 
-// check loads a plan and prints it, or the plan's problems. load returns the name of the plan and
-// the plan.
+// check loads a plan and prints it, or the plan's problems. load returns the name of the plan for
+// messages, and the plan. agent and model are for tasks that name none.
 func check(ctx context.Context, e *env.Env, load func(plan.Options) (string, plan.Plan, error), o plan.Options, agent, model string, asJSON bool) error {
 	p, err := e.Project()
 	if err != nil {
@@ -164,7 +164,8 @@ func missingHere(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Prob
 	return app.Preflight(ctx, opts, p)
 }
 
-// addSandboxes sets the sandbox that each task gets on this machine.
+// addSandboxes sets the sandbox that each task gets on this machine. It does nothing if the plan
+// runs on a server.
 func addSandboxes(ctx context.Context, e *env.Env, p plan.Plan, tasks []checkedTask) error {
 	far, err := openfleet.UsesServer(e)
 	if far || err != nil {

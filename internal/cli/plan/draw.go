@@ -18,7 +18,7 @@ const (
 	columns  = 80
 	maxID    = 24
 	maxAgent = 18
-	maxRows  = 40 // maximum number of rows of one stage; --json prints all tasks
+	maxRows  = 40 // number of tasks of one stage that are drawn before "… and N more"; --json prints all tasks
 )
 
 // picture draws a plan: one box per stage, an arrow to the next stage, and beside each
@@ -64,7 +64,8 @@ func (p *picture) measure() {
 	w.box = min(columns, max(fixed+columnWidth(w.name)+columnWidth(needs), 30))
 }
 
-// columnWidth returns the width of a column including the space before it.
+// columnWidth returns the width of a column including the two spaces before it, or 0 for an empty
+// column, which is not drawn.
 func columnWidth(column int) int {
 	if column == 0 {
 		return 0

@@ -7,7 +7,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// lowerWaves determines which lower wave a task waits for because of its own wave number.
+// lowerWaves determines which lower wave a task waits for because of its own wave number. A task
+// waits for all tasks of the next lower wave that occurs in the plan.
 type lowerWaves struct {
 	numbers []int       // wave numbers that occur in the plan, in ascending order
 	size    map[int]int // number of tasks, by wave
@@ -32,8 +33,8 @@ func newLowerWaves(tasks map[string]plan.Task, waves [][]string) lowerWaves {
 	return l
 }
 
-// unnamed describes the next lower wave, such as "all of stage 1", if a task waits for it without
-// naming all tasks of that wave. If the task does not, unnamed returns "".
+// unnamed describes the next lower wave, such as "all of stage 1". It returns "" if the task has no
+// wave, if there is no lower wave, or if the task already names all tasks of that wave in after.
 func (l lowerWaves) unnamed(t plan.Task, tasks map[string]plan.Task) string {
 	at, _ := slices.BinarySearch(l.numbers, t.Wave)
 	if t.Wave == 0 || at == 0 {

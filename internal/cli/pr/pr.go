@@ -93,7 +93,7 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 			return err
 		}
 		said = "there is nothing to send to the agent of %s"
-		if openfleet.HasDrafts(r) || r.State == fleet.ReviewSentBack { // also true if an earlier command added or sent comments and was then killed
+		if openfleet.HasDrafts(r) || r.State == fleet.ReviewSentBack { // also true if an earlier command has added or sent comments and was killed before the agent could continue
 			r, before, err := openfleet.SendBack(ctx, f, t.Run, t.ID, "")
 			if err != nil {
 				return err
@@ -106,7 +106,7 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 	if *o.json {
 		return e.PrintJSON(struct {
 			landing.Feedback
-			Round int `json:"round,omitempty"` // number of the review round that was sent to the agent; 0 if nothing was sent
+			Round int `json:"round,omitempty"` // number of the review round in which the comments were sent to the agent; 0 if nothing was sent
 		}{done, round})
 	}
 	for _, c := range done.Added {

@@ -97,7 +97,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	})
 }
 
-// confirm asks the user whether to delete the data in p.
+// confirm prints how much data p counts, and asks the user whether to delete it.
 func confirm(ctx context.Context, e *env.Env, p retention.Pruned) (bool, error) {
 	for _, row := range deletedCounts(p) {
 		e.Talk("%s", strings.Join(row, "  "))
@@ -129,11 +129,12 @@ func show(e *env.Env, p retention.Pruned, asJSON bool) error {
 	return nil
 }
 
-// worthShrinking is the free space of the database file, in bytes, above which the command mentions
-// it.
+// worthShrinking is how many bytes of the database file must be free for the command to mention
+// them.
 const worthShrinking = 1 << 20
 
-// deletedCounts returns a row for each kind of data that is deleted or would be deleted.
+// deletedCounts returns a heading, and a row for each kind of data that was deleted or would be
+// deleted.
 func deletedCounts(p retention.Pruned) [][]string {
 	verb := "would go"
 	if p.Taken {

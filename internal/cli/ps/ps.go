@@ -83,7 +83,8 @@ func document(runs []fleet.Run, byHand []fleet.Worker) []any {
 	return list
 }
 
-// byHandName is the text in the column of runs for agents started by hand.
+// byHandName stands in place of a run's name for agents started by hand, in the table and in the
+// JSON.
 const byHandName = "by hand"
 
 // onlyShown returns the questions that belong to one of these runs or agents.
@@ -194,7 +195,7 @@ func row(r fleet.Run, t fleet.Task, now time.Time, remote bool) []table.Cell {
 }
 
 // remarks returns the lines below the table: the open questions, the paused agent accounts, and the
-// runs that no gaffer process works on.
+// runs that no gaffer process works on or, on a server, of which no worker has a task.
 func remarks(p listing, now time.Time) (lines []string) {
 	for _, a := range p.questions {
 		lines = append(lines, a.Line())

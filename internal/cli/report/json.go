@@ -13,15 +13,15 @@ import (
 	"gaffer/ledger"
 )
 
-// printJSON prints the report, and then the raw data. The statistics must be printed first, but
-// they are known only after all raw data were read. So the raw data are first written to a
+// printJSON prints the report as one JSON object, in which the raw data come last. The statistics
+// before them are known only after all raw data were read, so the raw data are first written to a
 // temporary file.
 func printJSON(ctx context.Context, e *env.Env, store *ledger.Store, query ledger.Query) error {
 	file, err := os.CreateTemp("", "gaffer-report-")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // ignore the error: the file is deleted
+	defer func() { _ = file.Close() }() // ignore the error: the file has already been deleted
 	if err := os.Remove(file.Name()); err != nil {
 		return err
 	}

@@ -54,14 +54,16 @@ are in your time zone. The dashboard has the same report as a page.`,
 	return cmd
 }
 
-// isWord reports whether the text of --since is a word or a time of day. Such texts name a moment of
-// the last two days, and 'gaffer report' then prints the morning report.
+// isWord reports whether the text of --since is "yesterday", "today" or a time of day. With such a
+// text, 'gaffer report' prints the morning report unless other flags ask for a page or select
+// records.
 func isWord(since string) bool {
 	return since == "yesterday" || since == "today" || strings.Contains(since, ":") && !strings.Contains(since, "-")
 }
 
-// recordSince returns the text of --since as the report on records reads it. That report does not
-// know words such as yesterday, whose meaning depends on the user's time zone.
+// recordSince converts the text of --since for the report on records. That report does not know
+// texts such as yesterday, whose meaning depends on the user's time zone, so recordSince replaces
+// them by a time in UTC. It returns any other text unchanged.
 func recordSince(text string, now time.Time) string {
 	if at, err := env.Since(text, now); isWord(text) && err == nil {
 		return at.UTC().Format(time.RFC3339)
@@ -70,8 +72,8 @@ func recordSince(text string, now time.Time) string {
 }
 
 // morning returns the time at which the morning report begins. ok is true if the flags of 'gaffer
-// report' ask for the morning report: if --since is a word or a time of day, and no other flag
-// selects records.
+// report' ask for the morning report. They do if --since is a word or a time of day, and no other
+// flag asks for a page or selects records.
 func (o options) morning(e *env.Env) (since time.Time, ok bool) {
 	if !isWord(o.since) || o.html != "" || len(o.agents)+len(o.models)+len(o.templates) > 0 {
 		return since, false

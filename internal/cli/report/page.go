@@ -29,8 +29,9 @@ func writePage(e *env.Env, name string, r ledger.Report, from report.Source) err
 }
 
 // replace replaces the file at path atomically, or creates it. If it returns an error, the old file
-// is unchanged. The new file is created in a temporary folder, so that it gets the permissions of
-// the user's umask.
+// is unchanged. A file that exists keeps its permissions. A new file gets those that the user's
+// umask allows. To that end it is made with os.Create in a temporary folder, because os.CreateTemp
+// would allow only the user to read it.
 func replace(path string, write func(io.Writer) error) (err error) {
 	before, err := os.Lstat(path)
 	switch {

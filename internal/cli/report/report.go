@@ -139,7 +139,8 @@ func (o options) query(e *env.Env) (ledger.Query, error) {
 	return q, nil
 }
 
-// maxSeen is the maximum number of existing names that are printed for an unknown name.
+// maxSeen is how many of the names that occur in the records are printed when the user has typed an
+// unknown name.
 const maxSeen = 12
 
 // printUnmatched prints the names in the query that occur in no record.

@@ -27,14 +27,14 @@ type feed struct {
 	again chan struct{} // receives a value when the list or the change must be read again
 	mu    sync.Mutex
 	shown screen.Show // what the screen shows: the change of a task, or the list if shown.Task is empty
-	read  string      // result of stateOf for the shown change when it was last read
+	read  string      // result of stateOf for the shown change when it was last read; "" if it must be read again
 
-	unsaved screen.Act // the last comment that could not be saved, with its idempotency key
+	unsaved screen.Act // the last comment that could not be saved, with its idempotency key; zero if there is none
 }
 
 const (
 	pace      = 500 * time.Millisecond
-	retryTime = 2 * time.Second // wait before a retry
+	retryTime = 2 * time.Second // wait before following the fleet again after an error
 )
 
 func newFeed(f openfleet.Fleet, notices <-chan string) *feed {
@@ -53,7 +53,7 @@ func (f *feed) perform(ctx context.Context, action any) program.Task {
 	case screen.Read:
 		return program.Task{Name: "read " + action.Path, Do: func() (any, error) {
 			diff, err := f.fleet.ChangedFile(ctx, action.Run, action.Task, fleet.FileQuery{Path: action.Path, Tree: action.Tree, From: action.From})
-			if err != nil { // the screen shows the error, and the task itself has not failed
+			if err != nil { // the screen shows the error; as the error of the task, it would make the command fail if the user leaves before it is shown
 				return screen.ReadFailure{Run: action.Run, Task: action.Task, Path: action.Path, Why: errorText(err)}, nil
 			}
 			return screen.File{Of: action, Diff: diff}, nil
@@ -79,8 +79,9 @@ func (f *feed) requestRead() {
 	}
 }
 
-// run reads the list and the shown change until ctx ends. It returns when all its goroutines have
-// ended.
+// run reads the list and the shown change again whenever something may have changed, until ctx
+// ends. It also passes this machine's notices to the screen. It returns when all its goroutines
+// have ended.
 func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -104,8 +105,8 @@ func (f *feed) run(ctx context.Context) {
 	}
 }
 
-// readAll reads the list of changes. It reads the shown change only if its task or review has
-// changed, because reading a change takes git some time.
+// readAll reads the list of changes and sends it to the screen. It reads and sends the shown change
+// only if its task or review has changed, because git takes some time to read a change.
 func (f *feed) readAll(ctx context.Context) {
 	f.mu.Lock()
 	shown, before := f.shown, f.read
@@ -256,9 +257,9 @@ func (f *feed) act(ctx context.Context, a screen.Act) error {
 	return nil
 }
 
-// keyOf returns the idempotency key of a new comment. If saving the same comment has failed before,
-// keyOf returns the same key, because the server may have saved the comment although its answer was
-// lost.
+// keyOf returns the idempotency key of a new comment. If the user sends the last unsaved comment
+// again, keyOf returns its old key, because the server may have saved the comment and only its
+// answer was lost. In any case it forgets the unsaved comment.
 func (f *feed) keyOf(a screen.Act) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// planFlags adds the flags that say what is run. 'gaffer schedule add' has them, too.
+// planFlags adds the flags that say which plan is run, and how. 'gaffer schedule add' has them,
+// too.
 func (o *options) planFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -64,7 +65,7 @@ func completePlanFlags(cmd *cobra.Command) {
 }
 
 func complete(cmd *cobra.Command, flag string, words []string) {
-	// This returns an error only for an undeclared flag, and flag was declared above.
+	// This returns an error only for an undeclared flag, and planFlags has declared this flag.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 

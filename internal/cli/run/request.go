@@ -27,7 +27,8 @@ type Request struct {
 	names []string // names of the flags that RequestFlags has added
 }
 
-// RequestFlags adds a part of the flags of 'gaffer run' to cmd: those that say what is run.
+// RequestFlags adds to cmd those flags of 'gaffer run' that say which plan is run, and how. The
+// returned request reads their values from cmd once its flags were parsed.
 func RequestFlags(cmd *cobra.Command) *Request {
 	own := map[string]bool{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { own[f.Name] = true })
@@ -42,7 +43,8 @@ func RequestFlags(cmd *cobra.Command) *Request {
 }
 
 // Args returns arguments for [Load]. With them, Load reads the same plan again, even if it is
-// called in another folder. plans are the plans as the user has typed them.
+// called in another folder. plans are the plans as the user has typed them. Args returns an error
+// if there is neither a plan nor the flag --from.
 func (r *Request) Args(e *env.Env, plans []string) ([]string, error) {
 	args := []string{}
 	for _, p := range plans {
@@ -83,8 +85,9 @@ func absolute(e *env.Env, typed string) string {
 	return path
 }
 
-// Load reads the plan that the arguments of 'gaffer run' name, in the project and folder of e. It
-// returns an error if nothing can be run.
+// Load reads the plan that the arguments of 'gaffer run' name, in the project and folder of e. If
+// the plan has no task to run, it returns a [*schedulerun.NothingError]. It also returns an error
+// for a bead file, because 'gaffer dispatch' runs those.
 func Load(ctx context.Context, e *env.Env, args []string) (plan.Plan, error) {
 	var o options
 	cmd := &cobra.Command{Use: "run"}
@@ -119,7 +122,8 @@ func Load(ctx context.Context, e *env.Env, args []string) (plan.Plan, error) {
 	return p, nil
 }
 
-// Loader returns a function that reads the plans of schedules. It prints nothing.
+// Loader returns a function that reads the plans of schedules with [Load]. The function prints
+// nothing and reads no input.
 func Loader(e *env.Env) app.PlanLoader {
 	return func(ctx context.Context, root string, args []string) (plan.Plan, error) {
 		there := e.AtProject(root)

@@ -117,7 +117,8 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// check checks the flags and the plans, and fills in which agents the settings define.
+// check checks the flags, and how many plans there are with --from. It stores in o.load which
+// agents the settings define.
 func (o *options) check(e *env.Env, plans []string) error {
 	if err := o.over.Check(); err != nil {
 		return exit.Usage(err)
@@ -203,7 +204,7 @@ func submit(ctx context.Context, e *env.Env, t *runview.View, p plan.Plan, o opt
 		return err
 	}
 	id, warnings, err := openfleet.Submit(ctx, e, t.Fleet, p, o.on)
-	if held, ok := errors.AsType[*engine.ItemsHeldError](err); ok && o.source.From != "" { // another process has taken the items in the meantime
+	if held, ok := errors.AsType[*engine.ItemsHeldError](err); ok && o.source.From != "" { // since the source was read, another run has taken the items
 		return nothingToTake(e, app.SourcePlan{From: o.source.From, Plan: p, Found: len(held.Items), Held: held.Items}, *o.json)
 	}
 	if err != nil {
@@ -265,7 +266,8 @@ func nothingToTake(e *env.Env, made app.SourcePlan, asJSON bool) error {
 	return nil
 }
 
-// item is the JSON form of an item that would be taken.
+// item is the JSON form of an item of a source, such as an issue, and of the task that would be
+// made from it. It is printed with --dry-run.
 type item struct {
 	Task   string `json:"task"`
 	Source string `json:"source"`
@@ -277,7 +279,8 @@ type item struct {
 	Prompt string `json:"prompt"`
 }
 
-// printItems prints the items from which a run would be made.
+// printItems prints the items of a source from which a run would be made. It leaves out the tasks
+// of candidates, so that each item is printed once.
 func printItems(e *env.Env, p plan.Plan, asJSON bool) error {
 	list, rows := []item{}, [][]string{{"TASK", "TITLE", "AGENT", "ADDRESS"}}
 	for _, t := range p.Tasks {
@@ -294,8 +297,8 @@ func printItems(e *env.Env, p plan.Plan, asJSON bool) error {
 	return table.Texts(e, rows)
 }
 
-// planNames returns the text that stands for the plans in error messages: the name of the only
-// plan, or the number of plans.
+// planNames returns the text that stands for the plans in error messages: the plan as the user has
+// typed it or, if there are several, their number.
 func planNames(args []string) string {
 	if len(args) > 1 {
 		return phrase.Count(len(args), "plan")

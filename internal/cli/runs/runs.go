@@ -31,8 +31,8 @@ type options struct {
 	limit  int
 }
 
-// waiting is the status of a run with a task that waits for the user. The protocols do
-// not have this status.
+// waiting is the status that this command shows for a running run with an open question. The
+// protocols do not have this status.
 const waiting = "waiting"
 
 // statuses returns the valid values of --status.
@@ -121,9 +121,10 @@ func (o options) check(now time.Time) (since time.Time, err error) {
 // maxRead is the maximum number of runs that are read. A server returns no more in one answer.
 const maxRead = 1000
 
-// find returns the runs that match the flags, and the number of open questions by run id. Without
-// filters it returns up to one run more than the limit, so that the caller sees whether there are
-// more runs.
+// find returns the runs that match the flags, the latest first, and the number of open questions by
+// run id. It does not apply the limit itself. Without filters it reads one run more than the limit,
+// so that the caller sees whether there are more. With filters, or without a limit, it reads
+// maxRead runs.
 func find(ctx context.Context, f openfleet.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
 	limit := o.limit + 1
 	if o.limit == 0 || o.filters() {

@@ -15,9 +15,10 @@ import (
 // branchesWithin is the timeout for the git commands that a summary needs.
 const branchesWithin = 10 * time.Second
 
-// branches returns the branches of the project's repository, if a task of the run has a branch. A
-// value is true if the branch has commits that are not in the checked-out branch. branches returns
-// nil if git does not answer in time; then the summary names only branches whose worktree exists.
+// branches returns the branches of the project's repository. A value is true if the branch has
+// commits that are not in the checked-out branch. branches returns nil if no task of the run has a
+// branch, if the run is on a server, or if git fails or does not answer in time. Then the summary
+// names only branches whose worktree exists.
 func (v *View) branches(r fleet.Run) map[string]bool {
 	named := false
 	for _, task := range r.Tasks {
@@ -40,8 +41,8 @@ func (v *View) branches(r fleet.Run) map[string]bool {
 	return list
 }
 
-// Changes counts the changes of a run's tasks. It returns zero values if the run is on a server, or
-// if git does not answer in time.
+// Changes counts the changes of a run's tasks. It returns zero values if no task has a branch, if
+// the run is on a server, or if git fails or does not answer in time.
 func (v *View) Changes(r fleet.Run) fleet.Changes {
 	if v.App == nil || !slices.ContainsFunc(r.Tasks, func(t fleet.Task) bool { return t.Branch != "" }) {
 		return fleet.Changes{}
@@ -55,7 +56,8 @@ func (v *View) Changes(r fleet.Run) fleet.Changes {
 	return c
 }
 
-// branchLines returns a line for each existing branch or worktree of the run's tasks.
+// branchLines returns a line for each existing branch or worktree of the run's tasks, at most
+// maxListed lines.
 func branchLines(r fleet.Run, at summaryPlace) (lines []string) {
 	seen := map[string]bool{}
 	for _, t := range r.Tasks {
@@ -77,9 +79,10 @@ func branchLines(r fleet.Run, at summaryPlace) (lines []string) {
 	return lines
 }
 
-// mergeCommands returns the git commands that merge the work of a complete run into the branch that
-// the user has checked out. It leaves out branches that a later task's branch contains, and
-// branches whose commits are already in the checked-out branch.
+// mergeCommands returns lines with the git commands that merge the work of a complete run into the
+// branch that the user has checked out. It returns none for a team's run. It leaves out branches
+// that a later task's branch contains, and branches whose commits are already in the checked-out
+// branch.
 func mergeCommands(r fleet.Run, at summaryPlace) (lines []string) {
 	if r.Status != fleet.Complete || r.Team != "" {
 		return nil

@@ -49,8 +49,8 @@ func pausedText(r fleet.Run, now time.Time) string {
 }
 
 // changeLines returns a line for each difference between two states of a run. A line starts with
-// the task's id, or with "run" and the run's id, and a colon. There may have been other states in
-// between, so the lines depend only on these two states.
+// the task's id, or with "run" and the run's id, and a colon. States in between may not have been
+// read, so the lines are derived from these two states alone.
 func changeLines(previous, current fleet.Run, now time.Time) []string {
 	var lines []string
 	run := "run " + current.ID + ": "

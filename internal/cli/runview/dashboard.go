@@ -20,14 +20,15 @@ import (
 	"gaffer/internal/exit"
 )
 
-// ShowFlag adds the flag --open and returns its value. The caller sets [View.Show] to it.
+// ShowFlag adds the flag --open and returns a pointer to its value. The caller sets [View.Show] to
+// the value once the flags were parsed.
 func ShowFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("open", false, "show it in the browser, until its pages are closed")
 }
 
-// CheckFlags returns an error if --detach cannot be used: together with --open, or inside a task of
-// gaffer. show and detach are the values of --open and --detach. remote is true if a server's
-// workers run the plan; then both flags can be used. Call CheckFlags before anything is created.
+// CheckFlags returns an error if --detach is used together with --open, or inside a task of gaffer.
+// show and detach are the values of --open and --detach. remote is true if a server's workers run
+// the plan; then both flags can be used. Call CheckFlags before anything is created.
 func CheckFlags(e *env.Env, show, detach, remote bool) error {
 	if !detach || remote {
 		return nil
@@ -96,9 +97,9 @@ func (v *View) openRemoteDashboard(ctx context.Context, run string) error {
 	return nil
 }
 
-// openBrowser opens the link in a browser and reports whether it succeeded. If it fails, it stores
-// a remark for the live view, because the live view will cover printed text. command is the gaffer
-// command that creates another link.
+// openBrowser opens the link in a browser and reports whether it succeeded. If it fails, it prints
+// how to open the page. It also stores that text as a remark for the live view, because the live
+// view will cover printed text. command is the gaffer command that creates another link.
 func (v *View) openBrowser(ctx context.Context, address, link, command string) (opened bool) {
 	opened = page.OpenOrPrint(ctx, v.env, address, link, page.MayOpenBrowser(v.env), command)
 	if !opened {
@@ -107,8 +108,9 @@ func (v *View) openBrowser(ctx context.Context, address, link, command string) (
 	return opened
 }
 
-// release makes end close the dashboard at once. It is called when a background process takes over
-// the run: then the dashboard must not keep this process alive.
+// release makes end close the dashboard without waiting for browsers. It is called when a
+// background process takes over the run, because the dashboard must not keep this process alive
+// then.
 func (d *dashboard) release() {
 	if d != nil {
 		d.released = true

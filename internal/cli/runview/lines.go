@@ -8,9 +8,9 @@ import (
 )
 
 // showLines shows a run as lines on stderr, one per change. The first signal cancels the run and
-// waits until its agents have ended. The second signal ends the process at once. After SIGHUP, a
-// background process continues the run. If the run is on a server, a signal does not change the
-// run: showLines only stops following it.
+// waits until its agents have ended. At the second signal showLines returns without waiting for
+// them. After SIGHUP it returns, and a background process continues the run. If the run is on a
+// server, a signal does not change the run: showLines only stops following it.
 func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {
 	var all sync.WaitGroup
 	defer all.Wait()

@@ -11,7 +11,8 @@ import (
 	"gaffer/internal/ui/tui/terminal"
 )
 
-// errHungUp ends the live view when its terminal was closed.
+// errHungUp is the cause with which the context of the live view is cancelled after SIGHUP, which
+// means that the terminal was closed.
 var errHungUp = errors.New("hung up")
 
 // showLive shows a run in the terminal until the run ends or the user leaves the view. The last
@@ -69,7 +70,7 @@ type liveView struct {
 	notes chan string
 	end   chan struct{}
 
-	last      fleet.Run // latest state of the run; written by follow
+	last      fleet.Run // latest state of the run; zero until follow has received one; written by follow
 	err       error     // why the work stopped before the run ended; written by follow
 	signalled bool      // a signal asked to end the run; written by follow
 	cancelled bool      // the user has cancelled the run; written by act
@@ -84,7 +85,8 @@ func (l *liveView) note(text string) {
 	}
 }
 
-// follow passes new states of the run to the live view, and closes the view when the run has ended.
+// follow passes new states of the run to the live view. It closes the view when the run has ended,
+// when following it or the work on it has failed, or after SIGHUP.
 func (l *liveView) follow(ctx context.Context, cancel context.CancelCauseFunc) {
 	var all sync.WaitGroup
 	defer all.Wait()

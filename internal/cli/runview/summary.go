@@ -46,7 +46,7 @@ type summaryPlace struct {
 	dir      string
 	exists   func(path string) bool
 	remote   bool
-	changes  fleet.Changes   // changes of the tasks; empty if they are on another machine
+	changes  fleet.Changes   // changes of the tasks; empty if they are on another machine or git does not answer
 	branches map[string]bool // branches of the repository; the value is true if a branch has commits that are not in the checked-out branch
 }
 
@@ -112,7 +112,8 @@ func workerLines(r fleet.Run) []string {
 	return []string{"  workers   " + display.Printable(strings.Join(names, ", ")) + "; 'gaffer logs TASK' shows what an agent wrote"}
 }
 
-// verifiedText says how many complete tasks passed checks, and how many had no check.
+// verifiedText says how many complete tasks passed checks, and how many had no check. It returns ""
+// if no task is complete.
 func verifiedText(r fleet.Run) string {
 	tasks, checks, word, failed := 0, 0, 0, 0
 	for _, t := range r.Tasks {
@@ -216,6 +217,7 @@ func resumeCommand(r fleet.Run) string {
 }
 
 // lastMessages returns a line with the agent's last message for each complete task that has one.
+// After maxListed lines it counts the other tasks in one line.
 func lastMessages(r fleet.Run) (lines []string) {
 	more := 0
 	for _, t := range r.Tasks {

@@ -22,7 +22,7 @@ import (
 type View struct {
 	Fleet openfleet.Fleet
 	App   *app.App // nil if the fleet is on a server
-	Show  bool     // the method Work also opens the run in the browser
+	Show  bool     // Work, and Detach for a run on a server, also open the run in the browser, but only once
 
 	env       *env.Env
 	notices   notices
@@ -83,8 +83,8 @@ func (v *View) print(text string) { v.env.Talk("gaffer: %s", display.Printable(t
 // viewEnd describes why a view ended.
 type viewEnd struct {
 	run         fleet.Run
-	interrupted bool   // the user or a signal ended the view
-	left        string // why the view ended before the run; empty if it did not
+	interrupted bool   // the run was cancelled, or the view was left because of a signal
+	left        string // error text, set if the user left while the agents were still ending; empty otherwise
 	detached    bool
 }
 
@@ -97,7 +97,8 @@ type job struct {
 }
 
 // Work works on a run until it has ended, and prints the result. If the run is on a server, Work
-// only follows it. It returns nil if the run is complete; see [verdict]. If not, the error
+// only follows it. If the user detaches or closes the terminal, Work hands the run to a background
+// process and returns. It returns nil if the run is complete; see [verdict]. If not, the error
 // determines the exit code.
 func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	v.openDashboard(ctx, run)
@@ -146,8 +147,8 @@ func (v *View) printResult(end viewEnd, asJSON bool) error {
 }
 
 // verdict returns the error that determines the exit code. It returns nil if the run is complete
-// and no task was cancelled. The complete run of a team may contain cancelled tasks. If a team's
-// run is not complete, the hint is to continue the session, not to retry a task.
+// and no task was cancelled. In a team's run, cancelled tasks do not matter. If a team's run is not
+// complete, the error's hint says how to continue the session instead of how to retry a task.
 func verdict(end viewEnd) error {
 	r := end.run
 	switch {

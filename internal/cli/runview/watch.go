@@ -15,7 +15,7 @@ import (
 )
 
 // Watch shows a run that another process works on, until the run ends or the user leaves. If there
-// is no terminal or asJSON is true, it prints a line to stdout for each change.
+// is no terminal or asJSON is true, it prints lines to stdout as [View.printChanges] does.
 func (v *View) Watch(ctx context.Context, run string, asJSON bool) error {
 	r, err := v.Fleet.Run(ctx, run)
 	if err != nil {
@@ -37,7 +37,8 @@ func (v *View) Watch(ctx context.Context, run string, asJSON bool) error {
 	return v.printResult(end, false)
 }
 
-// printChanges prints a line to stdout for each change of the run, as text or as JSON.
+// printChanges prints the changes of the run to stdout until the run ends: a line of text for each
+// change or, with asJSON, the whole run as a line of JSON at the start and after each change.
 func (v *View) printChanges(ctx context.Context, r fleet.Run, asJSON bool) error {
 	var all sync.WaitGroup
 	defer all.Wait()

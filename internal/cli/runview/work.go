@@ -14,7 +14,8 @@ import (
 )
 
 // work works on a run in the background while a view shows the run. It can be halted and started
-// again; the agents keep running in between. If the run is on a server, work does nothing.
+// again; the agents keep running in between. If the run is on a server, start and halt do nothing,
+// because the server's workers do the work.
 type work struct {
 	ctx   context.Context
 	app   *app.App // nil if the run is on a server
@@ -59,8 +60,8 @@ func (w *work) start() {
 	w.stop = func() { cancel(); <-done }
 }
 
-// untilEnd works on the run until it ends. It turns a panic into an error, so that the terminal is
-// restored before the process exits.
+// untilEnd works on the run until the run or ctx ends. It turns a panic into an error, so that the
+// terminal is restored before the process exits.
 func (w *work) untilEnd(ctx context.Context) (r result) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -93,9 +94,10 @@ func (w *work) cancel(ctx context.Context, why string) error {
 	return err
 }
 
-// follow sends the state of the run to the first channel at every change, until the run has ended
-// or ctx ends. Then it closes the channel. A slow reader gets only the latest state. The second
-// channel receives an error if following fails.
+// follow sends the state of the run to the first channel, at the start and at every change, until
+// the run has ended or ctx ends. Then it closes the channel. A slow reader gets only the latest
+// state. The second channel receives an error if following fails. all is the wait group of the
+// goroutine that follow starts.
 func follow(ctx context.Context, f openfleet.Fleet, run string, every time.Duration, all *sync.WaitGroup) (<-chan fleet.Run, <-chan error) {
 	runs, failed := make(chan fleet.Run, 1), make(chan error, 1)
 	all.Go(func() {

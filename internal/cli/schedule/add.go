@@ -91,7 +91,8 @@ func texts[T ~string](list []T) (words []string) {
 	return words
 }
 
-// schedule returns the schedule that the flags describe, without its plan.
+// schedule returns the schedule that cron and the flags describe, without the arguments that name
+// its plan. It returns an error if a value is not valid.
 func (o addOptions) schedule(e *env.Env, cron string) (n schedule.Schedule, err error) {
 	n = schedule.Schedule{Name: o.name, Cron: cron, Zone: o.zone, Missed: fleet.MissedRule(o.missed), Overlap: fleet.OverlapRule(o.overlap), Jitter: o.jitter}
 	switch {
@@ -116,8 +117,8 @@ func (o addOptions) schedule(e *env.Env, cron string) (n schedule.Schedule, err 
 }
 
 // addSchedule reads the plan, checks it, and stores the schedule. If this machine lacks something
-// for the plan, addSchedule only prints a warning, because it may be installed before the first
-// run.
+// for the plan, such as a program, addSchedule only prints a warning, because the user may install
+// it before the first run.
 func addSchedule(cmd *cobra.Command, e *env.Env, n schedule.Schedule, asJSON bool) error {
 	ctx := cmd.Context()
 	root, err := e.Project()

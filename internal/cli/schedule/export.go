@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// The programs that a schedule can be exported to.
+// The programs that can start the runs of a schedule instead of 'gaffer serve'.
 const (
 	toSystemd = "systemd"
 	toCron    = "cron"
@@ -144,8 +144,9 @@ func (o exportOptions) printSystemd(e *env.Env, s fleet.Schedule, self string) e
 	return nil
 }
 
-// systemdUnits returns the texts of the service and of the timer. The service starts the run and
-// then ends. KillMode=process keeps systemd from killing the run at that time.
+// systemdUnits returns the texts of the service and of the timer. The service starts the run in the
+// background and then ends. KillMode=process keeps systemd from killing the run's processes when
+// the service ends.
 func systemdUnits(s fleet.Schedule, self string, getenv func(string) string) (service, timer string, err error) {
 	times, err := schedule.Parse(s.Cron, s.Zone)
 	if err != nil {
@@ -182,7 +183,8 @@ func unitWord(text string) string {
 	return text
 }
 
-// cronLines returns the lines for crontab. local is the time zone of cron.
+// cronLines returns the lines for crontab. local is this machine's time zone, which cron uses. If
+// the schedule has another zone, the lines set CRON_TZ.
 func cronLines(s fleet.Schedule, self, local string) string {
 	command := "cd " + display.ShellLine([]string{s.Project}) + " && " + display.ShellLine([]string{self, "schedule", "fire", s.Name, "--project", s.Project})
 	line := s.Cron + " " + strings.ReplaceAll(command, "%", `\%`) + "\n"

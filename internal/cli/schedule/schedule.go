@@ -47,9 +47,9 @@ func withSchedules(ctx context.Context, e *env.Env, fn func(*schedulerun.Schedul
 // change is a command that changes one schedule.
 type change struct {
 	use, short, example string
-	removed             bool // the command takes the name of a removed schedule
+	removed             bool // completion suggests removed schedules instead of existing ones
 	do                  func(ctx context.Context, all *schedulerun.Schedules, name string) (fleet.Schedule, error)
-	done                func(fleet.Schedule) string // what is printed afterwards
+	done                func(fleet.Schedule) string // returns the text that is printed after do has succeeded
 }
 
 func (c change) command(e *env.Env) *cobra.Command {

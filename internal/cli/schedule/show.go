@@ -133,7 +133,7 @@ func stateText(s fleet.Schedule) string {
 	return string(s.State)
 }
 
-// lastText returns the latest planned time that has passed and what became of it, or "" if there is
+// lastText returns the planned time that was handled last, and what became of it, or "" if there is
 // none.
 func lastText(s fleet.Schedule) string {
 	f := s.LastFire()
@@ -147,7 +147,8 @@ func lastText(s fleet.Schedule) string {
 	return text
 }
 
-// fireText says in a few words what became of a planned time.
+// fireText says in a few words what became of a planned time: the status of the run that was
+// started, or why there is none.
 func fireText(f fleet.Fire) string {
 	text := cmp.Or(string(f.RunStatus), string(f.Status))
 	switch {

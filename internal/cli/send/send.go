@@ -20,7 +20,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// mostText is the maximum number of bytes that are read from stdin. Every valid message is shorter.
+// mostText is the maximum number of bytes that are read from stdin. It is larger than the longest
+// valid message, so a text that is cut off here is refused as too long.
 const mostText = 1 << 20
 
 // New creates the command.
@@ -117,7 +118,8 @@ func printNext(e *env.Env, t fleet.Task) {
 var errEnded = errors.New("the task has ended")
 
 // awaitEnd waits until the task of the message has ended, and returns the current message and the
-// task. While the message waits, the task is usually queued again instead of ending.
+// task. If an attempt ends while the message waits, the task is usually queued again to deliver the
+// message, and has then not ended.
 func awaitEnd(ctx context.Context, f openfleet.Fleet, m fleet.Message) (result, error) {
 	err := f.Follow(ctx, m.Run, 500*time.Millisecond, func(r fleet.Run) error {
 		for _, t := range r.Tasks {

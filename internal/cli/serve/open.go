@@ -13,10 +13,10 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Opener opens a database and returns it as a backend.
+// Opener opens a database and returns a backend that serves it.
 type Opener func(ctx context.Context, terms app.ServerOptions) (page.Backend, error)
 
-// Open returns an Opener for the database that the command is configured with.
+// Open returns an Opener for the database that the settings of the command name.
 func Open(e *env.Env) Opener {
 	return func(ctx context.Context, terms app.ServerOptions) (page.Backend, error) {
 		a, err := openfleet.OpenApp(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })

@@ -42,7 +42,7 @@ type options struct {
 	openReads   bool
 	rate        float64
 	connections int
-	keep        env.Age // how long ended runs are kept; 0 means forever
+	keep        env.Age // how long ended runs are kept; 0 means that none is deleted
 	lease       time.Duration
 	logLimit    int
 	announce    bool
@@ -145,7 +145,8 @@ func (o options) check() error {
 	return nil
 }
 
-// gcPercent is the GC percentage of a server. See [debug.SetGCPercent].
+// gcPercent is the GC percentage of a server, for [debug.SetGCPercent]. It is above the default of
+// 100, so that the server collects garbage less often.
 const gcPercent = 300
 
 // run starts the server and serves until ctx ends.
@@ -164,8 +165,8 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	// Remove the memory limit of short commands. It would make a server collect garbage all the
-	// time, because a server allocates a lot although it holds little memory.
+	// Remove the memory limit that cli.Main sets for short commands. It would make a server collect
+	// garbage all the time, because a server allocates a lot although it holds little memory.
 	debug.SetMemoryLimit(math.MaxInt64)
 	debug.SetGCPercent(gcPercent)
 	tokens, err := credential.LockTokenFile(filepath.Join(b.State, "token"))
@@ -198,8 +199,8 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	return nil
 }
 
-// listen opens the listener. It returns an error if other machines can reach the address and the
-// server would use no TLS, unless --insecure allows that.
+// listen opens the listener. If other machines can reach the address, it returns an error with
+// --open-reads, and also if the server would use no TLS, unless --insecure allows that.
 func listen(ctx context.Context, o options) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
 	if err != nil {
@@ -257,8 +258,8 @@ func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net
 	return s, opts, err
 }
 
-// createFirstToken creates the first token if there is none. It prints the token once, and only to
-// a terminal.
+// createFirstToken creates the first admin's token if there is no token yet, and prints the path of
+// its file. It prints the token itself only when it was just created, and only to a terminal.
 func createFirstToken(ctx context.Context, e *env.Env, o options, book *credential.TokenStore, tokens *credential.TokenFile, file string) error {
 	text, err := tokens.CreateFirst(ctx, book)
 	if err != nil {
@@ -273,8 +274,8 @@ func createFirstToken(ctx context.Context, e *env.Env, o options, book *credenti
 	return e.Printf("The token of the first admin is kept in %s and not shown again:\n  %s\n", file, text)
 }
 
-// printAddress prints the server's address. On a terminal it also prints a link that logs a browser
-// in.
+// printAddress prints the server's address and, with TLS, the fingerprint of its certificate. On a
+// terminal it also prints a link that logs a browser in.
 func printAddress(e *env.Env, s *server.Server, o options, opts server.Options, l net.Listener) error {
 	base := page.URL(l.Addr(), opts.TLS != nil)
 	if err := e.Printf("Listening on %s\n", base); err != nil {
@@ -295,8 +296,9 @@ func printAddress(e *env.Env, s *server.Server, o options, opts server.Options, 
 	return nil
 }
 
-// register registers a server that listens on loopback, so that 'gaffer open' on this machine finds
-// it. If that fails, register logs a warning. The function forget removes the registration.
+// register writes a file from which 'gaffer open' on this machine finds the server. It does nothing
+// if the server's address on this machine is not a loopback address. If writing fails, register
+// only logs a warning. The function forget removes the file.
 func register(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (forget func()) {
 	s := localservers.Server{URL: page.URL(l.Addr(), opts.TLS != nil)}
 	if p, err := e.Project(); err == nil {

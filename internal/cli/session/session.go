@@ -63,8 +63,8 @@ func relative(base, path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// openAt opens the project's sessions. It returns the store and the id. If id is "active", it
-// returns the id of the active session.
+// openAt returns the store of the project's sessions, and the id of the session that a user means
+// by id: "active" stands for the active session, and any other id is returned unchanged.
 func openAt(e *env.Env, id string) (*session.Store, string, error) {
 	s, err := Open(e)
 	if err == nil && id == "active" {

@@ -45,7 +45,8 @@ func (f *Flags) AddReport(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Report, "report", "", "with --from, tell the source how tasks have ended: `WHAT` is comment,\nlabel=NAME, pr or none, or several with commas between them")
 }
 
-// completeSource suggests kinds of sources, and files.
+// completeSource suggests the kinds of sources. The shell also suggests files, because CSV and JSON
+// Lines files are sources.
 func completeSource(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{
 		"gh:\tissues on GitHub: gh:OWNER/REPO, #12 or label:NAME behind it", "glab:\tissues on GitLab: glab:OWNER/PROJECT",
@@ -100,7 +101,8 @@ func parseReport(text string) (*plan.ItemReport, error) {
 }
 
 // Load reads the source and makes the plan. args contains the name of the file with the defaults,
-// or nothing.
+// or nothing. Load returns a usage error if a server is configured, because the tasks of a source
+// run only on this machine.
 func (f Flags) Load(ctx context.Context, e *env.Env, args []string) (made app.SourcePlan, err error) {
 	far, err := openfleet.UsesServer(e)
 	if err != nil {

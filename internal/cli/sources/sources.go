@@ -116,7 +116,7 @@ func ago(t, now time.Time) string {
 	return phrase.Elapsed(max(now.Sub(t), 0).Round(time.Second)) + " ago"
 }
 
-// in returns a text such as "in 3m", or "" if the time is zero.
+// in returns a text such as "in 3m", "now" if the time has come, or "" if it is zero.
 func in(t, now time.Time) string {
 	switch {
 	case t.IsZero():

@@ -40,7 +40,8 @@ lastUpdated.`,
 	}
 }
 
-// update calls change for each argument and stores all changes in a single write.
+// update calls change for each argument and stores all changes in a single write. If one call
+// fails, nothing is stored.
 func update(cmd *cobra.Command, e *env.Env, args []string, change func(root *jsontree.Node, arg string) error) error {
 	s, err := Open(e)
 	if err != nil {

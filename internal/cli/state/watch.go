@@ -37,19 +37,19 @@ one line.`,
 	return cmd
 }
 
-// errEnough ends the watch after the requested number of changes was printed.
+// errEnough ends the watch when the state was printed as often as requested.
 var errEnough = errors.New("shown often enough")
 
 type watcher struct {
 	env    *env.Env
 	asJSON bool
-	count  int // number of changes after which the watch ends; 0 means no limit
+	count  int // how often the state is printed, the state at the start included; 0 means no limit
 	last   jsontree.Value
 	shown  int
 }
 
-// run prints changes until ctx ends, until the requested number of changes was printed, or until
-// the output fails.
+// run prints the state and then each of its changes, until ctx ends, until the state was printed as
+// often as requested, or until the output fails.
 func (w *watcher) run(ctx context.Context, s *workflow.Store) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -19,13 +19,15 @@ import (
 // folders holds the folders whose files the status line describes.
 type folders struct {
 	root     string // the project's root
-	dir      string // working folder of the agent: below root, or in a worktree of the project
+	dir      string // the agent's working folder, in the project or in one of its git worktrees
 	workflow string
 }
 
-// findFolders finds the project. If named is true, it is the project that a flag or variable names.
-// If not, it is the project of the agent's working folder or, if there is none, the project of the
-// current folder.
+// findFolders finds the project and its folders. dirs are the working folders that the agent
+// reports; the first that exists is used and, if none exists, the current folder. If named is true,
+// the project is the one that a flag or an environment variable names. If not, it is the project of
+// the working folder, and findFolders sets e.Dir to that folder. If there is no project, the
+// working folder stands for it.
 func findFolders(e *env.Env, named bool, dirs []string) folders {
 	dir := e.Dir
 	for _, d := range dirs {
@@ -56,7 +58,8 @@ func findFolders(e *env.Env, named bool, dirs []string) folders {
 	return p
 }
 
-// documents reads the documents that exist. It takes no lock and does not wait for a writer.
+// documents reads the documents that exist. It takes no lock and does not wait for a process that
+// is writing them.
 func (p folders) documents(agent []byte) statusline.Documents {
 	d := statusline.Documents{
 		Project: filepath.Base(p.root), Agent: agent, Head: readHead(p.dir),
@@ -76,7 +79,8 @@ const (
 	maxHead   = 4 << 10
 )
 
-// readHead returns the content of git's HEAD file of the worktree that contains dir.
+// readHead returns the content of git's HEAD file of the worktree that contains dir, or nil if dir
+// is in no worktree.
 func readHead(dir string) []byte {
 	for {
 		dotGit := filepath.Join(dir, ".git")
@@ -103,8 +107,8 @@ func readHead(dir string) []byte {
 }
 
 // readBeginning reads at most maxBytes bytes from the start of a regular file. It returns nil if
-// there is no regular file at path, and an empty slice if the file cannot be read. It opens the
-// file with O_NONBLOCK, so that a FIFO does not block it.
+// there is no regular file at path, and an empty slice if there is one but reading it fails. It
+// opens the file with O_NONBLOCK, so that a FIFO does not block it.
 func readBeginning(path string, maxBytes int64) []byte {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrPermission) {

@@ -58,8 +58,8 @@ or --color is never.`,
 }
 
 // Main runs the command without building the command tree, which takes too long for a prompt. If
-// the command line is not valid or asks for help, Main does nothing and returns ok = false. Then
-// the command tree handles it.
+// the command line is not valid or asks for help, Main does nothing and returns ok = false. The
+// caller then runs the command tree, which prints the error or the help.
 func Main(e *env.Env, args []string) (code int, ok bool) {
 	cmd := New(e)
 	e.GlobalFlags(cmd)
@@ -70,7 +70,8 @@ func Main(e *env.Env, args []string) (code int, ok bool) {
 	return 0, cmd.RunE(cmd, nil) == nil
 }
 
-// databaseTimeout is the timeout for queries to a database on another machine.
+// databaseTimeout is the timeout for reading the counts of the fleet from the database, which may
+// be on another machine.
 const databaseTimeout = 500 * time.Millisecond
 
 // show prints the status line. It ignores errors and panics, because they must not break the

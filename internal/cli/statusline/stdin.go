@@ -15,9 +15,10 @@ const (
 	agentWithin = 200 * time.Millisecond
 )
 
-// readWithin reads the agent's JSON until the input ends or the first JSON object is complete,
-// because an agent may leave the pipe open. It waits no longer than timeout. A read that never
-// returns cannot be cancelled; its goroutine ends with the process.
+// readWithin reads the agent's JSON. It does not wait for the end of the input, because an agent
+// may leave the pipe open: it returns when the first JSON object is complete or, with what it has
+// read so far, after timeout. A read that never returns cannot be cancelled; its goroutine ends
+// with the process.
 func readWithin(in io.Reader, timeout time.Duration) []byte {
 	pieces := make(chan []byte)
 	enough := make(chan struct{})
@@ -50,8 +51,8 @@ func readWithin(in io.Reader, timeout time.Duration) []byte {
 				return data
 			}
 		case <-late.C:
-			// Use data that arrived at the same time as the timeout, for example because the
-			// machine was paused.
+			// Data may have arrived at the same time as the timeout, for example because the
+			// machine was paused. Use it.
 			select {
 			case piece := <-pieces:
 				return append(data, piece...)

@@ -69,8 +69,8 @@ func choose(ctx context.Context, e *env.Env, missing *workflow.PrerequisiteError
 	return ask(ctx, e.In, e.Err, missing)
 }
 
-// carryOut records the user's choice and does what it means. It returns an error if the choice is
-// to abort.
+// carryOut records the user's choice in the workflow's state and, for workflow.RunMissing, prints
+// which step to run. It returns an error if the choice is to abort.
 func carryOut(ctx context.Context, e *env.Env, s *workflow.Store, missing *workflow.PrerequisiteError, choice int) error {
 	err := s.Update(ctx, func(root *jsontree.Node) error { return missing.Choose(root, choice) })
 	switch {

@@ -36,7 +36,8 @@ func Row(texts ...string) []Cell {
 	return row
 }
 
-// Texts prints rows of plain texts like [Print], but leaves empty texts blank.
+// Texts prints rows of plain texts like [Print], but prints an empty text as a blank cell and not
+// as a dash.
 func Texts(e *env.Env, rows [][]string) error {
 	lines := make([][]Cell, len(rows))
 	for i, row := range rows {
@@ -81,7 +82,8 @@ func Talk(e *env.Env, format string, args ...any) {
 	}
 }
 
-// Lines prints sentences below a table. In a terminal it wraps long sentences between words.
+// Lines prints sentences below a table. In a terminal it wraps long sentences between words. style
+// returns the style of a sentence; it may be nil.
 func Lines(e *env.Env, style func(line string) display.Style, lines ...string) error {
 	columns := terminal.Columns(e.Out)
 	for _, line := range lines {
@@ -99,7 +101,7 @@ func Lines(e *env.Env, style func(line string) display.Style, lines ...string) e
 
 const gap = "  "
 
-// clean returns the rows with all texts made printable.
+// clean returns the rows with all texts made printable, and a dash in place of each empty text.
 func clean(rows [][]Cell) [][]Cell {
 	cleaned := make([][]Cell, len(rows))
 	for r, row := range rows {
@@ -201,8 +203,8 @@ func shrink(heading []Cell, widths []int, columns int, shrinkKept bool, least fu
 	}
 }
 
-// cut shortens a text to a number of terminal columns. It cuts between two words if a word starts
-// near the end.
+// cut shortens a text to a number of terminal columns. It cuts between two words if there is a
+// space in the last third.
 func cut(text string, columns int) string {
 	if cells.Width(text) <= columns {
 		return text

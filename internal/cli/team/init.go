@@ -68,7 +68,8 @@ func begin(ctx context.Context, e *env.Env, o initOptions, requirements string) 
 }
 
 // readRequirements returns the requirements from the arguments or from a file. It returns an error
-// if they are empty. The caller must call it before it archives a session.
+// if they are empty. Call it before archiving the existing session, so that an error leaves that
+// session in place.
 func readRequirements(ctx context.Context, e *env.Env, file string, args []string) (string, error) {
 	if (file == "") == (len(args) == 0) {
 		return "", exit.Usage(errors.New("give the requirements as an argument or with -f FILE, one of them"))

@@ -99,7 +99,7 @@ func fieldNames(o sendOptions) []string {
 func completeRoles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var roles []string
 	for _, p := range team.Pairs() {
-		roles = append(roles, string(p[0])) // add only the senders: each role that sends messages also receives some, so this lists all roles
+		roles = append(roles, string(p[0])) // the senders are all roles, because each role that receives messages also sends some
 	}
 	return roles, cobra.ShellCompDirectiveNoFileComp
 }

@@ -14,8 +14,9 @@ import (
 // stopWithError is the kind of the decision that ends a session with an error.
 const stopWithError = "stop_with_error"
 
-// merged prints how many groups were merged and how they were tested. Every complete group is a
-// merged group.
+// merged prints how many groups were merged and how they were tested. It counts the complete
+// groups, because every complete group is a merged group. It prints nothing if gaffer has not run
+// the session, or if no group was merged or returned yet.
 func (v view) merged(e *env.Env) error {
 	if v.run.Run == "" || len(v.Groups) == 0 {
 		return nil
@@ -57,8 +58,8 @@ func (v view) outcome(e *env.Env) error {
 	return nil
 }
 
-// problem returns why the session ended with an error and what to do about it. It returns "" if
-// there was no error.
+// problem returns a text that says why the session ended with an error and what to do about it. It
+// returns "" if there was no error.
 func (v view) problem() string {
 	if v.Orchestrator.Status != team.SessionError {
 		return ""

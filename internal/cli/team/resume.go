@@ -54,8 +54,8 @@ has run keeps its options.`,
 	return cmd
 }
 
-// checkKept returns an error if the user set a flag that has no effect because the session has
-// already been started.
+// checkKept returns an error if the user set a flag that would have no effect, because gaffer has
+// already run the session and the session keeps its options.
 func checkKept(ctx context.Context, e *env.Env, t *runview.View, flags *pflag.FlagSet) error {
 	v, err := look(ctx, e, t.App)
 	if err != nil || v.run.Run == "" {

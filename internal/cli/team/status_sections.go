@@ -79,7 +79,8 @@ func counter(c team.Escalation) string {
 	return fmt.Sprintf("%d/%d%s", c.Count, c.Limit, mark)
 }
 
-// stuck prints the groups in which a role was started too often, except complete groups.
+// stuck prints the groups in which a role was started more often than its limit, and the role that
+// takes over. It leaves out complete groups.
 func (v view) stuck(e *env.Env) error {
 	var lines []string
 	for _, g := range v.Groups {

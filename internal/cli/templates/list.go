@@ -33,7 +33,7 @@ type row struct {
 	Runs        int      `json:"runs"`
 	Success     int      `json:"success"`
 	SuccessRate *float64 `json:"success_rate"` // in percent; null if no run has ended
-	LastUsed    *string  `json:"last_used"`    // start of the latest run; null if no run has a start time
+	LastUsed    *string  `json:"last_used"`    // start of the latest run; null if there is no run, or none with a valid start time
 }
 
 func describe(t prompt.Template) template {

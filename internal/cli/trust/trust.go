@@ -78,8 +78,8 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// Ask prints a project's programs and asks the user at the terminal whether to trust them. It
-// returns an error if the user declines.
+// Ask prints a project's programs and asks the user at the terminal whether to trust them. If the
+// user agrees, it stores that. It returns an error if the user declines.
 func Ask(ctx context.Context, e *env.Env, opts app.Options) error { return add(ctx, e, opts, false) }
 
 func add(ctx context.Context, e *env.Env, opts app.Options, yes bool) error {

@@ -35,8 +35,8 @@ type validator struct {
 	strict bool
 }
 
-// folderSettings maps a kind of document to the name of a setting. The setting is the folder of the
-// project's own documents of that kind.
+// folderSettings maps a kind of document to the name of the setting whose value is the folder of
+// the project's own documents of that kind. Run and result records are in subfolders of it.
 var folderSettings = map[kind]string{
 	runs: "paths.ledger", results: "paths.ledger", ledgers: "paths.ledger",
 	sessions: "paths.session", workflows: "paths.workflow", teams: "paths.team",
@@ -60,8 +60,8 @@ func (v *validator) checker(k kind) checker {
 	panic("validate: no checker for " + string(k))
 }
 
-// check validates the documents of one target, and calls visit for every document. If the project's
-// own documents do not exist, that is not an error.
+// check validates the documents of one target, and calls visit for every document. It does nothing
+// if the target is the project's own documents and these do not exist.
 func (v *validator) check(ctx context.Context, t target, visit func(document) error) error {
 	if t.kind == all {
 		for _, k := range []kind{ledgers, sessions, workflows, teams} {
@@ -90,8 +90,9 @@ func (v *validator) projectPath(k kind) string {
 	return root
 }
 
-// store returns the ledger at root. If root is in the project, the paths of results in the ledger's
-// records are relative to the project's root.
+// store returns the ledger at root. A repair writes the path of the result file into a run record.
+// If root is in the project, this path is relative to the project's root. If not, it begins with
+// the name of the root folder.
 func (v *validator) store(root string) *ledger.Store {
 	o := ledger.Options{Now: v.env.Now, LockTimeout: v.config.Duration("lock_timeout")}
 	if p, err := v.env.Project(); err == nil {
@@ -200,7 +201,8 @@ func checkFile(path string, check func(string, jsontree.Value) []statefile.Findi
 }
 
 // byDocument calls visit for every path, with the findings about the document at that path. It also
-// calls visit for documents without findings.
+// calls visit for documents without findings, and for documents with findings that are not in
+// paths.
 func byDocument(paths []string, found []statefile.Finding, visit func(document) error) error {
 	at := map[string]int{}
 	var documents []document

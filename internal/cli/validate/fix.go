@@ -9,7 +9,9 @@ import (
 	"gaffer/ledger"
 )
 
-// fix repairs the ledger records among the targets. It calls visit for every repaired record.
+// fix repairs the ledger records among the targets. It calls visit for every record, also for those
+// that need no repair or cannot be repaired. Records of the project that do not exist are not an
+// error.
 func (v *validator) fix(ctx context.Context, targets []target, visit func(ledger.Fix) error) error {
 	for _, t := range targets {
 		repair, ok := v.repairs(t.kind)
@@ -59,8 +61,8 @@ func (v *validator) repairs(k kind) (repairer, bool) {
 	return nil, false
 }
 
-// repairRecords returns a function that repairs the records of one kind. The function takes the
-// parent of the folder with the records as their ledger.
+// repairRecords returns a function that repairs the records of one kind, at the path of a record or
+// of a folder with records. The function takes the parent of that folder as the ledger's root.
 func (v *validator) repairRecords(k ledger.Kind) repairer {
 	return func(ctx context.Context, path string, visit func(ledger.Fix) error) error {
 		folder := path

@@ -14,7 +14,7 @@ import (
 	"gaffer/statefile"
 )
 
-// summary holds the number of validated documents for each result.
+// summary counts the validated and repaired documents by result.
 type summary struct {
 	Files     int `json:"files"`
 	Valid     int `json:"valid"`
@@ -40,7 +40,8 @@ func newPrinter(e *env.Env, o *options) *printer {
 	return &printer{env: e, opts: o, out: bufio.NewWriter(e.Out), progress: newProgress(e)}
 }
 
-// fixed prints the result of the repair of one record.
+// fixed counts and prints the result of the repair of one record. It prints nothing if the record
+// needed no repair.
 func (p *printer) fixed(f ledger.Fix) error {
 	p.progress.tick("repaired")
 	f.Path, f.Backup = p.shown(f.Path), p.shown(f.Backup)

@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Progress is printed only in a terminal, and only after the time quietFor.
+// Progress is printed only in a terminal, and only if the command runs for longer than quietFor.
 const (
 	quietFor   = 700 * time.Millisecond
 	showEvery  = 100 * time.Millisecond

@@ -13,7 +13,7 @@ import (
 )
 
 // kind is a kind of documents that can be validated. Its value is the name of the kind's flag, such
-// as "ledger".
+// as "runs". The kinds ledgers and unknown have no flag.
 type kind string
 
 const (
@@ -34,7 +34,7 @@ type kindMark struct {
 }
 
 // target is what to validate: the documents of a kind at path or, if path is empty, the project's
-// own documents of that kind.
+// own documents of that kind. A path whose kind is unknown gets one in resolve.
 type target struct {
 	kind kind
 	path string
@@ -42,7 +42,9 @@ type target struct {
 
 // assignKinds assigns a kind to each path on the command line. If there is one flag, all paths have
 // its kind. If there are several flags, a path has the kind of the last flag before it, and a flag
-// without paths means the project's own documents. A path without a flag gets no kind.
+// without paths means the project's own documents. A path without a flag, or whose flag is --all,
+// gets the kind unknown. Without paths, the result is everything in the project if there is no flag
+// or --all is given.
 func assignKinds(marks []kindMark, paths []string) []target {
 	kinds := kindsOf(marks)
 	if len(paths) == 0 && (len(kinds) == 0 || slices.Contains(kinds, all)) {

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-// A release build sets these: -ldflags "-X gaffer/internal/cli/version.commit=…". In other builds they
-// are empty, and the go command may have recorded the same facts.
+// A release build sets these: -ldflags "-X gaffer/internal/cli/version.commit=…". In other builds
+// they are empty; the go command may have recorded commit and time in the binary.
 var (
 	commit string
 	date   string // time of the commit, in RFC 3339

@@ -37,12 +37,12 @@ type feed struct {
 	fleet   openfleet.Fleet
 	now     func() time.Time
 	notices <-chan string
-	focuses chan screen.Focus // holds what the user looks at now, until it is read
+	focuses chan screen.Focus // holds the run and task that the user looks at now, until followFocus reads them
 	send    func(any)
 
 	mu       sync.Mutex
 	runs     []fleet.Run   // runs of the fleet when it was last read
-	nextRead chan struct{} // closed when the fleet was read again
+	nextRead chan struct{} // closed when the fleet was read again, and then replaced by a new channel
 	last     time.Time     // when the fleet was last read
 	failing  bool          // reading the fleet has failed since the last success
 }
@@ -52,7 +52,8 @@ const (
 	retryTime = 2 * time.Second // wait before reading again after an error
 )
 
-// run reads the fleet and the focus until ctx ends. It returns when all its goroutines have ended.
+// run reads the fleet, and the run and task that the user looks at, until ctx ends. It also passes
+// this machine's notices to the screen. It returns when all its goroutines have ended.
 func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { f.followFleet(ctx) })
@@ -72,8 +73,8 @@ func (f *feed) run(ctx context.Context) {
 	all.Wait()
 }
 
-// followFleet reads the whole fleet after every change and sends it to the screen. If reading
-// fails, it sends the reason and the time of the last success.
+// followFleet reads the whole fleet after every change and sends it to the screen, until ctx ends.
+// If reading fails, it sends the reason and the time of the last success, and tries again.
 func (f *feed) followFleet(ctx context.Context) {
 	failed := func(err error) {
 		if err == nil || ctx.Err() != nil {
@@ -108,8 +109,8 @@ func (f *feed) followFleet(ctx context.Context) {
 	}
 }
 
-// followFocus reads the run and the task that the user looks at, until the user looks at
-// something else.
+// followFocus reads the run and the task that the user looks at. When the user looks at another run
+// or task, it reads that one instead. It returns when ctx ends.
 func (f *feed) followFocus(ctx context.Context) {
 	stop := func() {}
 	for {
@@ -159,8 +160,9 @@ func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan f
 	}
 }
 
-// waitForResume waits until the run, which ended at this time, is resumed. If the run is resumed
-// and ends again between two reads, it has a later end time; then waitForResume also returns.
+// waitForResume waits until the run, which ended at this time, is resumed, or until ctx ends. If
+// the run was resumed and has ended again between two reads, it has a later end time; then
+// waitForResume also returns.
 func (f *feed) waitForResume(ctx context.Context, run string, ended time.Time) {
 	for {
 		known, next := f.lastRead(run)

@@ -13,8 +13,8 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// followTask sends the details of the task in focus to the screen after every change, and the
-// output of the task's agent.
+// followTask sends the details of the task in focus to the screen when they have changed, and the
+// output of the task's agent. changed receives the task's states.
 func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-chan fleet.Task) {
 	var before fleet.Task
 	end := func() {}
@@ -26,7 +26,8 @@ func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-cha
 		case <-ctx.Done():
 			return
 		}
-		// Skip the change if the run, which is sent to the screen separately, contains all of it.
+		// followRun has already sent the changed run to the screen. Read the task's details again
+		// only if its status, its number of tries or its attempt has changed.
 		if !first && before.Status == now.Status && before.Tries == now.Tries && attemptOf(before) == attemptOf(now) {
 			continue
 		}
@@ -64,11 +65,12 @@ func (f *feed) sendTask(ctx context.Context, focus screen.Focus) bool {
 	return true
 }
 
-// logLines is how many of the last lines of an existing log are read.
+// logLines is how many lines at the end of an existing log are read.
 const logLines = 1000
 
-// followLog sends the output of a task's agent to the screen in the background. The function stop
-// ends the sending and waits until it has ended.
+// followLog sends the output of a task's agent to the screen in the background, from the last
+// logLines lines on, and follows it if the task is running. The function stop ends the sending and
+// waits until it has ended.
 func (f *feed) followLog(ctx context.Context, t fleet.Task) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup

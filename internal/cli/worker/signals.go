@@ -67,8 +67,8 @@ func handleSignal(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	}
 }
 
-// endError returns the command's error. If a signal ended the worker, the error names the tasks
-// that are still running.
+// endError returns the command's error. err is the result of the worker's Run. If the third signal
+// ended the worker, the error names the tasks that are still running.
 func endError(err error, s *app.ServerWorker) error {
 	if err == nil || !errors.Is(err, context.Canceled) {
 		return err
@@ -80,7 +80,7 @@ func endError(err error, s *app.ServerWorker) error {
 	return exit.Interrupted(fmt.Errorf("%s left running: %s", phrase.Count(len(held), "task"), strings.Join(held, ", ")))
 }
 
-// lines prints the events of a worker, one per line.
+// lines prints the events of a worker, one per line, as text or as JSON.
 type lines struct {
 	env  *env.Env
 	json bool

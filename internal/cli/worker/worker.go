@@ -71,7 +71,7 @@ minutes they are ended.`,
 }
 
 func run(ctx context.Context, e *env.Env, o options) error {
-	if err := e.RefuseAgents("gaffer worker"); err != nil { // an agent must not start a worker: the worker's token gives access to all of the worker's tasks
+	if err := e.RefuseAgents("gaffer worker"); err != nil { // an agent must not start a worker, because the worker's token gives access to all of the worker's tasks
 		return err
 	}
 	opts, err := workerOptions(e, o)

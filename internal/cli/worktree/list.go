@@ -117,7 +117,9 @@ func show(e *env.Env, rows []row) error {
 	return table.Texts(e, lines)
 }
 
-// state returns what prevents the removal of the worktree, or "can be removed".
+// state returns what the user should know before removing the worktree: whether its folder is gone,
+// what work exists only there, and which process uses it. If there is nothing, it returns "can be
+// removed".
 func (r row) state() string {
 	var words []string
 	if r.Missing {

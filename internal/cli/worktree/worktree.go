@@ -23,12 +23,14 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// matchesRun reports whether text is a prefix of a run's id or of the last part of the id.
+// matchesRun reports whether text is a prefix of a run's id or of the last part of the id. An empty
+// text matches every run.
 func matchesRun(text, run string) bool {
 	return strings.HasPrefix(run, text) || strings.HasPrefix(run[strings.LastIndexByte(run, '-')+1:], text)
 }
 
-// completer suggests words for the existing worktrees.
+// completer returns a function that suggests, as completions, what words returns for the existing
+// worktrees.
 func completer(e *env.Env, words func([]worktree.Tree) []string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx := cmd.Context()

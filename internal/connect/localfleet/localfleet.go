@@ -19,7 +19,7 @@ type Options struct {
 	Store   store.Store
 	Engine  *engine.Engine // the engine that writes to Store
 	Query   *runquery.Querier
-	Project string           // path of the project whose runs a Fleet reads, except where it reads all projects
+	Project string           // path of the project whose runs the methods read, unless they read those of all projects
 	Now     func() time.Time // current time according to the store
 	// Agent is the name of the agent that started this process. It is empty if a user started the
 	// process. An agent has fewer permissions than a user.
@@ -87,8 +87,9 @@ func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 }
 
 // FindRun returns the id of the run of this project that a user names. text is the whole id, a
-// unique prefix of the id or of its last part, or "-" or "" for the latest run. If unfinished is
-// true, only runs that have not ended count.
+// unique prefix of the id or of its last part, the name of a plan for the latest run of this plan,
+// or "-" or "" for the latest run of all. If unfinished is true, a run that has ended is found only
+// by its whole id. A whole id also finds runs of other projects.
 func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
 	return f.opts.Query.FindRun(ctx, f.opts.Project, text, unfinished)
 }
@@ -164,7 +165,7 @@ func (f *Fleet) Ask(ctx context.Context, q fleet.Ask) (string, error) {
 }
 
 // Withdraw closes a question that belongs to no task. The caller uses it when the agent no longer
-// waits for the answer. why is the reason.
+// waits for the answer. why is the reason. Withdraw does nothing if the question is already closed.
 func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
 	return f.opts.Engine.Withdraw(ctx, question, why)
 }
@@ -214,8 +215,9 @@ func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
 	return f.opts.Engine.Cancel(ctx, engine.Target{Run: run, Task: task}, "", why)
 }
 
-// Retry queues a failed or cancelled task again. If the run has ended, it becomes active again, and
-// the next process that works on it runs the task.
+// Retry queues a failed or cancelled task again, and the tasks that were cancelled only because of
+// it. If the run has ended, it becomes active again, and the next process that works on it runs the
+// task.
 func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.RetryWithBudget(ctx, run, task, fleet.Cost{})
 }
@@ -234,7 +236,7 @@ func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fl
 }
 
 // RaiseBudget replaces the budget of a run. Parts of budget that are zero leave the run's budget
-// unchanged. Tasks that have failed because of the previous budget are queued again.
+// unchanged. Tasks that have failed because of the run's previous budget are queued again.
 func (f *Fleet) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	if err := f.MayChange(ctx, run, "gaffer resume"); err != nil {
 		return err

@@ -39,7 +39,9 @@ func (f *Fleet) WithdrawMessage(ctx context.Context, run, task, message string) 
 	return &engine.NotFoundError{What: "message", ID: message}
 }
 
-// Interrupt ends the current turn of a running agent. The agent keeps its conversation.
+// Interrupt asks the worker of a running task to end the current turn of its agent. If messages
+// wait for the agent, it continues with them. If not, the task is cancelled, and a later message
+// can continue the conversation.
 func (f *Fleet) Interrupt(ctx context.Context, run, task string) error {
 	if err := f.MayChange(ctx, run, "gaffer interrupt"); err != nil {
 		return err

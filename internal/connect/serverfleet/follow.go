@@ -16,7 +16,7 @@ import (
 // agents, so the run is polled too. A caller with a longer interval polls less often.
 const (
 	minPoll      = 200 * time.Millisecond // minimum time between two polls
-	idlePoll     = 2 * time.Second        // time between two polls if there are no changes
+	idlePoll     = 2 * time.Second        // minimum time between two polls if there are no changes
 	maxRetryWait = 5 * time.Second        // maximum time between two tries while the server cannot be reached
 )
 
@@ -73,8 +73,9 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	return b
 }
 
-// wait waits for a signal, but at least for interval. If there is no signal, it returns after ten
-// times the interval, or after idlePoll if that is longer. It returns an error only if ctx ends.
+// wait waits for a signal, and returns no earlier than after interval, or after minPoll if that is
+// longer. If there is no signal, it returns after ten times the interval, or after idlePoll if that
+// is longer. It returns an error only if ctx ends.
 func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	interval = max(interval, minPoll)
 	soonest, latest := time.NewTimer(interval), time.NewTimer(max(10*interval, idlePoll))
@@ -93,8 +94,8 @@ func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	return ctx.Err()
 }
 
-// outage counts failed requests. It prints a notice when the server can no longer be reached, and
-// when it answers again.
+// outage counts the failed requests since the last success. It prints a notice when the server can
+// no longer be reached, and when it answers again.
 type outage struct {
 	fleet *Fleet
 	tries int

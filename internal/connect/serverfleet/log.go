@@ -53,7 +53,8 @@ func (f *Fleet) Log(ctx context.Context, t fleet.Task, w io.Writer, q fleet.LogQ
 	return l.follow(ctx)
 }
 
-// find sets next and end to the offsets at which the requested attempt begins and ends.
+// find sets next and end to the offsets at which the requested attempt begins and ends. It returns
+// an error if the server does not know where the attempt begins.
 func (l *log) find(ctx context.Context) error {
 	from, span, err := l.fleet.client.Runs.Log(ctx, l.task.Run, l.task.ID, coordinator.LogQuery{Tail: 1})
 	if err != nil {
@@ -163,7 +164,7 @@ func (l *log) reportLost(q coordinator.LogQuery, span coordinator.LogSpan) {
 // writeLastLines requests more and more bytes until they contain n lines.
 func (l *log) writeLastLines(ctx context.Context, n int) error {
 	const most = 64 << 20
-	first := l.next // offset at which the requested attempt starts
+	first := l.next // offset at which the requested attempt starts; 0 if all attempts are requested
 	for size := int64(64 << 10); ; size *= 8 {
 		text, span, err := l.read(ctx, min(size, most))
 		if err != nil {
@@ -233,16 +234,16 @@ func (l *log) follow(ctx context.Context) error {
 		case err != nil:
 			absent.wait(ctx, err)
 		case l.next > before:
-			pause.For(ctx, minPoll) // the attempt has ended, or the server is stopping
+			pause.For(ctx, minPoll) // the server has closed the connection, because an attempt has ended or the server is stopping
 		default:
 			pause.For(ctx, betweenAttempts)
 		}
 	}
 }
 
-// copyConnection copies output until the server closes the connection. ended is true if the task or
-// the requested attempt had already ended when the copying started. If there is no error, all
-// output has then been copied.
+// copyConnection copies output until the server ends its answer. ended is true if the task or the
+// requested attempt had already ended when the copying started. If ended is true and there is no
+// error, all output has been copied.
 func (l *log) copyConnection(ctx context.Context, absent *outage) (ended bool, err error) {
 	if ended, err = l.hasEnded(ctx); err != nil {
 		return false, err

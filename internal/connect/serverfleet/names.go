@@ -8,8 +8,8 @@ import (
 	"gaffer/fleet"
 )
 
-// names caches the names of workers by id. It asks the server once about an unknown id. A worker
-// without a name is shown by its id.
+// names caches the names of workers by id. It asks the server about each unknown id until one
+// request succeeds. A worker without a name is shown by its id.
 type names struct {
 	mu   sync.Mutex
 	byID map[string]string // name of a worker by its id

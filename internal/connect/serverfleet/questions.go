@@ -27,7 +27,7 @@ func (f *Fleet) Question(ctx context.Context, id string) (fleet.Answered, error)
 }
 
 // Withdraw closes a question that belongs to no task. The caller uses it when the agent no longer
-// waits for the answer. why is the reason.
+// waits for the answer. why is the reason. Withdraw does nothing if the question is already closed.
 func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
 	return f.problem(f.client.Questions.Withdraw(ctx, question, why))
 }

@@ -124,8 +124,9 @@ func (f *Fleet) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	return f.SubmitOn(ctx, p, "")
 }
 
-// SubmitOn is like [Fleet.Submit], but only the named worker may take the tasks. Its request has a
-// key, so that the client can repeat it without creating a second run.
+// SubmitOn is like [Fleet.Submit], but only the named worker may take the tasks; if worker is
+// empty, any worker may. The request has a random key, so that the client can repeat it without
+// creating a second run.
 func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (string, error) {
 	p.Warnings = nil // the plan's author has already seen the warnings
 	p.Tasks = slices.Clone(p.Tasks)
@@ -162,7 +163,8 @@ func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
 	return f.problem(f.client.Runs.Cancel(ctx, run, task, why))
 }
 
-// Retry queues a failed or cancelled task again.
+// Retry queues a failed or cancelled task again, and the tasks that were cancelled only because of
+// it.
 func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	if err := f.refuse("gaffer retry"); err != nil {
 		return err
@@ -180,7 +182,7 @@ func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fl
 }
 
 // RaiseBudget replaces the budget of a run. Parts of budget that are zero leave the run's budget
-// unchanged. Tasks that have failed because of the previous budget are queued again.
+// unchanged. Tasks that have failed because of the run's previous budget are queued again.
 func (f *Fleet) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	if err := f.refuse("gaffer resume"); err != nil {
 		return err

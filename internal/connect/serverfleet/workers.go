@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Worker is a worker of a server.
+// Worker is a worker that is registered with a server.
 type Worker = fleet.Worker
 
 // Workers returns all workers of the server, including agents that other programs registered over

@@ -13,7 +13,7 @@ import (
 // Event tells the user about a change in a worker's tasks or in its connection.
 type Event struct {
 	Time    time.Time `json:"time"`
-	Kind    string    `json:"event"` // joined, started, adopted, ended, gone, released, asked, away, back, notice
+	Kind    string    `json:"event"` // joined, started, adopted, ended, gone, released, asked, notice, away (the coordinator does not answer) or back (it answers again)
 	Run     string    `json:"run,omitempty"`
 	Task    string    `json:"task,omitempty"`
 	Attempt string    `json:"attempt,omitempty"`
@@ -97,7 +97,8 @@ func newConnection(opts Options) *connection {
 	return &connection{opts: opts, failed: make(chan error, 1)}
 }
 
-// answered is called when the coordinator has answered. It reports the end of an outage.
+// answered is called when the coordinator has answered. It reports the first answer, and the end of
+// an outage.
 func (l *connection) answered() {
 	l.mu.Lock()
 	since, met := l.since, l.answeredOnce
@@ -112,7 +113,8 @@ func (l *connection) answered() {
 }
 
 // unanswered is called with the error of a request that got no valid answer. It reports the start
-// of an outage, or stops the worker if the coordinator refuses it.
+// of an outage. If the coordinator refuses the worker, or if its certificate is not trusted before
+// it has ever answered, unanswered stops the worker instead.
 func (l *connection) unanswered(err error) {
 	var refused *coordinator.Error
 	if errors.As(err, &refused) && stopsWorker(refused) {
@@ -169,7 +171,8 @@ const (
 )
 
 // backoff returns how long to wait after the n-th failure in a row. It grows with n and is partly
-// random, so that workers that failed at the same time do not retry at the same time.
+// random, so that workers that failed at the same time do not retry at the same time. If the
+// coordinator has said in err how long to wait, backoff returns at least that, up to maxBackoff.
 func (l *connection) backoff(n int, err error) time.Duration {
 	most := min(minBackoff<<min(n-1, 10), maxBackoff)
 	wait := most/2 + time.Duration(l.opts.Rand()*float64(most/2))

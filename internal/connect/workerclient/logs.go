@@ -60,8 +60,9 @@ func (l *logs) recordFile(attempt string) string {
 	return filepath.Join(l.opts.Logs, attempt+recordSuffix)
 }
 
-// begin starts to send the log of an attempt. adopted means that an earlier process started the
-// attempt, so the coordinator may already have a part of the log.
+// begin writes the record file of an attempt's log, and adds the log to those that run sends.
+// adopted means that an earlier process started the attempt, so the coordinator may already have a
+// part of the log.
 func (l *logs) begin(key coordinator.WorkKey, log string, adopted bool) error {
 	s := &sending{WorkKey: key, Log: log}
 	if adopted {
@@ -174,7 +175,9 @@ func (l *logs) list() (list []sending) {
 	return list
 }
 
-// send sends the next piece of a log. more is true if there may be more to send now.
+// send sends the next piece of a log. If it does not know how much the coordinator has received, it
+// sends an empty piece to find out. more is true if there may be more to send now. A log that can
+// never be sent is forgotten, without an error.
 func (l *logs) send(ctx context.Context, s sending) (more bool, err error) {
 	p := coordinator.LogPiece{WorkKey: s.WorkKey, Offset: max(s.sent, 0)}
 	if s.sent >= 0 {
@@ -222,7 +225,7 @@ func (l *logs) forget(attempt string, reason error) {
 	if reason != nil {
 		l.opts.Report(Event{Kind: "notice", Attempt: attempt, Text: fmt.Sprintf("the log of attempt %s is not sent: %v", attempt, reason)})
 	}
-	_ = os.Remove(l.recordFile(attempt)) // if this fails, the next process asks the coordinator again
+	_ = os.Remove(l.recordFile(attempt)) // if this fails, the next process finds the file, and asks the coordinator again how much it has
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.sending, attempt)

@@ -23,8 +23,8 @@ func checkWork(w coordinator.Work) error {
 	return nil
 }
 
-// lease converts a lease in milliseconds to a duration. It is never 0, because 0 would mean
-// forever.
+// lease converts a lease in milliseconds to a duration. The result is never 0, because 0 would mean
+// a lease that never ends.
 func lease(ms int64) time.Duration { return max(millis(ms), time.Millisecond) }
 
 // maxDuration is the longest duration that is accepted from a coordinator.

@@ -1,8 +1,8 @@
 // Package workerclient connects a worker to the engine of a coordinator on another machine. It
 // sends the worker's requests and its agents' output over HTTP. It repeats the worker's first
 // request, and the requests with output, until they succeed. The worker itself must repeat all
-// other requests. An event tells the user when the coordinator can no longer be reached, another
-// one when it answers again.
+// other requests. The package reports one event when the coordinator can no longer be reached, and
+// another event when it answers again.
 package workerclient
 
 import (
@@ -35,8 +35,9 @@ type Options struct {
 	LogOf func(store.Task) string
 }
 
-// Engine sends a worker's requests to a coordinator. It is safe for concurrent use. Except in Held,
-// it sends each request once; if there is no answer, the worker must send the request again.
+// Engine sends a worker's requests to a coordinator. It is safe for concurrent use. It repeats only
+// the request of Held, and the requests with output. It sends each other request once; if there is
+// no answer, the worker must send the request again.
 type Engine struct {
 	opts       Options
 	connection *connection
@@ -88,7 +89,8 @@ func (e *Engine) Failed() <-chan error { return e.connection.failed }
 // has no attempt.
 func (e *Engine) Idle() <-chan struct{} { return e.idle }
 
-// Run returns what the coordinator has told the worker about the run of an attempt.
+// Run returns what the coordinator has told the worker about the run of an attempt. The result is
+// empty if the worker does not have the attempt.
 func (e *Engine) Run(attempt string) coordinator.WorkRun {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -106,8 +108,8 @@ func (e *Engine) HeldTasks() (tasks []store.TaskKey) {
 }
 
 // Held registers the worker with the coordinator, and returns the attempts that the worker has
-// according to the coordinator. It repeats the request until there is an answer. The leases of the
-// attempts start when Held returns.
+// according to the coordinator. It repeats the request until there is an answer. The lease of each
+// returned attempt is what remains of it at that time.
 func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 	list, sent, err := e.requestHeld(ctx)
 	if err != nil {
@@ -146,8 +148,8 @@ func (e *Engine) requestHeld(ctx context.Context) (list []coordinator.Work, sent
 	}
 }
 
-// addHeld stores an attempt that the worker has claimed. adopted means that the worker had the
-// attempt before this process started.
+// addHeld stores an attempt that the worker has got from the coordinator, starts to send its log,
+// and reports an event. adopted means that the worker had the attempt before this process started.
 func (e *Engine) addHeld(w coordinator.Work, adopted bool) (engine.Assignment, error) {
 	if err := checkWork(w); err != nil {
 		return engine.Assignment{}, err
@@ -224,7 +226,7 @@ func (e *Engine) info() coordinator.WorkerInfo {
 }
 
 // Beat implements [gaffer/internal/attempt/worker.Engine]. It takes the data about the worker from
-// the options, not from its arguments.
+// the options, and ignores its argument of type [store.Worker].
 func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.HeldAttempt) ([]engine.Order, error) {
 	b := coordinator.WorkBeat{Worker: e.info()}
 	for _, h := range held {
@@ -278,7 +280,7 @@ func (e *Engine) nextAssignment(w *coordinator.Work) *engine.Assignment {
 		return nil
 	}
 	a, err := e.addHeld(*w, false)
-	if err != nil { // ignore an invalid task; the coordinator gets it back when the lease expires
+	if err != nil { // do not run an invalid task; the coordinator queues it again when the lease expires
 		e.opts.Report(Event{Kind: "notice", Text: err.Error()})
 		return nil
 	}
@@ -326,7 +328,7 @@ func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { e.logs.run(ctx) })
-	const now = -1 // the server starts at its latest change, because the worker knows no earlier number
+	const now = -1 // asks the server for changes after its latest one, because the worker knows no number yet
 	after, failures := int64(now), 0
 	for ctx.Err() == nil {
 		news, err := e.polls.Wait(ctx, e.opts.Worker.ID, after)
