@@ -100,7 +100,8 @@ func (a Account) configFolder(getenv func(string) string) string {
 var ErrNoConversation = errors.New("the conversation cannot be continued with another account")
 
 // isThread reports whether text may be the id of a conversation. The id becomes part of a pattern
-// for file names, so it may contain only letters, digits, underscores and hyphens.
+// for file names, so it may contain only letters, digits, underscores and hyphens, and must have at
+// least 8 of them.
 func isThread(text string) bool {
 	return len(text) >= 8 && strings.Trim(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-") == ""
 }

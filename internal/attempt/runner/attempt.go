@@ -335,8 +335,8 @@ func (a *Attempt) reportWaiting() {
 }
 
 // reply writes data to the agent's stdin, and records that the question or request with this id is
-// answered. It ignores an error of the write: then the agent has ended, and judge decides what that
-// means.
+// answered. If the write fails, reply records nothing: usually the agent has ended, and judge
+// decides what that means.
 func (a *Attempt) reply(id string, data []byte) {
 	if err := a.process.Input(data); err != nil {
 		return

@@ -46,9 +46,9 @@ func SweepMarked(variable, value string) (left []int, err error) {
 	return sweep(func() []process { return marked(mark) }, nil), nil
 }
 
-// sweep ends the processes that find returns, until find returns none: first with SIGTERM, and
-// after sweepGrace with SIGKILL. With SIGKILL it also kills the control group as a whole, if group
-// is not nil. After sweepLimit it gives up and returns the pids of the processes that are left.
+// sweep ends the processes that find returns. It sends them SIGTERM, and SIGKILL after sweepGrace,
+// until find returns none. Together with SIGKILL it kills the control group as a whole, if group is
+// not nil. After sweepLimit it gives up and returns the pids of the processes that are left.
 func sweep(find func() []process, group *cgroup) (left []int) {
 	begin := time.Now()
 	terminated := map[identity]bool{}
