@@ -212,38 +212,52 @@ func (g *cgroup) visible() bool {
 	return syscall.Stat(g.Mount, &at) == nil && at.Dev == g.Dev && at.Ino == g.Ino
 }
 
-// folders lists the group and its subgroups, parents before children.
-func (g *cgroup) folders() (list []string) {
-	_ = filepath.WalkDir(g.Dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
+// folders lists the group and its subgroups, parents before children. If it returns an error, the
+// list may be incomplete.
+func (g *cgroup) folders() (list []string, err error) {
+	_ = filepath.WalkDir(g.Dir, func(path string, d fs.DirEntry, unread error) error {
+		switch {
+		case unread == nil && d.IsDir():
 			list = append(list, path)
+		case isShortage(unread):
+			err = unread
 		}
-		return nil // ignore err: the folder was removed during the walk
+		return nil // ignore other errors: the folder was removed during the walk
 	})
-	return list
+	return list, err
 }
 
-// members lists the live processes in the group and its subgroups, except this process.
-func (g *cgroup) members() (list []process) {
-	for _, pid := range g.pids() {
-		if p, err := readProcess(pid); err == nil && !p.ended {
+// members lists the live processes in the group and its subgroups, except this process. If it
+// returns an error, the list may be incomplete.
+func (g *cgroup) members() (list []process, err error) {
+	before, err := g.pids()
+	for _, pid := range before {
+		p, unread := readProcess(pid)
+		switch {
+		case unread == nil && !p.ended:
 			list = append(list, p)
+		case isShortage(unread):
+			err = unread
 		}
 	}
 	// Read the group's pids again. If a pid is missing now, its process has left the group, and
 	// readProcess may have read another process that got the same pid.
-	again := map[int]bool{}
-	for _, pid := range g.pids() {
-		again[pid] = true
-	}
-	return slices.DeleteFunc(list, func(p process) bool { return !again[p.pid] || p.pid == os.Getpid() })
+	again, unread := g.pids()
+	list = slices.DeleteFunc(list, func(p process) bool { return !slices.Contains(again, p.pid) || p.pid == os.Getpid() })
+	return list, errors.Join(err, unread)
 }
 
-func (g *cgroup) pids() (list []int) {
-	for _, dir := range g.folders() {
-		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-		if err != nil { // the group was removed, or it is threaded and only its threads can be read
-			text, _ = os.ReadFile(filepath.Join(dir, "cgroup.threads"))
+// pids lists the pids in the group and its subgroups. If it returns an error, the list may be
+// incomplete.
+func (g *cgroup) pids() (list []int, err error) {
+	folders, err := g.folders()
+	for _, dir := range folders {
+		text, unread := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		if unread != nil { // the group was removed, or it is threaded and only its threads can be read
+			text, unread = os.ReadFile(filepath.Join(dir, "cgroup.threads"))
+		}
+		if isShortage(unread) {
+			err = unread
 		}
 		for word := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(word); err == nil && pid > 0 {
@@ -252,16 +266,21 @@ func (g *cgroup) pids() (list []int) {
 		}
 	}
 	slices.Sort(list)
-	return slices.Compact(list)
+	return slices.Compact(list), err
 }
 
-// populated reports whether the group or one of its subgroups contains a process.
-func (g *cgroup) populated() bool {
-	if g.Version == 2 {
-		text, err := os.ReadFile(g.path("cgroup.events"))
-		return err == nil && bytes.Contains(text, []byte("populated 1"))
+// populated reports whether the group or one of its subgroups contains a process. It returns an
+// error if that is unknown. A group that was removed contains none.
+func (g *cgroup) populated() (bool, error) {
+	if g.Version != 2 {
+		members, err := g.members()
+		return len(members) > 0, err
 	}
-	return len(g.members()) > 0
+	text, err := os.ReadFile(g.path("cgroup.events"))
+	if isShortage(err) {
+		return false, err
+	}
+	return err == nil && bytes.Contains(text, []byte("populated 1")), nil
 }
 
 // kill kills all processes in the group, including those that are just being forked. It does not
@@ -279,7 +298,8 @@ func (g *cgroup) kill() {
 		_ = writeCgroupFile(g.path("freezer.state"), "FROZEN")
 		defer func() { _ = writeCgroupFile(g.path("freezer.state"), "THAWED") }() // frozen processes handle the signal only after thawing
 	}
-	signalEach(g.members(), syscall.SIGKILL)
+	members, _ := g.members() // ignore the error: callers repeat the call until the group is empty
+	signalEach(members, syscall.SIGKILL)
 }
 
 func writeCgroupFile(file, text string) error {
@@ -297,7 +317,8 @@ func (g *cgroup) remove() error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	for _, dir := range slices.Backward(g.folders()) {
+	folders, _ := g.folders() // ignore the error: if a subgroup is missing in the list, the Remove below fails
+	for _, dir := range slices.Backward(folders) {
 		_ = os.Remove(dir) // ignore the error: if a subgroup remains, the Remove below fails
 	}
 	if err = os.Remove(g.Dir); errors.Is(err, fs.ErrNotExist) {
@@ -314,9 +335,10 @@ const leaveCgroupTimeout = 5 * time.Second
 func (g *cgroup) killAndRemove() (left []int) {
 	for begin := time.Now(); g.remove() != nil; time.Sleep(sweepPause) {
 		if time.Since(begin) > leaveCgroupTimeout {
-			return pids(g.members())
+			members, _ := g.members() // ignore the error: the list is only for a message
+			return pids(members)
 		}
-		if g.populated() {
+		if populated, err := g.populated(); populated || err != nil {
 			g.kill()
 		}
 	}
@@ -341,7 +363,8 @@ func SweepGroups(home string) (left []int) {
 func ListAbandoned(home string) (list []Marked) {
 	for _, g := range abandonedCgroups(home) {
 		name := strings.TrimPrefix(filepath.Base(g.Dir), cgroupPrefix(home))
-		for _, p := range g.members() {
+		members, _ := g.members() // ignore the error: the list is only for display
+		for _, p := range members {
 			list = append(list, Marked{p.pid, name[:strings.LastIndexByte(name, '-')], commandOf(p.pid)})
 		}
 	}
@@ -357,7 +380,8 @@ func abandonedCgroups(home string) (list []*cgroup) {
 				return nil
 			}
 			pid, start, ok := parseCgroupName(d.Name())
-			if p, err := readProcess(pid); !ok || err == nil && p.start == start && !p.ended {
+			p, err := readProcess(pid)
+			if supervises := err == nil && p.start == start && !p.ended; !ok || supervises || isShortage(err) {
 				return nil
 			}
 			if claimed == nil {

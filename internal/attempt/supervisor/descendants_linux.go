@@ -28,7 +28,7 @@ const waitAny = unix.WNOHANG | unix.WALL
 // signalAll sends a signal to every descendant. It returns the pids of the descendants that
 // existed.
 func signalAll(_ int, sig syscall.Signal) []int {
-	all := processes()
+	all, _ := processes() // ignore the error: callers repeat the call until no descendant is left
 	return signalEach(liveDescendants(all, func(p process) bool { return p.pid == os.Getpid() }), sig)
 }
 

@@ -28,13 +28,14 @@ const maxInKernel = 8
 // of this process, the subreaper, and may itself start another process and end. So pass returns
 // false if a child of this process has ended.
 func (f *freezer) pass(agent int) (still bool) {
-	list := liveDescendants(processes(), func(p process) bool { return p.pid == os.Getpid() })
+	all, err := processes()
+	list := liveDescendants(all, func(p process) bool { return p.pid == os.Getpid() })
 	first := f.stoppedBefore == nil
 	if first {
 		f.stoppedBefore = map[identity]bool{}
 	}
 	groups, inKernel := map[int]bool{}, map[identity]int{}
-	still = true
+	still = err == nil // on an error, the list may lack running processes
 	for _, p := range list {
 		switch {
 		case p.stopped():
@@ -75,7 +76,8 @@ func mayStopGroup(p process, agent int) bool {
 
 // thaw resumes all processes that were not stopped before the first pass.
 func (f *freezer) thaw(int) {
-	for _, p := range liveDescendants(processes(), func(p process) bool { return p.pid == os.Getpid() }) {
+	all, _ := processes()
+	for _, p := range liveDescendants(all, func(p process) bool { return p.pid == os.Getpid() }) {
 		if !f.stoppedBefore[p.identity()] {
 			p.signal(syscall.SIGCONT)
 		}

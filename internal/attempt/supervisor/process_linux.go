@@ -32,25 +32,35 @@ type identity struct {
 func (p process) identity() identity { return identity{p.pid, p.start} }
 
 // processes lists the processes that this process can see. Processes may start and end while it
-// reads the list.
-func processes() []process {
+// reads the list. If it returns an error, the list may be incomplete.
+func processes() (list []process, err error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // on an error, use the names that were read
-	var list []process
+	names, err := dir.Readdirnames(-1)
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
+		pid, notNumber := strconv.Atoi(name)
+		if notNumber != nil {
 			continue
 		}
-		if p, err := readProcess(pid); err == nil {
+		p, unread := readProcess(pid)
+		switch {
+		case unread == nil:
 			list = append(list, p)
+		case isShortage(unread):
+			err = unread
 		}
 	}
-	return list
+	return list, err
+}
+
+// isShortage reports whether a file could not be read because there are too many open files, or
+// because memory is short. Unlike other errors, this does not mean that the process of the file has
+// ended or belongs to another user.
+func isShortage(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
 
 // readProcess reads a process from /proc.

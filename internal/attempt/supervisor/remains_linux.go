@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,36 +43,56 @@ func ticks() uint64 {
 // remainsOf looks for processes of an attempt whose supervisor is dead, see
 // [supervisorRecord.owned] and [supervisorRecord.suspects].
 func remainsOf(attempt string, by supervisorRecord) Remains {
-	if list := by.owned(attempt); len(list) > 0 {
-		return Remains{Proof: Remaining, Processes: leftOf(list)}
-	}
+	list, err := by.owned(attempt)
 	switch {
-	case by.Group != nil && !by.Group.visible():
-		return Remains{Why: fmt.Sprintf("its control group %s cannot be seen from here", by.Group.Dir)}
-	case by.Group != nil && by.Group.populated():
-		return Remains{Why: fmt.Sprintf("its control group %s has processes that cannot be seen from here", by.Group.Dir)}
-	case by.Group != nil && by.Limits == nil: // an empty group counts as proof, although a privileged agent could have left it, see docs/security.md
-		return Remains{Proof: Gone}
+	case len(list) > 0:
+		return Remains{Proof: Remaining, Processes: leftOf(list)}
+	case err != nil:
+		return notListed(err)
 	}
-	if list := by.suspects(); len(list) > 0 {
+	if by.Group != nil {
+		populated, err := by.Group.populated()
+		switch {
+		case !by.Group.visible():
+			return Remains{Why: fmt.Sprintf("its control group %s cannot be seen from here", by.Group.Dir)}
+		case err != nil:
+			return notListed(err)
+		case populated:
+			return Remains{Why: fmt.Sprintf("its control group %s has processes that cannot be seen from here", by.Group.Dir)}
+		case by.Limits == nil: // an empty group counts as proof, although a privileged agent could have left it, see docs/security.md
+			return Remains{Proof: Gone}
+		}
+	}
+	list, err = by.suspects()
+	switch {
+	case len(list) > 0:
 		left := leftOf(list)
 		return Remains{Processes: left, Why: describe(left) + " started after it and may be of it"}
+	case err != nil:
+		return notListed(err)
 	}
 	return Remains{Proof: Gone}
 }
 
+// notListed returns the result of a search that could not see all processes.
+func notListed(err error) Remains {
+	return Remains{Why: fmt.Sprintf("the processes of this machine cannot be listed: %v", err)}
+}
+
 // owned lists the live processes that certainly belong to an attempt: processes with the attempt's
 // id in their environment and their descendants, processes in its control group, and processes with
-// the limits of its supervisor.
-func (s supervisorRecord) owned(attempt string) []process {
-	list := marked([]byte(Mark + "=" + attempt))
+// the limits of its supervisor. If it returns an error, the list may be incomplete.
+func (s supervisorRecord) owned(attempt string) ([]process, error) {
+	list, err := marked([]byte(Mark + "=" + attempt))
 	if s.Group != nil {
-		list = append(list, s.Group.members()...)
+		members, unread := s.Group.members()
+		list, err = append(list, members...), errors.Join(err, unread)
 	}
 	if s.Limits == nil {
-		return list
+		return list, err
 	}
-	for _, p := range processes() {
+	all, unread := processes()
+	for _, p := range all {
 		if p.ended || p.start < s.Since || p.pid == os.Getpid() {
 			continue
 		}
@@ -79,7 +100,7 @@ func (s supervisorRecord) owned(attempt string) []process {
 			list = append(list, p)
 		}
 	}
-	return list
+	return list, errors.Join(err, unread)
 }
 
 // ContainsAncestorOf reports whether r contains the process pid or one of its ancestors.
@@ -118,13 +139,14 @@ func leftOf(list []process) (left []Left) {
 //     property is replaced: the process is in the supervisor's control groups, or below them.
 //
 // A process that the user has started after the attempt began can have the same
-// properties, so the user must decide. gaffer's own processes are excluded.
-func (s supervisorRecord) suspects() (list []process) {
+// properties, so the user must decide. gaffer's own processes are excluded. If suspects returns an
+// error, the list may be incomplete.
+func (s supervisorRecord) suspects() (list []process, err error) {
 	if s.Place == "" { // an older version of gaffer has written the record
-		return nil
+		return nil, nil
 	}
 	gaffer, _ := os.Stat("/proc/self/exe")
-	all := processes()
+	all, err := processes()
 	starts := map[int]uint64{}
 	for _, p := range all {
 		starts[p.pid] = p.start
@@ -139,8 +161,14 @@ func (s supervisorRecord) suspects() (list []process) {
 		if !s.mayAdoptOrphans(p.parent, starts[p.parent]) || !s.mayOwn(p.pid) {
 			continue
 		}
-		if s.Limits == nil && !s.groupsContain(p.pid) {
-			continue
+		if s.Limits == nil {
+			inside, unread := s.groupsContain(p.pid)
+			if isShortage(unread) {
+				err = unread
+			}
+			if !inside {
+				continue
+			}
 		}
 		if limits, err := limitsOf(p.pid); s.Limits != nil && (err != nil || !s.Limits.covers(limits)) {
 			continue
@@ -150,7 +178,7 @@ func (s supervisorRecord) suspects() (list []process) {
 		}
 		list = append(list, p)
 	}
-	return list
+	return list, err
 }
 
 // mayAdoptOrphans reports whether the process with this pid and start time may have become the
@@ -187,11 +215,11 @@ func (s supervisorRecord) mayOwn(pid int) bool {
 }
 
 // groupsContain reports whether a process is in the supervisor's control group, or in one below it,
-// in each cgroup hierarchy.
-func (s supervisorRecord) groupsContain(pid int) bool {
+// in each cgroup hierarchy. It returns an error if the process has ended.
+func (s supervisorRecord) groupsContain(pid int) (bool, error) {
 	now, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
-		return false // the process has ended
+		return false, err
 	}
 	paths := map[string]string{}
 	for line := range bytes.Lines(now) {
@@ -206,8 +234,8 @@ func (s supervisorRecord) groupsContain(pid int) bool {
 		}
 		below, err := filepath.Rel(parts[2], paths[parts[0]])
 		if err != nil || !filepath.IsLocal(below) {
-			return false
+			return false, nil
 		}
 	}
-	return true
+	return true, nil
 }

@@ -32,7 +32,7 @@ func sweepAttempt(attempt string, by supervisorRecord) (left []int, err error) {
 	if attempt == "" {
 		return nil, fmt.Errorf("attempt %q: not an id", attempt)
 	}
-	return sweep(func() []process { return by.owned(attempt) }, by.Group), nil
+	return sweep(func() ([]process, error) { return by.owned(attempt) }, by.Group)
 }
 
 // SweepMarked does the same as [Sweep] for all processes that have the environment variable with
@@ -43,25 +43,26 @@ func SweepMarked(variable, value string) (left []int, err error) {
 		return nil, fmt.Errorf("variable %q=%q: any process could have it", variable, value)
 	}
 	mark := []byte(variable + "=" + value)
-	return sweep(func() []process { return marked(mark) }, nil), nil
+	return sweep(func() ([]process, error) { return marked(mark) }, nil)
 }
 
 // sweep ends the processes that find returns. It sends them SIGTERM, and SIGKILL after sweepGrace,
 // until find returns none. Together with SIGKILL it kills the control group as a whole, if group is
-// not nil. After sweepLimit it gives up and returns the pids of the processes that are left.
-func sweep(find func() []process, group *cgroup) (left []int) {
+// not nil. After sweepLimit it gives up and returns the pids of the processes that are left, or the
+// error of find.
+func sweep(find func() ([]process, error), group *cgroup) (left []int, err error) {
 	begin := time.Now()
 	terminated := map[identity]bool{}
 	for clean := 0; clean < 2; {
-		list := find()
+		list, err := find()
 		age := time.Since(begin)
 		switch {
-		case len(list) == 0:
+		case len(list) == 0 && err == nil:
 			clean++
 			time.Sleep(sweepAgain)
 			continue
 		case age > sweepLimit:
-			return pids(list)
+			return pids(list), err
 		case age > sweepGrace:
 			signalEach(list, syscall.SIGKILL)
 			if group != nil {
@@ -73,7 +74,7 @@ func sweep(find func() []process, group *cgroup) (left []int) {
 		clean = 0
 		time.Sleep(sweepPause)
 	}
-	return nil
+	return nil, nil
 }
 
 // terminateOnce sends SIGTERM to each process, but never twice to the same one: some programs take
@@ -95,38 +96,43 @@ func pids(list []process) (pids []int) {
 }
 
 // marked lists the live processes whose environment contains mark, and their descendants. It leaves
-// out this process.
-func marked(mark []byte) []process {
-	all := slices.DeleteFunc(processes(), func(p process) bool { return p.pid == os.Getpid() })
-	var list []process
+// out this process. If it returns an error, the list may be incomplete.
+func marked(mark []byte) (list []process, err error) {
+	all, err := processes()
+	all = slices.DeleteFunc(all, func(p process) bool { return p.pid == os.Getpid() })
 	seen := map[int]bool{}
 	for _, p := range all {
-		if !p.ended && carries(p.pid, mark) {
+		carries, unread := hasVariable(p.pid, mark)
+		if isShortage(unread) {
+			err = unread
+		}
+		if carries && !p.ended {
 			list, seen[p.pid] = append(list, p), true
 		}
 	}
-	return append(list, liveDescendants(all, func(p process) bool { return seen[p.pid] })...)
+	return append(list, liveDescendants(all, func(p process) bool { return seen[p.pid] })...), err
 }
 
-// carries reports whether a process was started with mark in its environment. It returns false for
-// processes of other users, whose environment cannot be read.
-func carries(pid int, mark []byte) bool {
+// hasVariable reports whether a process was started with an environment variable, given as
+// NAME=VALUE. It returns an error if the process has ended, or belongs to another user.
+func hasVariable(pid int, variable []byte) (bool, error) {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
-		return false
+		return false, err
 	}
 	for v := range bytes.SplitSeq(env, []byte{0}) {
-		if bytes.Equal(v, mark) {
-			return true
+		if bytes.Equal(v, variable) {
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // ListMarked lists the processes with the mark of any attempt. It leaves out this process.
 func ListMarked() []Marked {
 	var list []Marked
-	for _, p := range processes() {
+	all, _ := processes() // ignore the error: the list is only for display
+	for _, p := range all {
 		if p.ended || p.pid == os.Getpid() {
 			continue
 		}
