@@ -63,7 +63,8 @@ func AttemptOf(a store.Attempt) *fleet.Attempt {
 }
 
 // diffOf decodes the diff that a worker has reported. It returns nil if text is empty or cannot be
-// decoded. The list of files in the result is never nil, so that its JSON is [] and not null.
+// decoded. The list of files in the result has at most fleet.MostFiles files. It is never nil, so
+// that its JSON is [] and not null.
 func diffOf(text json.RawMessage) *fleet.Diff {
 	d := &fleet.Diff{}
 	if len(text) == 0 || json.Unmarshal(text, d) != nil {

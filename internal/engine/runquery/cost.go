@@ -14,7 +14,7 @@ import (
 )
 
 // Cost returns what the attempts that q selects have cost. It leaves out attempts of runs that
-// Options.Hide hides.
+// Options.Hide hides, and attempts that use no model and have cost nothing.
 func (l *Querier) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport, error) {
 	if q.Zone == nil {
 		q.Zone = time.UTC
@@ -52,12 +52,12 @@ func (l *Querier) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport
 	return report, err
 }
 
-// costCount counts the attempts of a cost report.
+// costCount adds up the attempts of a cost report.
 type costCount struct {
 	query      fleet.CostQuery
 	total      costSum
-	rows, days map[string]*costSum
-	hours      map[string]*costSum // the keys start with the day
+	rows, days map[string]*costSum // by the key of the group, such as an agent's name, and by day
+	hours      map[string]*costSum // by day and hour, such as 2026-11-18T09
 	budgets    []fleet.RunBudget
 }
 
@@ -68,8 +68,9 @@ type costSum struct {
 	last  time.Time // start of the latest attempt
 }
 
-// addRun adds the attempts of a run that are within the time span of the query. It also adds the
-// run's budget, if the run has one.
+// addRun adds the attempts of a run that are within the time span of the query. If the run has a
+// budget, addRun also adds this budget, unless no attempt is within the time span and the run is
+// not running.
 func (c *costCount) addRun(run store.Run, attempts []attemptCost) {
 	included := false
 	var spent store.Amount // cost of all attempts of the run, including those outside of the time span
@@ -129,7 +130,8 @@ func (s *costSum) add(a attemptCost) {
 	}
 }
 
-// result returns the sum as the row of a report.
+// result returns the sum as the row of a report. The row has no USD if the cost of all attempts is
+// unknown.
 func (s *costSum) result() fleet.CostRow {
 	row := s.row
 	row.Tokens, row.Input, row.Output, row.Cached = s.spent.Tokens, s.spent.Input, s.spent.Output, s.spent.Cached

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// attemptCost is what a cost report needs to know about an attempt.
+// attemptCost holds the data of an attempt that a cost report needs.
 type attemptCost struct {
 	started      time.Time
 	agent, model string
@@ -20,24 +20,24 @@ type attemptCost struct {
 	spent        store.Amount
 }
 
-// costCache keeps the costs of runs that have ended. The rows of an attempt and its task are large,
-// and the page of costs requests a report every few seconds while agents work. The zero value is
-// ready to use.
+// costCache keeps the costs of runs that have ended, so that the large rows of their attempts and
+// tasks are not read for each report. The page of costs requests a report every few seconds while
+// agents work. The zero value is ready to use.
 type costCache struct {
 	mu       sync.Mutex
 	byRun    map[string]endedCosts
 	attempts int // number of attempts in byRun
 }
 
-// endedCosts are the costs of a run that ended at the time ended. If the run is continued, it ends
-// again at a later time. Then get does not return these costs any more.
+// endedCosts are the costs of a run that ended at the time ended. If the run is continued, it runs
+// again or has a later end. Then costCache.get does not return these costs any more.
 type endedCosts struct {
 	ended    time.Time
 	attempts []attemptCost
 }
 
-// maxCachedCosts is the maximum number of attempts in the cache. When the cache is full, all attempts
-// are removed from it.
+// maxCachedCosts is the maximum number of attempts in the cache. If the attempts of a run do not
+// fit, all other runs are removed from the cache.
 const maxCachedCosts = 200_000
 
 func (c *costCache) get(run store.Run) ([]attemptCost, bool) {
@@ -60,9 +60,9 @@ func (c *costCache) put(run store.Run, list []attemptCost) {
 	c.byRun[run.ID] = endedCosts{run.Ended, list}
 }
 
-// attemptCosts returns the costs of a run's attempts. It leaves out attempts that use no model. The
-// caller has read the row of the run before. If the run was continued since then, the costs are
-// cached with the old end of the run, so that no later call uses them.
+// attemptCosts returns the costs of a run's attempts. It leaves out attempts that use no model and
+// have cost nothing. The caller has read the row of the run earlier. If the run was continued since
+// then, the costs are cached with the old end of the run, so that no later call uses them.
 func (l *Querier) attemptCosts(ctx context.Context, run store.Run) ([]attemptCost, error) {
 	if list, ok := l.costs.get(run); ok {
 		return list, nil
@@ -101,8 +101,8 @@ func (l *Querier) attemptCosts(ctx context.Context, run store.Run) ([]attemptCos
 	return list, nil
 }
 
-// usesNoModel reports whether the agent of a task is only a command, or a part of gaffer that merges
-// branches or picks candidates.
+// usesNoModel reports whether the agent with this name is only a command, or a part of gaffer that
+// merges branches or picks candidates.
 func usesNoModel(agent string) bool {
 	return agent == plan.CommandAgent || strings.HasPrefix(agent, "gaffer-")
 }

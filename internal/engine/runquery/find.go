@@ -11,15 +11,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// NotFoundError reports that no run or task has the name that the user gave.
+// NotFoundError reports that no run, task or question has the name that the user gave.
 type NotFoundError struct{ What, Name string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %q: not found", e.What, e.Name) }
 
-// NotFound marks the error as caused by a run or task that does not exist.
+// NotFound marks the error as caused by a name that nothing has.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// Hint returns advice for the user, such as a command that lists the existing names.
+// Hint returns advice for the user: the commands that list runs and tasks.
 func (e *NotFoundError) Hint() string {
 	return "'gaffer ps' lists what runs, 'gaffer runs' all runs, 'gaffer status' the tasks of one"
 }
@@ -27,7 +27,7 @@ func (e *NotFoundError) Hint() string {
 // AmbiguousError reports that the short name which the user gave matches several ids.
 type AmbiguousError struct {
 	What, Name string
-	Could      []string
+	Could      []string // the ids that match
 }
 
 func (e *AmbiguousError) Error() string {
@@ -37,8 +37,8 @@ func (e *AmbiguousError) Error() string {
 // Conflict marks the error as a conflict: the user must name one of the matching ids.
 func (e *AmbiguousError) Conflict() bool { return true }
 
-// NotFoundAs converts store.ErrNotFound to a [*NotFoundError] with the name that the user gave. It
-// returns any other err unchanged.
+// NotFoundAs converts store.ErrNotFound to a [*NotFoundError]. what is the kind of the row, such as
+// "run", and name is the name that the user gave. NotFoundAs returns any other err unchanged.
 func NotFoundAs(err error, what, name string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{what, name}
@@ -46,11 +46,12 @@ func NotFoundAs(err error, what, name string) error {
 	return err
 }
 
-// FindRun returns the id of the run that a user has named. text is one of:
-//   - a whole id
+// FindRun returns the id of the run that a user has named. It searches the runs of a project, or of
+// all projects if project is empty. text is one of:
+//   - a whole id, which finds the run in any project
 //   - the beginning of an id, or of the last part of an id, if it fits no other id
 //   - the name of a plan, which finds the latest run of this plan
-//   - "-" or "", which finds the latest run of all
+//   - "-" or "", which finds the latest run
 //
 // If unfinished is set, a run that has ended is found only by its whole id.
 func (l *Querier) FindRun(ctx context.Context, project, text string, unfinished bool) (id string, err error) {
@@ -77,7 +78,7 @@ func (l *Querier) FindRun(ctx context.Context, project, text string, unfinished 
 }
 
 // latestNamed returns the id of the latest run whose plan has this name. If there is none, it
-// returns err. runs must be sorted, latest first.
+// returns the given err. runs must be sorted, latest first.
 func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	for _, run := range runs {
 		if run.Name == name && name != "" {
@@ -87,9 +88,10 @@ func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	return "", err
 }
 
-// matchID returns the id in ids that the user means by text. The function forms returns the forms in
-// which a user may write an id, such as its short form. text is a whole id, or the beginning of a form
-// of only one id. If text is empty or "-", matchID returns the first id.
+// matchID returns the id in ids that the user means by text: the id that equals text, or the only
+// id that has a form which begins with text. forms returns the forms in which a user may write an
+// id, such as its short form. If text is empty or "-", matchID returns the first id. what is the
+// kind of the ids, for errors.
 func matchID(what, text string, ids []string, forms func(id string) []string) (string, error) {
 	if (text == "" || text == "-") && len(ids) > 0 {
 		return ids[0], nil
@@ -112,9 +114,10 @@ func matchID(what, text string, ids []string, forms func(id string) []string) (s
 	return "", &AmbiguousError{what, text, could}
 }
 
-// FindTask returns the task that a user has named. text is RUN/TASK, or TASK for the latest run
-// that has a task with this id. If no run has one, text is the beginning of a task's id, which must
-// be unique in the latest run with a match.
+// FindTask returns the task that a user has named. text is RUN/TASK, or only TASK. RUN is as in
+// [Querier.FindRun], and TASK is a whole id or the beginning of one. TASK alone finds the latest
+// run that has a task with exactly this id. If no run has one, it finds the latest run with ids
+// that begin with TASK; if that run has several of them, FindTask returns an [*AmbiguousError].
 func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Task, error) {
 	if at := strings.IndexByte(text, '/'); at >= 0 {
 		run, err := l.FindRun(ctx, project, text[:at], false)
@@ -147,7 +150,7 @@ func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Tas
 }
 
 // indexOfRunWith returns the index of the first run in runs that has a task with exactly this id,
-// or -1 if no run has one.
+// or -1 if no run has one. If reading a task fails, it returns the index of its run and the error.
 func indexOfRunWith(r store.Reader, runs []store.Run, task string) (int, error) {
 	for i, run := range runs {
 		_, err := r.Task(store.TaskKey{Run: run.ID, Task: task})

@@ -10,8 +10,9 @@ import (
 )
 
 // Follow calls show with the current state of the run: once at the start, and then after each
-// change, at most once per interval. It returns when the run has ended, when show returns an error,
-// or when ctx ends.
+// change in the store, at most once per interval. It also calls show every second if there is no
+// change, because agents' activity is stored without an event. It returns when the run has ended,
+// when show returns an error, or when ctx ends.
 func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration, show func(fleet.Run) error) error {
 	f := &follower{querier: l, id: run}
 	for {
@@ -49,12 +50,13 @@ func (l *Querier) Changes(ctx context.Context, interval time.Duration, notify fu
 	}
 }
 
-// activityInterval is the time after which Follow and Changes read what agents are doing, even if
-// there was no event. A change of an agent's activity appends no event.
+// activityInterval is how long Follow and Changes wait for an event. Then they go on even without
+// one, because a change of an agent's activity appends no event.
 const activityInterval = time.Second
 
-// waitForChange waits for an event with a number above cursor, at most for activityInterval. It
-// never returns before interval has passed, unless ctx ends.
+// waitForChange waits for an event with a number above cursor. If there is none, it returns after
+// activityInterval, or after interval if that is longer. It never returns before interval has
+// passed, unless ctx ends or the store fails.
 func (l *Querier) waitForChange(ctx context.Context, cursor int64, interval time.Duration) error {
 	pause := time.NewTimer(interval)
 	defer pause.Stop()
@@ -80,11 +82,11 @@ type follower struct {
 	at      map[string]int // index in run.Tasks of each task, by the id of the task
 }
 
-// maxEvents is how many new events refresh reads at most. If there are more, the whole run is
-// read again.
+// maxEvents is how many new events refresh reads at most. If there are that many or more, refresh
+// reads the whole run again instead.
 const maxEvents = 5000
 
-// refresh updates f.run to the current state of the store.
+// refresh updates f.run to the current state of the run in the store.
 func (f *follower) refresh(r store.Reader) error {
 	if f.at == nil {
 		return f.readAll(r)
@@ -149,8 +151,9 @@ func (f *follower) readActivity(r store.Reader, run *fleet.Run) error {
 	return err
 }
 
-// changedTasks returns the ids of the tasks that new events are about, without duplicates. ok is
-// false if there were more than maxEvents events.
+// changedTasks reads the events after f.last and advances f.last. It returns the ids of the run's
+// tasks that these events are about, without duplicates. If there are maxEvents events or more, ok
+// is false, and f.last does not change.
 func (f *follower) changedTasks(r store.Reader) (tasks []string, ok bool, err error) {
 	events, err := r.Events(f.last, maxEvents)
 	if err != nil || len(events) == maxEvents {
@@ -167,7 +170,8 @@ func (f *follower) changedTasks(r store.Reader) (tasks []string, ok bool, err er
 	return tasks, true, nil
 }
 
-// readTask reads the task with an id, and replaces it in run.Tasks or adds it there.
+// readTask reads the task with an id, and replaces it in run.Tasks or adds it there. It also
+// corrects run.Counts.
 func (f *follower) readTask(r store.Reader, run *fleet.Run, id string) error {
 	row, err := r.Task(store.TaskKey{Run: f.id, Task: id})
 	if err != nil {

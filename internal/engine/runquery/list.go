@@ -33,8 +33,8 @@ func (l *Querier) Summaries(ctx context.Context, project string, ended bool, lim
 	return list, err
 }
 
-// Latest returns the rows of the first limit runs that [Querier.Runs] would return. The rows do not
-// contain the runs' plans if the store can read rows without them.
+// Latest returns the rows of the first limit runs that [Querier.Runs] would return. Callers must
+// not rely on the rows' plans, which are missing if the store can read rows without them.
 func (l *Querier) Latest(r store.Reader, project string, ended bool, limit int) (list []store.Run, err error) {
 	quick, ok := r.(store.Summaries)
 	if !ok {
@@ -99,7 +99,7 @@ func (l *Querier) Summary(ctx context.Context, id string) (v fleet.Run, err erro
 	return v, err
 }
 
-// Task returns a task, with its open question if it has one.
+// Task returns a task, with its latest attempt and its oldest open question if it has them.
 func (l *Querier) Task(ctx context.Context, key store.TaskKey) (v fleet.Task, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		row, err := r.Task(key)
@@ -132,7 +132,7 @@ func (l *Querier) Attempts(ctx context.Context, key store.TaskKey) (list []fleet
 	return list, err
 }
 
-// Lanes returns the accounts of agents that are paused, for example because of a rate limit.
+// Lanes returns the paused accounts of agents, for example those at a rate limit.
 func (l *Querier) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) (err error) {
 		paused, err = pausedAccounts(r)

@@ -19,11 +19,12 @@ import (
 	"gaffer/internal/plan"
 )
 
-// lateMerges is how long after the end of a run a report still finds merges of the run's changes.
-// Because of this limit, a report need not read the reviews of all older runs.
+// lateMerges limits which ended runs a report reads: it finds a run's merges and reviews only if
+// the run ended at most this long before the report's start. So a report need not read the reviews
+// of all older runs.
 const lateMerges = 30 * 24 * time.Hour
 
-// Morning reports what has happened to tasks from q.Since until now.
+// Morning reports what has happened to tasks from q.Since until now, and what waits or runs now.
 func (l *Querier) Morning(ctx context.Context, q fleet.MorningQuery, now time.Time) (fleet.MorningReport, error) {
 	costs, err := l.Cost(ctx, fleet.CostQuery{Project: q.Project, Since: q.Since, By: fleet.CostByRun})
 	if err != nil {
@@ -73,7 +74,7 @@ func (l *Querier) Morning(ctx context.Context, q fleet.MorningQuery, now time.Ti
 				err = c.addRun(rows)
 			}
 			return err
-		}); err != nil && !errors.Is(err, store.ErrNotFound) { // a run that was deleted in the meantime is left out
+		}); err != nil && !errors.Is(err, store.ErrNotFound) { // leave out a run that was deleted since its row was read
 			return fleet.MorningReport{}, err
 		}
 	}
@@ -89,8 +90,9 @@ type morningRows struct {
 	questions []store.Question
 }
 
-// readMorning reads the rows of a run. If the run ended before since, it reads only the reviews,
-// unless one of them has changed at the time since or later.
+// readMorning reads the rows of a run that a report since this time needs. If the run ended before
+// since, these are only the reviews, unless one of the reviews has changed at the time since or
+// later.
 func readMorning(r store.Reader, run store.Run, since time.Time) (rows morningRows, err error) {
 	rows = morningRows{run: run, attempts: map[string]store.Attempt{}, reviews: map[string]fleet.Review{}}
 	items, err := r.Items(engine.ReviewKind, run.ID, math.MinInt64, math.MaxInt32)
@@ -123,7 +125,7 @@ func readMorning(r store.Reader, run store.Run, since time.Time) (rows morningRo
 	return rows, err
 }
 
-// morningCount collects the rows of a morning report.
+// morningCount collects the data of a morning report, run by run.
 type morningCount struct {
 	report    fleet.MorningReport
 	costs     map[string]fleet.CostRow // by run
@@ -132,7 +134,8 @@ type morningCount struct {
 	paused    []fleet.Lane
 }
 
-// questionGroup is what the questions of one [fleet.MorningQuestion] have in common.
+// questionGroup is the key by which questions are grouped: the questions with the same key are
+// counted in one [fleet.MorningQuestion].
 type questionGroup struct {
 	by, tool     string
 	denied, open bool
@@ -141,8 +144,8 @@ type questionGroup struct {
 // accountCount counts the attempts of an account. Money is in micro-dollars, so that sums are exact.
 type accountCount struct {
 	fleet.MorningAccount
-	micro int64
-	known bool
+	micro int64 // cost of the attempts, in micro-dollars
+	known bool  // the cost of at least one attempt is known
 }
 
 func (c *morningCount) account(name string) *accountCount {
@@ -164,7 +167,7 @@ func (c *morningCount) addRun(rows morningRows) error {
 		}
 	}
 	counts := fleet.Counts{}
-	accounts := map[string]string{} // by task
+	accounts := map[string]string{} // name of each task's account, by task; empty for a task that uses no model
 	for _, t := range rows.tasks {
 		counts.Add(fleet.Status(t.Status))
 		spec, err := plan.DecodeTask(t.Spec)
@@ -185,7 +188,7 @@ func (c *morningCount) addRun(rows morningRows) error {
 	}
 	cost, spent := c.costs[rows.run.ID]
 	if c.size() == before && !spent && rows.run.Created.Before(c.report.Since) {
-		return nil // nothing has happened to the run
+		return nil // nothing has happened in the run since the report's start
 	}
 	run := rows.run
 	c.report.Runs = append(c.report.Runs, fleet.MorningRun{
@@ -195,7 +198,7 @@ func (c *morningCount) addRun(rows morningRows) error {
 	return nil
 }
 
-// size returns how many tasks all lists of the report have together.
+// size returns the total number of tasks in the lists of the report.
 func (c *morningCount) size() int {
 	r := c.report
 	return len(r.Merged) + len(r.Review) + len(r.Done) + len(r.Failed) + len(r.Waiting) + len(r.Running) + len(r.Skipped)
@@ -225,8 +228,9 @@ func (c *morningCount) addQuestion(q store.Question) {
 	group.Example, group.Answer, group.Run, group.Task = line(q.Text), line(q.Answer), q.Run, q.Task
 }
 
-// addTask adds a task to one of the lists of the report, by its status and its review. It leaves out a
-// task that ended before c.report.Since, unless its change was merged or discarded later.
+// addTask adds a task to one of the lists of the report, by its status and its review. It leaves
+// out a task that ended before c.report.Since, unless its change was merged or discarded since
+// then.
 func (c *morningCount) addTask(rows morningRows, t store.Task, spec plan.Task, waiting map[string]store.Question) {
 	last := rows.attempts[cmp.Or(t.RunningAttempt, t.LastAttempt)]
 	review, reviewed := rows.reviews[t.Task]
@@ -286,9 +290,10 @@ func (c *morningCount) addTask(rows morningRows, t store.Task, spec plan.Task, w
 	}
 }
 
-// endOf returns when a task ended. For a task that never started, no time is stored. It ended when the
-// last of the tasks that it needs ended or, if none of these has an attempt, with its run. If the run
-// has not ended, endOf returns when the run was created.
+// endOf returns when a task ended: at the end of its last attempt. For a task without an ended
+// attempt, no time is stored. Then endOf returns when the last of the tasks that it needs ended or,
+// if none of these has ended, when its run ended. If the run has not ended, endOf returns when the
+// run was created.
 func (rows morningRows) endOf(t store.Task) (at time.Time) {
 	if t.LastAttempt != "" {
 		return rows.attempts[t.LastAttempt].Ended
@@ -316,7 +321,7 @@ func endedBefore(run store.Run, at time.Time) bool {
 func (rows morningRows) failureLine(t store.Task, last store.Attempt) string {
 	if t.Outcome == string(failure.VerifyFailed) {
 		var checks []fleet.Check
-		_ = json.Unmarshal(last.Checks, &checks) // on an error there are no checks, and the summary is used
+		_ = json.Unmarshal(last.Checks, &checks) // if this fails, checks is empty, and the reason is the attempt's summary
 		for _, check := range checks {
 			if !check.OK {
 				return line(fmt.Sprintf("%s (exit %d)", check.Command, check.Exit))
@@ -326,14 +331,14 @@ func (rows morningRows) failureLine(t store.Task, last store.Attempt) string {
 	if t.Outcome == string(failure.OverBudget) && last.Class != failure.OverBudget && rows.run.Budget.Limits() {
 		return "the run has spent " + rows.run.Spent.Of(rows.run.Budget) + ", which does not allow another attempt"
 	}
-	if t.Outcome != string(last.Class) { // the task failed without a new attempt
+	if t.Outcome != string(last.Class) { // the task failed for a reason other than the end of its last attempt
 		return line(t.Outcome)
 	}
 	return line(cmp.Or(last.Summary, t.Outcome))
 }
 
-// delay returns why a queued task does not start now: its account is paused, or a retry waits. It
-// returns "" if neither is the case.
+// delay returns why a queued task does not start now: its account is paused, or it must not be
+// retried yet. It returns "" if neither is the case.
 func (c *morningCount) delay(t store.Task) string {
 	for _, p := range c.paused {
 		if p.Name == t.Account && p.Until.After(c.report.Until) {
@@ -353,7 +358,7 @@ func (c *morningCount) delay(t store.Task) string {
 // maxLine is the maximum length of a text in a morning report, in characters.
 const maxLine = 200
 
-// line returns a text on one line, and shortens it.
+// line returns a text on one line, shortened to maxLine characters.
 func line(text string) string {
 	text = strings.ToValidUTF8(text[:min(len(text), 20*maxLine)], "")
 	text = strings.Join(strings.Fields(text), " ")
@@ -363,8 +368,9 @@ func line(text string) string {
 	return text
 }
 
-// answerLine returns the answer of an agent on one line. If the answer is in JSON, as those of the
-// roles of teams are, answerLine returns only its summary, message or status.
+// answerLine returns the answer of an agent on one line. If the answer is a JSON object, like the
+// answers of a team's roles, answerLine returns only its summary, message or status, or "" if it
+// has none.
 func answerLine(text string) string {
 	var answer map[string]any
 	if json.Unmarshal([]byte(text), &answer) != nil {
@@ -386,14 +392,15 @@ func itemOf(i plan.SourceItem) *fleet.SourceItem {
 }
 
 func (c *morningCount) addNotStarted(fires []fleet.MorningFire, err error) error {
-	c.report.NotStarted = append([]fleet.MorningFire{}, fires...) // replace the list, because the transaction may be repeated
+	c.report.NotStarted = append([]fleet.MorningFire{}, fires...) // set the list instead of appending to it, so that a repeated call changes nothing
 	for i := range fires {
 		c.report.NotStarted[i].Why = line(fires[i].Why)
 	}
 	return err
 }
 
-// result sorts and returns the report. Lists of tasks are sorted by time, the latest first.
+// result sorts and returns the report. Lists of ended tasks are sorted by time, the latest first.
+// The lists Waiting and Running keep the order in which their tasks were added.
 func (c *morningCount) result() fleet.MorningReport {
 	r := c.report
 	for _, list := range [][]fleet.MorningTask{r.Merged, r.Review, r.Done, r.Failed, r.Skipped} {

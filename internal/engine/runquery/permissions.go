@@ -11,8 +11,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Permissions sums up the requests of agents for permission, by the rule that would answer them. The
-// rule with the latest request comes first. It leaves out requests in hidden runs.
+// Permissions counts the requests of agents for permission since q.Since, grouped by the rule that
+// would answer them. The rule with the latest request comes first. Permissions leaves out requests
+// in runs that Options.Hide hides.
 func (l *Querier) Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error) {
 	count := permissionCount{}
 	err := l.store.Read(ctx, func(r store.Reader) error {
@@ -46,7 +47,7 @@ type permissionCount map[string]*fleet.PermissionRequest
 func (c permissionCount) add(q store.Question) {
 	rule := q.Tool
 	if len(q.Suggestions) > 0 {
-		rule = q.Suggestions[len(q.Suggestions)-1] // the widest rule, so that similar requests are counted together
+		rule = q.Suggestions[len(q.Suggestions)-1] // the last suggestion is the widest rule; with it, similar requests are counted together
 	}
 	p := c[rule]
 	if p == nil {

@@ -10,13 +10,14 @@ import (
 )
 
 // maxSummaryAge limits which ended runs are part of a summary: they must have been created at most
-// this long ago. Shell prompts show the summary, so it must be fast, and cannot read the runs of a
-// whole year.
+// this long before today. Shell prompts show the summary, so it must be fast, and cannot read the
+// runs of a whole year.
 const maxSummaryAge = 30 * 24 * time.Hour
 
 // ProjectSummary returns a few numbers about the runs of a project, or of all projects if project
 // is empty. The numbers include the open questions of these runs. others are the open questions
-// that belong to no run; the store does not know to which project they belong.
+// that belong to no run. The store does not know to which project they belong, so the caller must
+// decide whether to add them.
 func ProjectSummary(r store.Reader, project string, now time.Time) (g fleet.Summary, others []fleet.Question, err error) {
 	year, month, day := now.Date()
 	today := time.Date(year, month, day, 0, 0, 0, 0, now.Location())
@@ -60,8 +61,8 @@ func projectRuns(r store.Reader, project string, today time.Time) (map[string]st
 	return runs, err
 }
 
-// addEnded adds the cost of a run's ended attempts to spent. It counts only attempts that started
-// today.
+// addEnded adds to spent the cost of the run's ended attempts. It leaves out attempts that started
+// before today.
 func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amount) error {
 	if run.Spent == (store.Amount{}) {
 		return nil
@@ -79,8 +80,8 @@ func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amoun
 	return err
 }
 
-// addRunning adds the cost so far of running attempts to spent. It counts only attempts that started
-// today and belong to one of the given runs.
+// addRunning adds to spent what running attempts have cost so far. It counts only attempts that
+// started today and belong to one of the given runs.
 func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spent *store.Amount) error {
 	attempts, err := store.RunningAttempts(r)
 	for _, a := range attempts {
@@ -91,8 +92,10 @@ func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spen
 	return err
 }
 
-// addQuestions adds the open questions of runs to the summary g. It subtracts the tasks that wait for
-// an answer from g.Running. It returns the open questions that belong to no run.
+// addQuestions adds the open questions of runs to the summary g. It subtracts the tasks that wait
+// for an answer from g.Running. It returns the open questions that belong to no run and have not
+// expired. If the agent that asks a standalone question is named RUN/TASK, the question belongs to
+// that task.
 func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *fleet.Summary) (others []fleet.Question, err error) {
 	questions, err := r.Questions(true)
 	tasks := map[store.TaskKey]bool{}
@@ -122,7 +125,7 @@ func addAmount(to *store.Amount, a store.Amount) {
 }
 
 // recentRuns returns the running runs, and the runs that were created at the time start or later.
-// If the store has no query for this, recentRuns returns all runs.
+// If the reader r has no query for this, recentRuns returns all runs.
 func recentRuns(r store.Reader, start time.Time) ([]store.Run, error) {
 	if quick, ok := r.(interface {
 		RunsSince(time.Time) ([]store.Run, error)

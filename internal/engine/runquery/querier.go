@@ -1,6 +1,6 @@
 // Package runquery reads runs, tasks, attempts and questions from a store, and converts them to the
 // types of package fleet. It finds runs and tasks by the names that users give, follows the changes
-// of runs, and counts tasks. It changes nothing in the store.
+// of runs, and makes reports about tasks and costs. It changes nothing in the store.
 package runquery
 
 import (
@@ -16,17 +16,20 @@ import (
 
 // Options holds functions that return or add what is not in the store. Each may be nil.
 type Options struct {
+	// Annotate and AnnotateTask set the fields of v that the store does not know, such as the
+	// process that works on a run.
 	Annotate     func(v *fleet.Run, run store.Run)
 	AnnotateTask func(v *fleet.Task, spec plan.Task)
 	// Hide reports whether lists leave out a run. A hidden run can be found only by its whole id.
 	Hide func(run store.Run) bool
-	// Limits returns the user's limits of what agents may cost, for cost reports. A nil Limits means
-	// that there are no limits. Now returns the time; a nil Now means the machine's clock.
+	// Limits returns the user's limits of what agents may cost, for cost reports. If Limits is nil,
+	// reports contain no limits. Now returns the current time, to which the limits apply. If Now is
+	// nil, reports use the machine's clock.
 	Limits func() engine.Limits
 	Now    func() time.Time
-	// NotStarted returns, for morning reports, the planned times of schedules at which no run was
-	// started. It looks at the time since and later. An empty project means all projects. If
-	// NotStarted is nil, reports contain no such times.
+	// NotStarted returns, for morning reports, the planned times of schedules, at the time since or
+	// later, at which no run was started. An empty project means all projects. If NotStarted is
+	// nil, reports contain no such times.
 	NotStarted func(r store.Reader, project string, since time.Time) ([]fleet.MorningFire, error)
 }
 
@@ -70,7 +73,8 @@ func (l *Querier) Runs(ctx context.Context, project string, ended bool) (list []
 	return list, err
 }
 
-// Rows returns the rows of those runs that [Querier.Runs] returns for the same arguments.
+// Rows returns the rows of the runs that [Querier.Runs] returns for the same arguments, in the same
+// order.
 func (l *Querier) Rows(r store.Reader, project string, ended bool) ([]store.Run, error) {
 	read := r.RunningRuns
 	if ended {
@@ -82,8 +86,8 @@ func (l *Querier) Rows(r store.Reader, project string, ended bool) ([]store.Run,
 	return runs, err
 }
 
-// shows reports whether lists of a project contain a run. If project is empty, they contain the
-// runs of all projects.
+// shows reports whether a list of a project's runs contains this run: it belongs to the project, or
+// project is empty, and Options.Hide does not hide it.
 func (l *Querier) shows(run store.Run, project string) bool {
 	return (project == "" || run.Project == project) && (l.opts.Hide == nil || !l.opts.Hide(run))
 }

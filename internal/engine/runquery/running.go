@@ -8,8 +8,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Running returns the running attempts of a run, in the order of the run's tasks. The assignments
-// contain the users' messages to the agents.
+// Running returns the running attempts of a run, in the order of the run's tasks. Each assignment
+// also contains the task, its previous ended attempt, and the users' messages to its agent, but no
+// grants and no lease.
 func Running(r store.Reader, run string) (list []engine.Assignment, err error) {
 	running, err := store.RunningAttempts(r)
 	if err != nil {

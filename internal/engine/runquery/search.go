@@ -19,8 +19,9 @@ const (
 
 // Search returns at most limit runs and tasks that contain all words of a text, in upper or lower
 // case: first runs by their names, then tasks by their names, then tasks by their prompts and
-// results. A word may also be part of the name of the task's run. The latest run comes first in
-// each group. If ctx ends, Search returns what it has found until then.
+// results. For a task, some of the words may be in the names of its run instead. The latest run
+// comes first in each group. If ctx ends, Search sets Partial and returns what it has found until
+// then.
 func (l *Querier) Search(ctx context.Context, text string, limit int) (found fleet.Found, err error) {
 	words := strings.Fields(strings.ToLower(text))
 	words = words[:min(len(words), maxSearchWords)]
@@ -74,7 +75,7 @@ func hitOf(run store.Run, status store.Status) fleet.Hit {
 	return fleet.Hit{Run: run.ID, RunName: run.Name, Project: run.Project, Created: run.Created, Status: fleet.Status(status), In: fleet.InName}
 }
 
-// missing returns the words that are not in the names of a run.
+// missing returns the words that are not in a run's id, name, project or source file.
 func (s *search) missing(run store.Run) []string {
 	return without(s.words, run.ID, run.Name, run.Project, run.SourceFile)
 }
@@ -89,9 +90,9 @@ func without(words []string, texts ...string) (left []string) {
 	return left
 }
 
-// wanted returns the words that a task of a run must contain: those that are missing in the names of
-// the run. If none is missing, a task must contain all words, because it should not match only because
-// of its run's name.
+// wanted returns the words that a task of a run must contain: those that missing returns for the
+// run. If the run's names contain all words, the task must contain all words too, because it should
+// not match only because of its run's names.
 func (s *search) wanted(run store.Run) []string {
 	if left := s.missing(run); len(left) > 0 {
 		return left
@@ -106,12 +107,13 @@ func patterns(words []string) (list []string) {
 	return list
 }
 
-// byTaskID adds those tasks of a run whose ids contain all wanted words.
+// byTaskID adds those tasks of a run whose ids contain all wanted words. It does nothing if the
+// reader is not a [store.TaskSearcher].
 func (s *search) byTaskID(run store.Run) error {
 	words := s.wanted(run)
 	quick, ok := s.r.(store.TaskSearcher)
 	if !ok {
-		return nil // do nothing: byContent finds the tasks by their ids too
+		return nil // byContent, which runs later, finds these tasks too
 	}
 	ids, err := quick.TaskIDsLike(run.ID, patterns(words), s.limit-len(s.hits))
 	for _, id := range ids {
@@ -136,7 +138,8 @@ func (s *search) add(run store.Run, t store.Task, in fleet.HitField, excerpt str
 	s.hits = append(s.hits, hit)
 }
 
-// byContent adds those tasks of a run whose ids, names, prompts and results contain all wanted words.
+// byContent adds those tasks of a run that contain all wanted words. Each word may be in the task's
+// id, name or prompt, or in the result of an attempt.
 func (s *search) byContent(run store.Run) error {
 	words := s.wanted(run)
 	tasks, err := s.candidates(run.ID, words)
@@ -184,7 +187,8 @@ func (s *search) checkContent(run store.Run, t store.Task, words []string) error
 	return err
 }
 
-// excerpt returns the part of a text around a word, in one line. The word is in lower case.
+// excerpt returns the part of a text around the first place of a word, on one line. word must be in
+// lower case. If text does not contain word, excerpt returns the beginning of text.
 func excerpt(text, word string) string {
 	letters := []rune(strings.Join(strings.Fields(text), " "))
 	at := max(0, indexFold(letters, []rune(word)))
@@ -200,7 +204,8 @@ func excerpt(text, word string) string {
 	return short
 }
 
-// indexFold returns the position of a word in letters, or -1. The word is in lower case.
+// indexFold returns the first position of a word in letters, in upper or lower case, or -1. word
+// must be in lower case.
 func indexFold(letters, word []rune) int {
 	for i := 0; i+len(word) <= len(letters); i++ {
 		n := 0

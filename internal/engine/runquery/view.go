@@ -11,7 +11,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// View returns the run with an id, and its tasks.
+// View reads the run with an id, its tasks and their open questions with r. [Querier.Run] does the
+// same in a transaction of its own.
 func (l *Querier) View(r store.Reader, id string) (fleet.Run, error) {
 	run, err := r.Run(id)
 	if err != nil {
@@ -71,7 +72,7 @@ func openQuestions(r store.Reader, run string) (map[string]*fleet.Question, erro
 	list, err := r.Questions(true)
 	byTask := map[string]*fleet.Question{}
 	for _, q := range list {
-		if q.Run != run || byTask[q.Task] != nil { // questions are sorted by age: keep only the oldest question of each task
+		if q.Run != run || byTask[q.Task] != nil { // the oldest question comes first: keep only this one of each task
 			continue
 		}
 		v := QuestionOf(q)
@@ -91,7 +92,7 @@ func pausedAccounts(r store.Reader) (paused []fleet.Lane, err error) {
 }
 
 // hasFreeAccount reports whether the agent of a paused account has another account that is not
-// paused.
+// paused. all are the rows of all accounts.
 func hasFreeAccount(all []store.Account, paused store.Account) bool {
 	agent, _, _ := strings.Cut(paused.Name, "/")
 	row := func(name string) (a store.Account) {

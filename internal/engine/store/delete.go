@@ -3,8 +3,8 @@ package store
 // Deletions lists the keys of rows to delete. The last event of a store is never deleted, even if
 // it is listed here, because the store computes the number of the next event from it.
 type Deletions struct {
-	Runs            []string  // ids of runs to delete with their plans, but without their tasks and events
-	Tasks           []TaskKey // keys of tasks to delete, with their attempts and their rows in the table need
+	Runs            []string  // ids of runs to delete with their plans; their tasks and events are deleted only if they are listed too
+	Tasks           []TaskKey // keys of tasks to delete, with their attempts and the record of which tasks depend on them
 	Questions       []string
 	Workers         []string
 	IdempotencyKeys []string
@@ -36,6 +36,7 @@ func (g *Deletions) merge(later *Deletions) {
 	g.Events = append(g.Events, later.Events...)
 }
 
-// DeleteRows deletes rows at the commit; until then the request can still read them. It ignores
-// rows that do not exist. A request that deletes rows gets a separate database transaction.
+// DeleteRows deletes the rows that g lists at the commit; until then the request can still read
+// them. It ignores rows that do not exist. A request that deletes rows gets a separate database
+// transaction.
 func (tx *Tx) DeleteRows(g Deletions) { tx.own.deletions.merge(&g) }

@@ -9,8 +9,8 @@ import (
 // EventSignal wakes goroutines that wait for new events. The zero value is ready to use.
 type EventSignal struct {
 	mu       sync.Mutex
-	last     int64
-	changed  chan struct{} // closed and replaced whenever last grows
+	last     int64         // number of the last known event
+	changed  chan struct{} // closed when last grows; nil until a goroutine waits again
 	polling  sync.Mutex    // held while one waiter polls the database for all waiters
 	lastPoll time.Time     // time of the last poll; guarded by polling
 }
@@ -29,8 +29,8 @@ func (b *EventSignal) Announce(seq int64) {
 	}
 }
 
-// state returns the number of the last known event, and a channel that is closed when the
-// number grows.
+// state returns the number of the last known event, and a channel that is closed when a later event
+// is announced.
 func (b *EventSignal) state() (int64, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,9 +40,9 @@ func (b *EventSignal) state() (int64, <-chan struct{}) {
 	return b.last, b.changed
 }
 
-// Wait returns when an event with a number above cursor exists, or when ctx ends. Other processes
-// do not call Announce, so Wait also polls the database: it calls readLast at once and then once
-// per interval. One waiter polls for all waiters.
+// Wait returns nil when an event with a number above cursor exists, or an error when ctx ends or
+// readLast fails. Other processes do not call Announce, so Wait also polls the database: if it must
+// wait, it calls readLast first and then once per interval. One waiter polls for all waiters.
 func (b *EventSignal) Wait(ctx context.Context, cursor int64, interval time.Duration, readLast func(context.Context) (int64, error)) error {
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
@@ -67,8 +67,8 @@ func (b *EventSignal) Wait(ctx context.Context, cursor int64, interval time.Dura
 	}
 }
 
-// untilNext returns how long a waiter sleeps until it polls again. All waiters wake at the same
-// moments, because separate moments for each of them would cost more than the polls themselves.
+// untilNext returns how long a waiter sleeps until it polls again. It ends at a multiple of every,
+// so that all waiters wake together, because many separate wake-ups would cost more than the polls.
 func untilNext(now time.Time, every time.Duration) time.Duration {
 	return now.Truncate(every).Add(every).Sub(now)
 }

@@ -13,8 +13,8 @@ type itemChange struct {
 
 func itemsOf(r *rows) *table[ItemKey, itemChange] { return &r.items }
 
-// changedItems returns the items that requests have put, and the keys of items that they have
-// deleted.
+// changedItems returns the items that were put and the keys of items that were deleted. If both was
+// done to an item, only the later change counts.
 func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 	for i := range r.items.rows {
 		if change := &r.items.rows[i]; change.deleted {
@@ -38,7 +38,7 @@ func (tx *Tx) Item(key ItemKey) (Item, error) {
 	return change.item, err
 }
 
-// PutItem adds an item, or replaces the item with the same key.
+// PutItem adds an item, or replaces the item with the same kind and id.
 func (tx *Tx) PutItem(i Item) { tx.own.items.put(i.ItemKey, itemChange{item: i}) }
 
 // DropItem deletes an item, if it exists.
@@ -50,7 +50,7 @@ func (tx *Tx) DropItem(key ItemKey) {
 // whose Seq is greater than cursor.
 func (tx *Tx) Items(kind, parent string, cursor int64, limit int) ([]Item, error) {
 	fetch := limit
-	if limit < math.MaxInt32 { // fetch more, because requests may have deleted some; a query for all items stays the same, so that a Loader loads its result only once
+	if limit < math.MaxInt32 { // fetch more, because the transaction may have deleted some of the first ones; MaxInt32 fetches all, and stays unchanged so that a Loader loads the same query only once
 		fetch += len(tx.earlier.items.keys) + len(tx.own.items.keys)
 	}
 	stored, err := tx.stored.Items(kind, parent, cursor, fetch)

@@ -10,15 +10,15 @@ import (
 type PlanCache struct {
 	mu    sync.Mutex
 	byRun map[string]json.RawMessage
-	size  int
+	size  int // total size of the plans, in bytes
 }
 
-// maxPlanBytes is the maximum total size of the cached plans, in bytes. When the cache is full, all
-// plans are removed.
+// maxPlanBytes is the maximum total size of the cached plans, in bytes. If a new plan does not fit,
+// all cached plans are removed first.
 const maxPlanBytes = 64 << 20
 
-// Get returns the plan of a run. If the plan is not in the cache, Get reads it with read and adds
-// it.
+// Get returns the plan of a run. If the plan is not in the cache, Get calls read and adds the
+// result to the cache, unless read fails.
 func (p *PlanCache) Get(run string, read func(run string) (json.RawMessage, error)) (json.RawMessage, error) {
 	p.mu.Lock()
 	plan, ok := p.byRun[run]

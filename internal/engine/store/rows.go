@@ -43,13 +43,13 @@ type Run struct {
 	Spent      Amount          `json:"spent,omitzero"`
 	Worked     time.Duration   `json:"worked,omitempty"`     // working time of ended attempts, without their waits for a user
 	Waited     time.Duration   `json:"waited,omitempty"`     // how long ended attempts have waited for a user
-	Waves      []WaveCount     `json:"waves,omitempty"`      // number of unfinished tasks of each wave, lowest wave first
+	Waves      []WaveCount     `json:"waves,omitempty"`      // number of unfinished tasks of each wave, lowest wave first; tasks without a wave are not counted
 	Open       int             `json:"open"`                 // number of unfinished tasks
 	Ready      int             `json:"ready"`                // number of queued tasks that workers may claim
 	Active     int             `json:"active"`               // number of running tasks
 	Failed     int             `json:"failed"`               // number of failed tasks that are not Optional
 	Stopping   string          `json:"stopping,omitempty"`   // why no more tasks of the run may start; empty if they may
-	Conducted  bool            `json:"conducted,omitempty"`  // a conductor adds tasks to the run and ends it
+	Conducted  bool            `json:"conducted,omitempty"`  // a program, the run's conductor, adds tasks to the run and ends it; without one, the run ends with its last task
 	Ordered    bool            `json:"ordered,omitempty"`    // tasks run one after the other; a retried task runs before the next one
 	StartedBy  string          `json:"started_by,omitempty"` // what started the run: "schedule NAME" or "source NAME"; empty if the user did
 	Created    time.Time       `json:"created"`
@@ -93,24 +93,24 @@ type Task struct {
 	NotBefore       time.Time       `json:"not_before,omitzero"` // the task must not become Ready before this time
 	Priority        int             `json:"priority,omitempty"`
 	Labels          string          `json:"labels,omitempty"` // labels that a worker needs for the task; sorted, separated by commas
-	Account         string          `json:"lane,omitempty"`   // name of the [Account] of the task's agent, or of all its agents if it has fallbacks
+	Account         string          `json:"lane,omitempty"`   // name of the task's [Account] row: the agent's name, or for a task with fallbacks all its Agents, joined by " > "
 	Agents          []string        `json:"agents,omitempty"` // the task's agent and its fallbacks, as written in the plan; empty if it has no fallback
 	Retries         int             `json:"retries"`
 	CountedAttempts int             `json:"attempts"`          // number of attempts that count against Retries
 	Tries           int             `json:"tries"`             // number of all attempts at the task
 	Lost            int             `json:"lost,omitempty"`    // number of lost attempts since the submission or the last retry by a user
 	RunningAttempt  string          `json:"attempt,omitempty"` // id of the running attempt; empty if none is running
-	LastAttempt     string          `json:"last,omitempty"`    // id of the attempt that ended last; empty if none has ended
+	LastAttempt     string          `json:"last,omitempty"`    // id of the attempt at this task that ended last; empty if none has ended
 	NewConversation bool            `json:"fresh,omitempty"`   // the next attempt starts a new conversation
-	Reserve         Amount          `json:"reserve,omitzero"`  // the task's budget: what all its attempts may spend together; zero means no limit
+	Reserve         Amount          `json:"reserve,omitzero"`  // the task's budget: what all its attempts may spend together; an amount of zero means no limit
 	Timeout         time.Duration   `json:"timeout,omitempty"`
 	Spent           Amount          `json:"spent,omitzero"`    // cost of all ended attempts
 	Worked          time.Duration   `json:"worked,omitempty"`  // working time of all ended attempts
-	Outcome         string          `json:"outcome,omitempty"` // why the task has ended: the failure class of its last attempt, "dependency" or "cancelled"
+	Outcome         string          `json:"outcome,omitempty"` // failure class of the last attempt, empty if it succeeded; "dependency", "cancelled" or "budget" if the task ended without a new attempt
 
-	HasMessages bool   `json:"mail,omitempty"`      // users have sent messages to the task's agent
+	HasMessages bool   `json:"mail,omitempty"`      // users have ever sent messages to the task's agent; never reset
 	SentBack    bool   `json:"sent_back,omitempty"` // the user has sent comments back, and the agent has not answered them yet
-	EndedAs     Status `json:"ended,omitempty"`     // final status that the task had before it was queued again for a message; cleared when the next attempt starts
+	EndedAs     Status `json:"ended,omitempty"`     // set while the task is queued again only because of a user's message: the final status that it would have otherwise
 }
 
 // Agent returns the name of the task's own agent.
@@ -139,9 +139,9 @@ type Attempt struct {
 	Worker         string    `json:"worker"`
 	Account        string    `json:"account,omitempty"`  // name of the user's account that the agent uses; empty if its program uses its own account
 	Fallback       string    `json:"fallback,omitempty"` // the fallback that works on the attempt, as written in the plan; empty if the task's own agent does
-	After          string    `json:"after,omitempty"`    // id of the attempt that the worker ended in the request that started this one; empty if none
+	After          string    `json:"after,omitempty"`    // id of the attempt that the worker ended in the same request in which it claimed this one; empty if none
 	Status         Status    `json:"status"`
-	Lease          time.Time `json:"lease"`             // when the attempt is lost, unless a heartbeat renews the lease before
+	Lease          time.Time `json:"lease"`             // when the attempt counts as lost, unless a heartbeat renews the lease before that
 	Deadline       time.Time `json:"deadline,omitzero"` // when the engine asks the worker to end the attempt, unless the attempt waits for a user; zero means never
 	Started        time.Time `json:"started"`
 	Ended          time.Time `json:"ended,omitzero"`
@@ -153,8 +153,8 @@ type Attempt struct {
 	HasMessages    bool      `json:"mail,omitempty"`            // users' messages may be waiting for the agent
 	PromptMessages []string  `json:"prompt_messages,omitempty"` // ids of the messages that the attempt's prompt contains
 
-	fleet.Progress // progress that the worker has reported last
-	fleet.Ending
+	fleet.Progress // the progress that the worker reported last
+	fleet.Ending   // how the attempt ended; empty while it runs
 
 	// Waited is how long the agent has waited for answers of a user. It does not include the
 	// current wait, which started at WaitingSince. When a wait ends, Deadline is extended by its
@@ -191,17 +191,17 @@ type Worker struct {
 	Meta           json.RawMessage `json:"meta,omitempty"`
 	Version        string          `json:"version,omitempty"`
 
-	// Now is what the worker does, if it is itself an agent. Like the times, it changes without an
-	// event.
+	// Now is what the worker is doing, if the worker is itself an agent. No event is appended when
+	// only Now, HeldAttempts or times change.
 	Now fleet.AgentActivity `json:"now,omitzero"`
 
 	Owner        string    `json:"owner,omitempty"`    // id of the credential that registered the worker and may act for it
 	OwnerName    string    `json:"holder,omitempty"`   // name of the Owner credential if its role is worker; credentials with the same name and role may act for the worker too
 	Channels     []string  `json:"channels,omitempty"` // channels of the coordinator protocol from which the worker takes tasks
-	HeldAttempts []string  `json:"holds,omitempty"`    // ids of the attempts assigned to a worker that does not list them in its heartbeats; some may have ended
+	HeldAttempts []string  `json:"holds,omitempty"`    // for a worker whose heartbeats do not list its attempts: ids of the attempts assigned to it; some may have ended
 	Created      time.Time `json:"created,omitzero"`
 	Updated      time.Time `json:"updated,omitzero"` // when a field last changed that is not a time, Now or HeldAttempts
-	Left         time.Time `json:"left,omitzero"`    // when the only run that the worker works for has ended, or when the worker has left; zero if neither
+	Left         time.Time `json:"left,omitzero"`    // when the worker has left, or when the only run that it works for has ended; zero if neither has happened
 }
 
 // ItemKey identifies an item by its kind and id.
@@ -216,7 +216,7 @@ type Item struct {
 	ItemKey
 	Parent string          `json:"parent,omitempty"` // items with the same kind and the same Parent form a list
 	Seq    int64           `json:"seq"`              // position of the item in its list
-	Data   json.RawMessage `json:"data,omitempty"`   // JSON; white space between JSON tokens is not kept
+	Data   json.RawMessage `json:"data,omitempty"`   // any JSON; the store may remove white space between JSON tokens
 	Made   time.Time       `json:"made"`
 }
 
@@ -256,20 +256,22 @@ type Question struct {
 // Standalone reports whether the question belongs to no task.
 func (q Question) Standalone() bool { return q.Run == "" }
 
-// Account says whether an account of an agent program is paused. Its name is the program's name, for
-// example claude, if it is the program's own account. The user's accounts have names such as
-// claude/work. While an account is paused because of a rate limit, its tasks do not start, unless
-// another account of the agent is free. In JSON, SQL and the API, an account is called a lane.
+// Account says whether an account of an agent program is paused. Its name is the program's name,
+// for example claude, if it is the program's own account. The user's accounts have names such as
+// claude/work. While an account is paused, for example because of a rate limit, tasks of its agent
+// start only if another account of the agent is free. There is also one row for each combination of
+// an agent and its fallbacks (see Chain). In JSON, SQL and the API, an account is called a lane.
 type Account struct {
 	Name   string    `json:"name"`
 	Until  time.Time `json:"until,omitzero"`   // end of the pause; zero if the account is not paused
 	Reason string    `json:"reason,omitempty"` // why the account is paused
 
-	// Pool is set only in the row of an agent. It has the names of the user's accounts that workers
-	// have for the agent.
+	// Pool is set only in the row whose Name is an agent, for example claude. It has the names of
+	// the user's accounts that workers have for the agent. An empty name is the program's own
+	// account.
 	Pool []string `json:"pool,omitempty"`
-	// Chain is set only in the row for tasks with fallbacks. It has the agents that may work on these
-	// tasks, the tasks' own agent first.
+	// Chain is set only in a row for tasks with fallbacks, whose Name is all these agents, joined
+	// by " > ". It has the agents that may work on these tasks, the tasks' own agent first.
 	Chain []string `json:"chain,omitempty"`
 }
 
@@ -281,18 +283,19 @@ type IdempotencyRecord struct {
 	Made   time.Time       `json:"made"`
 }
 
-// Cursor is how far a reader of events has come: Seq is the number of the last event that it has
-// handled.
+// Cursor stores how far a program has read the events: Seq is the number of the last event that the
+// program has handled.
 type Cursor struct {
 	Name string `json:"name"`
 	Seq  int64  `json:"seq"`
 }
 
 // Event describes one change. Row and AttemptRow contain the changed rows as they are after the
-// change. So all rows can be restored from the events, if none was deleted. Only the first event of
-// a run contains its Plan, and only the first event of a task contains its Spec.
+// change. So runs, tasks and attempts can be restored from the events, if no event was deleted,
+// except for fields that change without an event. Only the first event of a run contains its Plan,
+// and only the first event of a task contains its Spec.
 type Event struct {
-	Seq        int64           `json:"seq"` // number of the event; the store counts from 1, without gaps, and never uses a number again
+	Seq        int64           `json:"seq"` // number of the event; new events are numbered from 1 without gaps, and numbers of deleted events are not used again
 	At         time.Time       `json:"at"`
 	Kind       string          `json:"kind"` // kind of the changed row, and what has happened to it, for example task.running
 	Run        string          `json:"run,omitempty"`
@@ -303,5 +306,5 @@ type Event struct {
 	Who        string          `json:"who,omitempty"`
 	Why        string          `json:"why,omitempty"`
 	Row        json.RawMessage `json:"row,omitempty"`
-	AttemptRow json.RawMessage `json:"tried,omitempty"` // row of the attempt that started or ended with this event
+	AttemptRow json.RawMessage `json:"tried,omitempty"` // set if the event is the start or end of an attempt: the attempt's row
 }

@@ -5,11 +5,11 @@ import (
 	"unicode"
 )
 
-// TaskSearcher is an optional interface of a [Reader]. A store implements it if it can find texts
+// TaskSearcher is an optional interface of a [Reader]. A reader implements it if it can find texts
 // faster than by decoding all rows. The function [Pattern] returns the patterns for its methods.
 type TaskSearcher interface {
-	// TaskIDsLike returns at most limit ids of tasks of a run that match all patterns, in the order
-	// of the ids.
+	// TaskIDsLike returns the ids of those tasks of a run whose ids match all patterns. It returns
+	// at most limit ids, sorted.
 	TaskIDsLike(run string, patterns []string, limit int) ([]string, error)
 	// TasksLike returns the tasks of a run for which each pattern matches the stored JSON of the
 	// task, of its Spec, or of one of its attempts. Names of JSON members match too, so the caller

@@ -1,14 +1,13 @@
 // Package store defines the database of gaffer: its rows (runs, tasks, attempts, workers,
-// questions, items, events) and the interface of a store. It contains no rules about the
-// rows; the rules are in package engine. There are implementations for SQLite
-// ([gaffer/internal/engine/store/sqlite]) and PostgreSQL
-// ([gaffer/internal/engine/store/postgres]), and one in memory for simulations. All of
-// them pass the same tests (package storetest).
+// questions, items, events) and the interface of a store. It contains no rules about the rows; the
+// rules are in package engine. There are implementations for SQLite
+// ([gaffer/internal/engine/store/sqlite]) and PostgreSQL ([gaffer/internal/engine/store/postgres]),
+// and one in memory for simulations. All of them pass the same tests (package storetest).
 //
 // Every change is made in a transaction ([Store.Write]) and is durable when Write returns.
 // Transactions run one after the other: each sees the changes of all earlier ones, including those
-// of other processes on the same database. Requests that wait at the same time share one database
-// transaction.
+// of other processes on the same database. A call of Write is called a request. Requests that wait
+// at the same time share one database transaction.
 package store
 
 import (
@@ -24,23 +23,24 @@ var ErrNotFound = errors.New("not found")
 // Store is a database with the rows of this package. It is safe for concurrent use.
 type Store interface {
 	// Write runs change in a transaction and commits all of its changes durably. If change returns
-	// an error, Write commits nothing and returns that error. change may run more than once, so it
-	// must have no side effects outside of tx. tx is valid only until change returns.
+	// an error, Write commits nothing and returns that error. If it is unknown whether the commit
+	// has succeeded, Write returns a [*CommitError]. change may run more than once, so it must have
+	// no side effects outside of tx. tx is valid only until change returns.
 	Write(ctx context.Context, change func(tx *Tx) error) error
 	// Read calls fn with a reader that sees one consistent snapshot of the database. Read never
 	// waits for writers.
 	Read(ctx context.Context, fn func(r Reader) error) error
-	// Wait returns when an event with a Seq above cursor exists, or when ctx ends. If another
-	// process has appended the event, Wait returns after a short delay.
+	// Wait returns nil when an event with a Seq above cursor exists, or the error of ctx when ctx
+	// ends. If another process has appended the event, Wait returns after a short delay.
 	Wait(ctx context.Context, cursor int64) error
 	// Close waits for operations in progress and releases all resources.
 	Close() error
 }
 
 // Reader looks up rows. A method that looks up one row returns ErrNotFound if the row does not
-// exist. The caller may change the returned lists. If a method says nothing else, it returns runs,
-// attempts and questions in the order of their time and id, and tasks and events in the order of
-// Seq.
+// exist. The caller may change the returned lists. If a method says nothing else, it sorts runs by
+// Created, attempts by Started and questions by Asked, and those with the same time by id. It sorts
+// tasks and events by Seq, workers by id, and accounts by name.
 type Reader interface {
 	Run(id string) (Run, error)
 	Task(key TaskKey) (Task, error)
@@ -56,9 +56,9 @@ type Reader interface {
 	RunningRuns() ([]Run, error) // returns the runs whose Status is Running
 	Tasks(run string) ([]Task, error)
 	// EndedTasks returns at most limit tasks of a run that have the given final status. Tasks with
-	// the highest Seq come first.
+	// the highest Seq come first. It returns none if the given status is not a final one.
 	EndedTasks(run string, final Status, limit int) ([]Task, error)
-	// EndedTaskCounts returns how many tasks of all runs have each final status.
+	// EndedTaskCounts returns the number of tasks, over all runs, with each final status.
 	EndedTaskCounts() (map[Status]int, error)
 	// Dependents returns the tasks that have the given task in their Needs.
 	Dependents(key TaskKey) ([]Task, error)
@@ -72,58 +72,59 @@ type Reader interface {
 	// events were deleted.
 	Events(cursor int64, limit int) ([]Event, error)
 	// EventsOf returns at most limit events of a run whose Seq is above cursor. It does not scan
-	// events of other runs.
+	// events of other runs. If run is empty, it returns none.
 	EventsOf(run string, cursor int64, limit int) ([]Event, error)
 	LastSeq() (int64, error)
-	// EventsWithoutRows returns the same events as Events, without Row and AttemptRow.
+	// EventsWithoutRows returns the same events as Events, but leaves Row and AttemptRow empty.
 	EventsWithoutRows(cursor int64, limit int) ([]Event, error)
 	// RunsBefore returns the runs that were created before the time t, without their plans.
 	RunsBefore(t time.Time) ([]Run, error)
-	// IdempotencyRecords returns at most limit idempotency records, ordered by key. They were
-	// created before the time t, and their key is greater than afterKey.
+	// IdempotencyRecords returns at most limit idempotency records whose Made is before the time t
+	// and whose Key is greater than afterKey, ordered by Key.
 	IdempotencyRecords(t time.Time, afterKey string, limit int) ([]IdempotencyRecord, error)
 	// Items returns at most limit items with the given kind and parent whose Seq is above cursor.
 	// They are ordered by Seq and then by id.
 	Items(kind, parent string, cursor int64, limit int) ([]Item, error)
 
-	// ClaimableTasks returns Ready tasks with the highest Priority first, and then the lowest Seq.
-	// Their Labels are in c.Labels, and their Account is not in c.PausedAccounts. If c.Accounts is
-	// not empty, their Account is in c.Accounts.
+	// ClaimableTasks returns the Ready tasks that c selects, at most c.Limit. Tasks with the
+	// highest Priority come first, and among these the lowest Seq.
 	ClaimableTasks(c ClaimQuery) ([]Task, error)
-	// LabelSets returns the different values of Labels that Ready tasks have.
+	// LabelSets returns the distinct values of Task.Labels of all Ready tasks, sorted.
 	LabelSets() ([]string, error)
-	// WaitingTasks returns Queued tasks of the run w.Run, in the same order as ClaimableTasks.
-	// These tasks are not Ready and have no Blockers, their Wave is at most w.Wave, their NotBefore
-	// is not after w.Now, and their Account is not in w.PausedAccounts.
+	// WaitingTasks returns at most w.Limit Queued tasks of the run w.Run, in the same order as
+	// ClaimableTasks. These tasks are not Ready and have no Blockers, their Wave is at most w.Wave,
+	// their NotBefore is not after w.Now, their Account is not in w.PausedAccounts, and w.Skip does
+	// not leave them out.
 	WaitingTasks(w WaitQuery) ([]Task, error)
 	// DelayedTasks returns at most limit Queued tasks that are not Ready and have no Blockers, and
-	// whose NotBefore has passed at the time now. The earliest NotBefore comes first.
+	// whose NotBefore is set and has passed at the time now. The earliest NotBefore comes first.
 	DelayedTasks(now time.Time, limit int) ([]Task, error)
-	// DueAttempts returns at most limit running attempts whose Lease or Deadline is before now, in
-	// the order of these times.
+	// DueAttempts returns at most limit running attempts whose [Attempt.Due], the end of the lease
+	// or the deadline, is before now. The earliest comes first.
 	DueAttempts(now time.Time, limit int) ([]Attempt, error)
-	// ExpiredQuestions returns at most limit open questions whose Expires is before now.
+	// ExpiredQuestions returns at most limit open questions whose Expires is set and before now.
+	// The earliest Expires comes first.
 	ExpiredQuestions(now time.Time, limit int) ([]Question, error)
 }
 
-// DueAttemptLister is the part of a [Reader] that lists running attempts.
+// DueAttemptLister is the part of a [Reader] that [RunningAttempts] needs. [Tx] implements it too.
 type DueAttemptLister interface {
 	DueAttempts(now time.Time, limit int) ([]Attempt, error)
 }
 
-// RunningAttempts returns all running attempts, in the order of the end of their lease or their
-// deadline, whichever is earlier.
+// RunningAttempts returns all running attempts, in the order of [Attempt.Due]. To get all of them,
+// it asks for the attempts that are due before the latest possible time.
 func RunningAttempts(r DueAttemptLister) ([]Attempt, error) {
 	return r.DueAttempts(time.Unix(0, math.MaxInt64), math.MaxInt32)
 }
 
-// ClaimQuery selects ready tasks that a worker may claim.
+// ClaimQuery selects the ready tasks that a worker may claim. A task must meet all conditions.
 type ClaimQuery struct {
 	Labels         []string // select only tasks whose Task.Labels, a list of labels in one string, equals one of these strings
 	PausedAccounts []string // leave out tasks of these accounts
 	Accounts       []string // select only tasks of these accounts; empty selects all
 	Limit          int
-	Skip           func(TaskKey) bool // if not nil, tasks for which it returns true are left out
+	Skip           func(TaskKey) bool // leave out tasks for which Skip returns true; nil leaves out none
 }
 
 // WaitQuery selects queued tasks of a run that may become ready.
@@ -133,7 +134,7 @@ type WaitQuery struct {
 	Now            time.Time
 	PausedAccounts []string // leave out tasks of these accounts
 	Limit          int
-	Skip           func(TaskKey) bool // if not nil, tasks for which it returns true are left out
+	Skip           func(TaskKey) bool // leave out tasks for which Skip returns true; nil leaves out none
 }
 
 // Changes holds all changes of a transaction: the final version of each row that was put, the keys

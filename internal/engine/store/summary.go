@@ -1,6 +1,6 @@
 package store
 
-// Summaries is an optional interface of a [Reader]. A store implements it if it can answer these
+// Summaries is an optional interface of a [Reader]. A reader implements it if it can answer these
 // queries faster than by listing all rows.
 type Summaries interface {
 	// LatestRuns returns at most limit runs, latest first and without their plans. It leaves out

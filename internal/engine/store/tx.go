@@ -8,8 +8,8 @@ import (
 )
 
 // Transaction is a write transaction of a database. Its lookups return rows as they were before the
-// transaction. Commit writes all changes at once. Over all processes, at most one transaction is
-// open at a time.
+// transaction. Commit writes all changes at once. At most one transaction of a database is open at
+// a time, over all processes.
 type Transaction interface {
 	Reader
 	// Commit writes the changes durably and ends the transaction. The numbers of new events must
@@ -22,26 +22,28 @@ type Transaction interface {
 
 // Loader is implemented by transactions of a remote database, to reduce the number of round trips.
 // A lookup whose result is not loaded yet returns [ErrNotLoaded]. Load gets the results of all
-// these lookups in one round trip. After that the requests must run again.
+// these lookups in one round trip. Then the requests that made these lookups must run again.
 type Loader interface {
 	// Missed reports whether any lookup has returned [ErrNotLoaded] since Missed was last called.
 	Missed() bool
 	Load() error
-	// LoadEach makes all later lookups get their results at once, with one round trip each.
+	// LoadEach does the same as Load. It also makes each later lookup get its result immediately,
+	// in a round trip of its own, so that no later lookup returns [ErrNotLoaded].
 	LoadEach() error
 }
 
-// ErrNotLoaded is returned by a lookup of a [Loader] if Load must get its result first.
+// ErrNotLoaded is the error of a lookup whose result [Loader.Load] must get first.
 var ErrNotLoaded = errors.New("not loaded yet")
 
-// Tx is what one request sees of a transaction. The request sees its own changes at once. Later
-// requests in the same transaction see them too, unless the request fails.
+// Tx is what one request, that is, one call of [Store.Write], sees of a transaction. The request
+// sees its own changes at once. Later requests in the same transaction see them too, unless the
+// request fails.
 type Tx struct {
 	stored  Transaction
-	read    *rows // rows that requests of the transaction have read, as they are in the database
-	earlier *rows // changes of earlier requests in the transaction; not committed yet
-	own     rows  // changes of this request
-	lastSeq *int64
+	read    *rows  // rows that requests of the transaction have read, as they are in the database
+	earlier *rows  // changes of the requests that ran earlier in the transaction; not committed yet
+	own     rows   // changes of this request
+	lastSeq *int64 // number of the last event before this request; shared by all requests of the transaction
 }
 
 // rows holds changed or read rows of all kinds, by their keys.
@@ -74,8 +76,8 @@ type table[K comparable, V any] struct {
 	at   map[K]int // index of each key in keys; nil if there are at most fewRows rows
 }
 
-// fewRows is the number of rows up to which a table uses linear search, because it is faster than a
-// map.
+// fewRows is the largest number of rows for which a table needs no map, because a linear search is
+// faster.
 const fewRows = 8
 
 // find returns the index of the row with a key, or -1 if the table does not contain it.
@@ -108,8 +110,9 @@ func (t *table[K, V]) put(key K, row V) {
 
 func (t *table[K, V]) has(key K) bool { return t.find(key) >= 0 }
 
-// merge adds the rows of later, the table of a later request, to t. requests is the expected number
-// of requests, from which the initial capacity is computed.
+// merge puts the rows of later, the table of a later request, into t. They replace the rows with
+// the same keys. requests is the initial capacity: the number of requests that will probably be
+// merged.
 func (t *table[K, V]) merge(later *table[K, V], requests int) {
 	if t.keys == nil && len(later.keys) > 0 {
 		t.keys, t.rows = make([]K, 0, requests), make([]V, 0, requests)
@@ -142,8 +145,9 @@ func (r *rows) changes() Changes {
 	}
 }
 
-// HasPlan reports whether the plan of a run was already stored before the transaction, as far as the
-// transaction has read the run. A plan never changes, so it need not be written again.
+// HasPlan reports whether the plan of a run was already stored before the transaction. A plan never
+// changes, so it need not be written again. If the transaction has not read the run, HasPlan
+// returns false.
 func (c *Changes) HasPlan(run string) bool {
 	if c.read == nil {
 		return false
@@ -166,8 +170,8 @@ func (c *Changes) StoredTask(key TaskKey) (Task, bool) {
 }
 
 // get returns a row as changed by this request and by earlier requests of the transaction. If no
-// request has changed it, get returns the committed row. tableOf selects the table, and stored
-// looks up the committed row.
+// request has changed it, get returns the committed row, and keeps it in tx.read, so that it is
+// read only once. tableOf selects the table, and stored looks up the committed row.
 func get[K comparable, V any](tx *Tx, tableOf func(*rows) *table[K, V], key K, stored func(K) (V, error)) (V, error) {
 	for _, r := range []*rows{&tx.own, tx.earlier, tx.read} {
 		t := tableOf(r)
@@ -252,14 +256,14 @@ func (tx *Tx) PutIdempotencyRecord(p IdempotencyRecord) { tx.own.idempotencyReco
 // PutCursor adds a cursor, or replaces the cursor with the same name.
 func (tx *Tx) PutCursor(c Cursor) { tx.own.cursors.put(c.Name, c) }
 
-// Append adds the event e, and sets its number.
+// Append adds the event e to the store at the commit, with the next number as its Seq.
 func (tx *Tx) Append(e Event) {
 	e.Seq = *tx.lastSeq + int64(len(tx.own.events)) + 1
 	tx.own.events = append(tx.own.events, e)
 }
 
-// NextSeq returns the number of the next event. The number grows with every event of the store, so
-// new rows can be ordered by it too.
+// NextSeq returns the number that the next appended event gets. The number grows with every event
+// of the store, so callers also use it to number new rows, for example as Task.Seq.
 func (tx *Tx) NextSeq() int64 { return *tx.lastSeq + int64(len(tx.own.events)) + 1 }
 
 // RunningRuns returns the runs whose Status is Running.
@@ -326,7 +330,8 @@ func (t Task) key() TaskKey { return t.TaskKey }
 
 func bySeq(a, b Task) int { return cmp.Compare(a.Seq, b.Seq) }
 
-// Dependents returns the tasks that need the task with the key.
+// Dependents returns the tasks that have the task with this key in their Needs, in the order of
+// Seq.
 func (tx *Tx) Dependents(key TaskKey) ([]Task, error) {
 	var stored []Task
 	var err error
@@ -411,7 +416,8 @@ func ByPriority(a, b Task) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Seq, b.Seq))
 }
 
-// LabelSets returns the different values of Labels that ready tasks have.
+// LabelSets returns the distinct values of Labels that ready tasks have, sorted. It may also return
+// a value of tasks that were ready only before this transaction.
 func (tx *Tx) LabelSets() ([]string, error) {
 	sets, err := tx.stored.LabelSets()
 	for _, r := range []*rows{tx.earlier, &tx.own} {
@@ -425,7 +431,7 @@ func (tx *Tx) LabelSets() ([]string, error) {
 	return sets, err
 }
 
-// Accounts returns all agent accounts.
+// Accounts returns all agent accounts, sorted by name.
 func (tx *Tx) Accounts() ([]Account, error) {
 	stored, err := tx.stored.Accounts()
 	return overlay(tx, accountsOf, stored, err, func(l Account) string { return l.Name }, func(*Account) bool { return true },
@@ -441,8 +447,9 @@ func (tx *Tx) DueAttempts(now time.Time, limit int) ([]Attempt, error) {
 	return list[:min(limit, len(list))], err
 }
 
-// Due returns when a sweep must look at a running attempt: at the end of its lease or at its
-// deadline, whichever is earlier. While the attempt waits for a user, its deadline does not count.
+// Due returns when a running attempt must be checked: at the end of its lease or at its deadline,
+// whichever is earlier. While the attempt waits for a user, or if it has no deadline, Due returns
+// the end of its lease.
 func (a Attempt) Due() time.Time {
 	if a.WaitingSince.IsZero() && !a.Deadline.IsZero() && a.Deadline.Before(a.Lease) {
 		return a.Deadline
@@ -459,17 +466,18 @@ func (tx *Tx) ExpiredQuestions(now time.Time, limit int) ([]Question, error) {
 	return list[:min(limit, len(list))], err
 }
 
-// Overdue reports whether q is open and the time to answer it has passed.
+// Overdue reports whether q is open and the time to answer it has passed. A question without
+// Expires is never overdue.
 func (q Question) Overdue(now time.Time) bool {
 	return !q.Closed && !q.Expires.IsZero() && q.Expires.Before(now)
 }
 
-// Questions returns the open questions of an attempt.
+// Questions returns the open questions of an attempt, oldest first.
 func (tx *Tx) Questions(attempt string) ([]Question, error) {
 	return tx.openQuestions(func(q *Question) bool { return q.Attempt == attempt })
 }
 
-// OpenQuestions returns all open questions.
+// OpenQuestions returns all open questions, oldest first.
 func (tx *Tx) OpenQuestions() ([]Question, error) {
 	return tx.openQuestions(func(*Question) bool { return true })
 }
@@ -483,7 +491,8 @@ func (tx *Tx) openQuestions(which func(*Question) bool) ([]Question, error) {
 
 // overlay applies the changes of the transaction to stored, a list of committed rows. It removes
 // rows that were changed so that they no longer belong to the list, and adds rows that now belong
-// to it. tableOf selects the table.
+// to it. tableOf selects the table. err is the error of reading stored: overlay returns it, unless
+// it is [ErrNotFound].
 func overlay[K comparable, V any](tx *Tx, tableOf func(*rows) *table[K, V], stored []V, err error,
 	key func(V) K, belongs func(*V) bool, order func(a, b V) int,
 ) ([]V, error) {

@@ -8,12 +8,13 @@ import (
 	"gaffer/statefile/batch"
 )
 
-// Writer implements the method Write of stores. Requests that wait at the same time share one
-// database transaction and one commit.
+// Writer implements the method Write of stores. Each call of Write is a request. Requests that wait
+// at the same time share one database transaction and one commit.
 type Writer struct {
-	// Open begins a database transaction. It waits until no other process has one open.
+	// Open begins a database transaction. It waits until no other one is open, in any process.
 	Open func(ctx context.Context) (Transaction, error)
-	// Committed is called after each commit, with the number of the last event.
+	// Committed is called after each successful commit, with the number of the last event. It may
+	// be nil.
 	Committed func(lastSeq int64)
 
 	queue batch.Queue[*request]
@@ -21,9 +22,9 @@ type Writer struct {
 
 type request struct {
 	change func(tx *Tx) error
-	alone  bool // the request needs a separate transaction
-	err    error
-	repeat bool // the request must run again, in a separate transaction
+	alone  bool  // the request needs a separate transaction
+	err    error // the error that Write returns
+	repeat bool  // the request must run again, in a separate transaction
 }
 
 // Write implements [Store].
@@ -42,14 +43,15 @@ func (w *Writer) Write(ctx context.Context, change func(tx *Tx) error) error {
 
 // CommitError reports that it is unknown whether a commit has succeeded, for example because the
 // connection broke before the reply. The caller may repeat a request that has an idempotency key.
-// Other requests must not be repeated automatically.
+// It must not repeat a request without such a key automatically, because the change could be made
+// twice.
 type CommitError struct{ Err error }
 
 func (e *CommitError) Error() string { return "commit: " + e.Err.Error() }
 
 func (e *CommitError) Unwrap() error { return e.Err }
 
-// leader runs all waiting requests in its goroutine. It implements [batch.Leader].
+// leader runs a batch: all requests that wait at the same time. It implements [batch.Leader].
 type leader struct {
 	writer *Writer
 	open   Transaction // the database transaction that is open, or nil
@@ -72,7 +74,8 @@ func (l *leader) release() {
 // Work runs all requests. Requests that need a separate transaction get one each, and all others
 // share one. If the database rejects the shared transaction, each of its requests is repeated in a
 // separate transaction, so that one request cannot make others fail. Requests are not repeated if
-// it is unknown whether the commit has succeeded, or if the database is busy.
+// it is unknown whether the commit has succeeded, or if the database is busy. Work stores errors in
+// the requests; the errors that it returns are all nil.
 func (l *leader) Work(batch []*request) []error {
 	var together []*request
 	for _, r := range batch {
@@ -97,7 +100,7 @@ func (l *leader) Work(batch []*request) []error {
 	return make([]error, len(batch))
 }
 
-// commit runs the requests one after the other and commits their changes. If the change of a
+// commit runs the requests one after the other and commits the changes of those that succeed. If a
 // request fails, commit sets err of that request. It returns only errors that concern all requests.
 func (l *leader) commit(batch []*request) (err error) {
 	if l.open == nil {
@@ -135,18 +138,19 @@ type batchChanges struct {
 	transaction Transaction
 	read, all   rows
 	last        int64 // number of the last event, including the new events
-	changed     bool
-	shared      bool // the batch has more than one request
+	changed     bool  // at least one request has succeeded, so there may be changes to commit
+	shared      bool  // the batch has more than one request
 }
 
-// maxLoads is how often results are loaded for a whole batch of requests. After that, each lookup
-// gets its result at once. Without this limit, a request that looks up a new random key each time
-// would never end.
+// maxLoads limits how often the requests of a batch run again because results had to be loaded. In
+// the last run, each lookup gets its result immediately. Without this limit, a request that looks
+// up a new random key in each run would never end.
 const maxLoads = 12
 
 // run runs the requests in their order. If the transaction is a [Loader], a request may look up a
-// row that is not loaded yet. Then this request and the following ones run only to find out what to
-// load. When the rows are loaded, they run again.
+// row that is not loaded yet. Then run ignores the changes of this request and of the following
+// ones, which run only to find out what they look up. It loads these rows and runs the same
+// requests again.
 func (b *batchChanges) run(batch []*request) error {
 	loader, _ := b.transaction.(Loader)
 	if loader != nil && len(batch) == 1 {

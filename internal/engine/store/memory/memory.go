@@ -17,14 +17,15 @@ import (
 // Store is a store in memory.
 type Store struct {
 	writer store.Writer
-	turn   chan struct{} // semaphore that the open write transaction holds
+	turn   chan struct{} // semaphore of size 1, held by the open write transaction
 
 	mu     sync.RWMutex
 	data   data
 	stored chan struct{} // closed and replaced at every commit, to wake waiting readers
 
 	// FailCommit, if set, is called at every commit. If it returns an error, the commit returns
-	// that error. If lost is true, the changes of the commit are not stored.
+	// that error in a [*store.CommitError]. If lost is true, the changes of the commit are not
+	// stored.
 	FailCommit func() (lost bool, err error)
 }
 
@@ -99,7 +100,8 @@ func (s *Store) open(ctx context.Context) (store.Transaction, error) {
 	}
 }
 
-// transaction reads the rows of the store. The rows do not change while it is open.
+// transaction is a write transaction. It reads the rows of the store without a lock, because only
+// the commit of the one open transaction changes them.
 type transaction struct {
 	*data
 	store *Store

@@ -14,7 +14,7 @@ const (
 		ON CONFLICT (id) DO UPDATE SET status = excluded.status, created = excluded.created, data = excluded.data`
 	putPlans = `INSERT INTO plan (run, plan) SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT DO NOTHING`
 	// A spec may be long and never changes. PostgreSQL stores long values outside of the row, and
-	// does not write them again if the statement sets the column to its old value.
+	// does not write them again if the statement sets the column to task.spec, its stored value.
 	putTasks = `INSERT INTO task (run, task, seq, status, ready, idle, wave, not_before, priority, labels, lane, data, spec)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::boolean[], $6::boolean[], $7::bigint[], $8::bigint[],
 			$9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[])
@@ -42,18 +42,18 @@ const (
 		ON CONFLICT (kind, id) DO UPDATE SET parent = excluded.parent, seq = excluded.seq, data = excluded.data`
 	dropItems = `DELETE FROM item USING unnest($1::text[], $2::text[]) AS i (kind, id) WHERE item.kind = i.kind AND item.id = i.id`
 	addEvents = `INSERT INTO event (seq, data, row, tried) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[])`
-	// The column writes is for older versions of gaffer: they cache rows until its value changes.
+	// The column writes is only for processes with an older version of gaffer, which cache rows
+	// until its value changes.
 	setLastEvent = `UPDATE last_event SET seq = $1, writes = writes + 1`
 )
 
-// rowWriter adds the statements that write and delete rows to a batch.
+// rowWriter collects statements that write and delete rows in a batch, which the commit sends.
 type rowWriter struct {
 	batch pgx.Batch
-	err   error
+	err   error // the first error of encoding a row
 }
 
-// column returns one value for each row. A statement gets these values as its parameter for one
-// column.
+// column returns one value of each row. The values of a column are one parameter of a statement.
 func column[R, V any](rows []R, value func(r *R) V) []V {
 	list := make([]V, len(rows))
 	for i := range rows {
@@ -62,7 +62,7 @@ func column[R, V any](rows []R, value func(r *R) V) []V {
 	return list
 }
 
-// data returns the JSON of each row, for the column data.
+// data returns the JSON of each row, for the column data. It stores the first error in w.err.
 func data[R any](w *rowWriter, rows []R) []string {
 	return column(rows, func(r *R) string {
 		text, err := record.Text(r)
@@ -85,8 +85,8 @@ func texts[R any](rows []R, text func(r *R) []byte) []*string {
 	})
 }
 
-// writeChanges adds the statements that write the changes c. lastEvent is the number of the last
-// event after these changes.
+// writeChanges adds the statements that write the changes c to the batch. lastEvent is the number
+// of the last event after these changes.
 func (w *rowWriter) writeChanges(c store.Changes, lastEvent int64) {
 	w.batch.Queue(setLastEvent, lastEvent)
 	w.runs(&c)
@@ -164,8 +164,9 @@ func (w *rowWriter) runs(c *store.Changes) {
 	}
 }
 
-// tasks adds the statements that write the changed tasks. The Needs of a task never change, so they
-// are written only if the task may be new: the transaction has not read it from the database.
+// tasks adds the statements that write the changed tasks to the batch. The Needs of a task never
+// change, so they are written only if the transaction has not read the task from the database,
+// which means that the task may be new.
 func (w *rowWriter) tasks(c *store.Changes) {
 	rows := c.Tasks
 	if len(rows) == 0 {

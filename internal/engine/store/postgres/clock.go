@@ -11,15 +11,15 @@ import (
 const (
 	// measureEvery is how often the database's clock is read. checkEvery is how often the process
 	// checks whether the local clock has jumped, because the user has set it or the machine was
-	// asleep. After a failed measurement, the next one also follows after checkEvery.
+	// asleep. After a failed measurement, the next one follows after checkEvery too.
 	measureEvery = 5 * time.Second
 	checkEvery   = time.Second
-	// maxRoundTrip is the longest round trip of a measurement that is used. The error of a
-	// measurement is at most half of its round trip.
+	// maxRoundTrip is the longest round trip to the database with which a measurement is used,
+	// because the error of a measurement is up to half of its round trip.
 	maxRoundTrip = time.Second
 	// maxHiddenStep says how Now reacts if the database's clock is set back. If it is set back by
-	// less than this, Now stands still until the clock has caught up. If by more, Now goes back
-	// too.
+	// less than maxHiddenStep, Now returns the same time until the clock has caught up. If it is
+	// set back by maxHiddenStep or more, Now goes back too.
 	maxHiddenStep = time.Minute
 )
 
@@ -35,15 +35,15 @@ type clock struct {
 	mu         sync.Mutex
 	database   time.Time // what the database's clock showed at measuredAt
 	measuredAt time.Time // local time of the last measurement
-	last       time.Time // the time that now has returned last
+	last       time.Time // the time that now returned last
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
 
-// Now returns the time of the database's clock, with an error of at most half a round
-// trip. It does not go backwards, unless the database's clock was set back by a minute
-// or more.
+// Now returns the time of the database's clock, with an error of up to about half a round trip to
+// the database. It does not go backwards, unless the database's clock was set back by a minute or
+// more.
 func (s *Store) Now() time.Time { return s.clock.now() }
 
 // clockOf returns a clock that reads the database's clock through a connection of the pool. It
@@ -63,6 +63,7 @@ func clockOf(pool *pgxpool.Pool) *clock {
 }
 
 // start reads the database's clock once, and then regularly in the background until stop is called.
+// It returns an error if the first read fails.
 func (c *clock) start(ctx context.Context) error {
 	if err := c.measure(ctx, 0); err != nil {
 		return err
@@ -111,8 +112,8 @@ func measurementDue(wall, monotonic time.Duration) bool {
 	return monotonic >= measureEvery || (wall-monotonic).Abs() > checkEvery
 }
 
-// measure reads the database's clock. If the round trip takes longer than maxTrip, the result is
-// not used. Zero means no limit.
+// measure reads the database's clock. If the round trip takes longer than maxTrip, measure ignores
+// the result and returns nil. A maxTrip of zero means no limit.
 func (c *clock) measure(ctx context.Context, maxTrip time.Duration) error {
 	ask, done, err := c.open(ctx)
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 		WHERE event.seq = g.seq AND event.seq < (SELECT seq FROM last_event)`
 )
 
-// deleteRows adds the statements that delete the rows in g.
+// deleteRows adds the statements that delete the rows in g to the batch.
 func (w *rowWriter) deleteRows(g store.Deletions) {
 	for _, drop := range []struct {
 		query string

@@ -15,7 +15,8 @@ var errClosed = errors.New("the store is closed")
 // lockNotAvailable is PostgreSQL's error code for a lock that was not available within the timeout.
 const lockNotAvailable = "55P03"
 
-// BusyError reports that a write had to wait too long for the writes of another process.
+// BusyError reports that a write has waited longer than lockTimeout for the writes of other
+// processes.
 type BusyError struct {
 	Database string
 	Err      error
@@ -35,8 +36,9 @@ func (e *BusyError) Hint() string {
 	return "look in pg_stat_activity which connection has been in a transaction for long"
 }
 
-// fail adds the name of the database to an error. It turns a missing row into [store.ErrNotFound],
-// and a lock timeout into a [*BusyError].
+// fail adds the name of the database to err. If err says that a query has found no row, fail
+// returns [store.ErrNotFound]. If err is a lock timeout, it returns a [*BusyError]. A nil err stays
+// nil.
 func (s *Store) fail(err error) error {
 	var coded *pgconn.PgError
 	switch {

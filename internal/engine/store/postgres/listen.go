@@ -9,11 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// channel returns the name of the NOTIFY channel on which each commit sends a notification.
+// channel returns the name of the NOTIFY channel. Each commit that adds events sends the number of
+// the last event on it.
 func (s *Store) channel() string { return s.schema + ".event" }
 
-// listener receives notifications about commits of other processes. Notifications can get lost, so
-// waiting readers also poll the database.
+// listener receives the notifications that commits send, so that waiting readers see events of
+// other processes soon. Notifications can get lost, so waiting readers also poll the database.
 type listener struct {
 	config   *pgx.ConnConfig
 	channel  string
@@ -29,7 +30,8 @@ func listen(config *pgx.ConnConfig, channel string, heard func(int64)) *listener
 	return l
 }
 
-// run receives notifications until ctx ends. When the connection breaks, it connects again.
+// run receives notifications until ctx ends. When the connection breaks, it connects again after a
+// pause, which becomes longer if connections break soon.
 func (l *listener) run(ctx context.Context) {
 	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, time.Minute) {
 		began := time.Now()

@@ -31,11 +31,11 @@ type Store struct {
 	listener *listener
 	clock    *clock
 
-	open   chan struct{} // semaphore that the open write transaction of this process holds
+	open   chan struct{} // semaphore of size 1, held by the open write transaction of this process
 	conn   *pgx.Conn     // connection for write transactions; nil if none is open; guarded by open
 	closed bool          // guarded by open
-	// lastClaim is how the last write transaction has looked for a claimable task. It is nil if the
-	// transaction has not; guarded by open.
+	// lastClaim is the query with which the last write transaction looked for claimable tasks. It
+	// is nil if that transaction did not look for any. It is guarded by open.
 	lastClaim *store.ClaimQuery
 }
 
@@ -48,9 +48,10 @@ const (
 	// process to end.
 	lockTimeout = 30 * time.Second
 	// maxIdle is how long a transaction may be idle until the server ends it. Without this limit, a
-	// suspended process could block all others.
+	// suspended process with an open write transaction would block all other writers.
 	maxIdle = 15 * time.Second
-	// maxTransaction is how long a transaction may take.
+	// maxTransaction is how long a write transaction may take, including its wait for those of
+	// other processes.
 	maxTransaction = 2 * time.Minute
 )
 
@@ -59,7 +60,7 @@ const (
 func Open(ctx context.Context, url string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, err // the error does not contain the password
+		return nil, err // this error may be shown to the user: pgx has removed the password from it
 	}
 	s := &Store{open: make(chan struct{}, 1), config: config.ConnConfig, schema: "gaffer"}
 	if path, set := s.config.RuntimeParams["search_path"]; set {
@@ -102,7 +103,7 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 	if err != nil {
 		return s.fail(err)
 	}
-	defer conn.Release() // closes the connection if the rollback below has failed
+	defer conn.Release() // closes the connection instead of keeping it in the pool if the rollback below has failed
 	rows := func(query string, args ...any) ([]textRow, error) {
 		found, err := conn.Query(ctx, query, args...)
 		if err != nil {
@@ -124,7 +125,8 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 }
 
 // beginRead begins a transaction in which all queries see the same snapshot, and returns its
-// connection. It skips pooled connections that have broken since their last use.
+// connection, which the caller must release. It skips pooled connections that have broken since
+// their last use.
 func (s *Store) beginRead(ctx context.Context) (*pgxpool.Conn, error) {
 	for idle := s.reads.Stat().TotalConns(); ; idle-- {
 		conn, err := s.reads.Acquire(ctx)

@@ -17,12 +17,14 @@ type reader struct {
 	// rows runs a query and returns its rows. In a write transaction it may return
 	// [store.ErrNotLoaded].
 	rows func(query string, args ...any) ([]textRow, error)
-	// rowsNow runs a query at once and never returns [store.ErrNotLoaded]. It is for queries whose
-	// arguments differ each time.
+	// rowsNow sends a query immediately, so it never returns [store.ErrNotLoaded]. It is for
+	// queries whose arguments differ each time, such as the current time: a repeated request would
+	// not find the result of the earlier query.
 	rowsNow func(query string, args ...any) ([]textRow, error)
-	// rowsByKey looks up the rows of one key. Its queries are written for many keys at once: each
-	// parameter is an array that contains one part of every key. The first column of the result is
-	// the position of the key in these arrays, starting at 1. rowsByKey removes that column.
+	// rowsByKey returns the rows that a query finds for one key. The query must be written for many
+	// keys at once: each parameter is an array that contains one part of every key, and the first
+	// column of the result is the position of the key in these arrays, starting at 1. rowsByKey
+	// removes that column from the rows.
 	rowsByKey func(query string, key ...string) ([]textRow, error)
 }
 
@@ -61,7 +63,8 @@ func textRows(rows pgx.Rows) ([]textRow, error) {
 	})
 }
 
-// decode decodes the last column of each row, which is the JSON of a stored row.
+// decode decodes the last column of each row, which is the JSON of a stored row. rows and err are
+// the results of a query; decode passes err on.
 func decode[V any](rows []textRow, err error) (list []V, _ error) {
 	for _, row := range rows {
 		v, err := record.Read[V](row[len(row)-1])
@@ -78,8 +81,8 @@ func listRows[V any](r *reader, query string, args ...any) (list []V, err error)
 	return decode[V](r.rows(query, args...))
 }
 
-// getRow decodes the row with a key, or returns [store.ErrNotFound]. The query selects the column
-// data.
+// getRow runs a query for a key, which selects the column data, and decodes the row that it finds.
+// It returns [store.ErrNotFound] if there is no row.
 func getRow[V any](r *reader, query string, key ...string) (row V, err error) {
 	list, err := decode[V](r.rowsByKey(query, key...))
 	if err != nil {
@@ -98,7 +101,8 @@ func readTask(row textRow) (store.Task, error) {
 	return t, err
 }
 
-// decodeTasks decodes a list of tasks. The last two columns of each row are data and spec.
+// decodeTasks decodes a list of tasks. The last two columns of each row are data and spec. rows and
+// err are the results of a query; decodeTasks passes err on.
 func decodeTasks(rows []textRow, err error) (list []store.Task, _ error) {
 	for _, row := range rows {
 		t, err := readTask(row)
@@ -165,8 +169,8 @@ func (r *reader) Tasks(run string) ([]store.Task, error) {
 	return r.tasks("SELECT data, spec FROM task WHERE run = $1 ORDER BY seq", run)
 }
 
-// The condition final must be the same as in the index task_ended; only then PostgreSQL uses the
-// index.
+// The condition final must be the same as in the index task_ended. If it differs, PostgreSQL does
+// not use the index.
 const (
 	final       = "status IN ('complete', 'failed', 'cancelled')"
 	ended       = "SELECT data, spec FROM task WHERE run = $1 AND status = $2 AND " + final + " ORDER BY seq DESC LIMIT $3"

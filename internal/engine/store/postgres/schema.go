@@ -58,8 +58,9 @@ func (s *Store) migrate(ctx context.Context) error {
 	return s.fail(err)
 }
 
-// version returns the version of the schema in the database. If the schema does not exist, version
-// creates it and returns 0.
+// version returns the version of the schema in the database. If the table schema_version does not
+// exist, version creates the schema with this table and returns 0. First it takes the advisory lock
+// migrationLock, which conn's transaction holds until it ends.
 func (s *Store) version(ctx context.Context, conn *pgx.Conn) (version int, err error) {
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLock); err != nil {
 		return 0, err

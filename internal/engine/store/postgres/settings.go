@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// settings holds a query that sets server settings for one transaction. The query is empty if the
-// settings were already set for the whole connection.
+// settings holds a query that sets server settings for one transaction, and the query's arguments.
+// The query is empty if the settings are set once for each connection, when it is opened.
 type settings struct {
 	query  string
 	values []any
@@ -23,8 +23,8 @@ func configure(c *pgx.ConnConfig, schema string) settings {
 	values := map[string]string{
 		"lock_timeout":                        fmt.Sprint(lockTimeout.Milliseconds()),
 		"idle_in_transaction_session_timeout": fmt.Sprint(maxIdle.Milliseconds()),
-		// There is an index for every query. Without these settings, the server could choose to
-		// scan a table while it is small, and would still scan it when it is large.
+		// There is an index for every query. Without these settings, the server could plan to scan
+		// a table while it is small, keep the plan, and so still scan the table when it is large.
 		"enable_seqscan":    "off",
 		"enable_bitmapscan": "off",
 		"plan_cache_mode":   "force_generic_plan",

@@ -17,8 +17,8 @@ const (
 		FROM list WHERE list.labels IS NOT NULL)
 		SELECT labels FROM list WHERE labels IS NOT NULL`
 
-	// readyTasks selects the first $4 ready tasks whose labels are in $1 and whose account is not
-	// in $2. If $3 is not empty, the account must be in $3.
+	// readyTasks selects the first $4 ready tasks, by priority and seq, whose labels are in $1 and
+	// whose account is not in $2. If $3 is not empty, the account must be in $3.
 	readyTasks = `WITH RECURSIVE list AS (
 		SELECT l.labels, (SELECT lane FROM task WHERE ready AND labels = l.labels ORDER BY lane LIMIT 1) AS lane
 		FROM (SELECT labels COLLATE "C" AS labels FROM unnest($1::text[]) AS l (labels)) l
@@ -31,8 +31,8 @@ const (
 		WHERE list.lane <> ALL ($2::text[]) AND (cardinality($3::text[]) = 0 OR list.lane = ANY ($3::text[]))
 		ORDER BY t.priority DESC, t.seq LIMIT $4`
 
-	// idleTasks selects the first $4 idle tasks of the run $1 whose wave is at most $2 and whose
-	// account is not in $3.
+	// idleTasks selects the first $4 idle tasks, by priority and seq, of the run $1 whose wave is
+	// at most $2 and whose account is not in $3.
 	idleTasks = `WITH RECURSIVE list AS (
 		(SELECT wave, lane FROM task WHERE idle AND run = $1 AND wave <= $2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL
@@ -70,13 +70,14 @@ func (r *reader) WaitingTasks(w store.WaitQuery) ([]store.Task, error) {
 // NULL.
 func notNil(list []string) []string { return append([]string{}, list...) }
 
-// minTasks is how many tasks a query fetches at least. The transaction keeps the result, and its
-// later requests get their tasks from it without another query.
+// minTasks is the smallest number of tasks that a query fetches. A transaction keeps the result, so
+// that its later requests, which skip the tasks that are already claimed, need no new query.
 const minTasks = 32
 
-// firstTasks returns the first tasks of a query for which skip returns false and match returns
-// true, at most limit. The last parameter of the query is the number of rows to fetch. If too few
-// of these rows remain, firstTasks repeats the query with a larger number.
+// firstTasks runs a query and returns the first tasks, at most limit, for which skip returns false
+// and match returns true. The last parameter of the query, which args does not contain, is the
+// number of rows to fetch. If fewer than limit tasks remain, firstTasks repeats the query with a
+// larger number, unless the query has no more rows.
 func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, match func(store.Task) bool, query string, args ...any) ([]store.Task, error) {
 	for fetch := max(limit, minTasks); ; fetch = min(2*fetch, math.MaxInt32) {
 		rows, err := r.rows(query, append(args[:len(args):len(args)], fetch)...)

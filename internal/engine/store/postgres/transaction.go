@@ -26,11 +26,11 @@ type transaction struct {
 	store    *Store
 	ctx      context.Context // context of the whole transaction, which several requests share
 	cancel   context.CancelFunc
-	last     int64 // number of the last event
-	loadEach bool  // set by LoadEach: each lookup is sent at once
-	missed   bool
-	wanted   []*lookup
-	lookups  map[string]*lookup // all lookups of the transaction; the key contains the query and its arguments
+	last     int64              // number of the last event
+	loadEach bool               // set by LoadEach: each lookup is sent immediately, in a round trip of its own
+	missed   bool               // a lookup has returned store.ErrNotLoaded since the last call of Missed
+	wanted   []*lookup          // lookups that the next round trip sends
+	lookups  map[string]*lookup // lookups whose results are kept, by their query and its arguments
 	claim    *store.ClaimQuery  // the last query for claimable tasks, without Skip; nil if there was none
 }
 
@@ -38,7 +38,7 @@ type transaction struct {
 type lookup struct {
 	query  string
 	args   []any
-	keys   []string // the parts of the key, if the query was made with reader.rowsByKey
+	keys   []string // the parts of the key, if the query was made with reader.rowsByKey; nil if not
 	loaded bool
 	rows   []textRow
 }
@@ -53,11 +53,12 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	t := &transaction{store: s, lookups: map[string]*lookup{}}
 	t.ctx, t.cancel = context.WithTimeout(context.Background(), maxTransaction)
 	t.reader = &reader{store: s, rows: t.find, rowsNow: t.findNow, rowsByKey: t.findKey}
-	// Nearly every transaction needs these rows, so load them together with its first statement.
+	// Nearly every transaction needs these rows, so add their queries to t.wanted: they are sent
+	// together with the first statement. These calls return no rows yet.
 	_, _ = t.find(allAccounts)
 	_, _ = t.find(openQuestions)
 	_, _ = t.find(labelSets)
-	if s.lastClaim != nil { // this transaction will probably look for tasks with the same query
+	if s.lastClaim != nil { // this transaction will probably look for tasks with the same query, so send it too
 		_, _ = t.reader.ClaimableTasks(*s.lastClaim)
 	}
 	t.missed = false
@@ -68,8 +69,8 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	return t, nil
 }
 
-// begin begins the transaction on the server. If the connection has broken since it was last used,
-// begin opens a new one.
+// begin begins the transaction on the server and sends the wanted lookups. If the connection has
+// broken since it was last used, begin opens a new one.
 func (t *transaction) begin() (err error) {
 	if t.store.closed {
 		return errClosed
@@ -84,9 +85,9 @@ func (t *transaction) begin() (err error) {
 		}
 		batch := t.store.settings.begin("BEGIN")
 		batch.Queue(durable)
-		// Row locks are not fair: a waiting transaction can be overtaken again and again. So each
-		// transaction first waits for an advisory lock, which PostgreSQL grants in the order of the
-		// requests.
+		// Row locks are not fair: other transactions can overtake a waiting one again and again. So
+		// each transaction first waits for an advisory lock, which PostgreSQL grants in the order
+		// in which transactions ask for it.
 		batch.Queue("SELECT pg_advisory_xact_lock($1, $2)", migrationLock, t.store.queueKey())
 		batch.Queue("SELECT seq FROM last_event FOR UPDATE").QueryRow(func(row pgx.Row) error { return row.Scan(&t.last) })
 		if err = t.send(batch); err == nil {
@@ -100,13 +101,15 @@ func (t *transaction) begin() (err error) {
 	}
 }
 
-// ClaimableTasks implements [store.Reader]. It remembers the query for the next transaction.
+// ClaimableTasks implements [store.Reader]. It remembers the query, so that the next transaction
+// can send the same query with its first statement.
 func (t *transaction) ClaimableTasks(c store.ClaimQuery) ([]store.Task, error) {
 	t.claim = &store.ClaimQuery{Labels: c.Labels, PausedAccounts: c.PausedAccounts, Accounts: c.Accounts, Limit: c.Limit}
 	return t.reader.ClaimableTasks(c)
 }
 
-// find returns the rows of a query, or [store.ErrNotLoaded] if the query was not sent yet.
+// find returns the rows of a query. If the query was not sent yet, find adds it to those that Load
+// sends and returns [store.ErrNotLoaded]. After LoadEach, it sends the query immediately instead.
 func (t *transaction) find(query string, args ...any) ([]textRow, error) {
 	text, err := json.Marshal(args)
 	if err != nil {
@@ -115,7 +118,7 @@ func (t *transaction) find(query string, args ...any) ([]textRow, error) {
 	return t.result(query+string(text), lookup{query: query, args: args})
 }
 
-// findKey returns the rows of one key, or [store.ErrNotLoaded] if the lookup was not sent yet.
+// findKey is like find, for a query that looks up rows by a key (see reader.rowsByKey).
 func (t *transaction) findKey(query string, key ...string) ([]textRow, error) {
 	return t.result(query+"\x00"+strings.Join(key, "\x00"), lookup{query: query, keys: key}) // keys contain no zero bytes, so this is unique
 }
@@ -139,8 +142,8 @@ func (t *transaction) result(name string, wanted lookup) ([]textRow, error) {
 	return l.rows, nil
 }
 
-// findNow sends a query at once and returns its rows. It is for queries whose arguments differ each
-// time.
+// findNow sends a query immediately, with all wanted lookups, and returns its rows. It does not
+// keep the result for other requests.
 func (t *transaction) findNow(query string, args ...any) ([]textRow, error) {
 	l := &lookup{query: query, args: args}
 	t.wanted = append(t.wanted, l)
@@ -169,8 +172,8 @@ func (t *transaction) Load() error {
 	return t.send(&pgx.Batch{})
 }
 
-// send sends the statements in batch and all open lookups in one round trip. Lookups with the same
-// query and different keys are sent as one statement.
+// send sends the statements in batch and all wanted lookups in one round trip, and stores the
+// results of the lookups. Lookups with the same query and different keys are sent as one statement.
 func (t *transaction) send(batch *pgx.Batch) error {
 	byQuery := map[string][]*lookup{}
 	for _, l := range t.wanted {
@@ -210,12 +213,12 @@ func (t *transaction) send(batch *pgx.Batch) error {
 	return nil
 }
 
-// durable is a query that turns synchronous_commit on for the transaction, if the server's default
-// is off.
+// durable is a query that turns synchronous_commit on for the transaction if it is off. Without it,
+// a crash of the server could lose the commit.
 const durable = "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'"
 
 // queueKey returns the second part of the key of the advisory lock that write transactions wait
-// for. It differs for each schema.
+// for. It is a hash of the schema's name, so that stores in other schemas use other locks.
 func (s *Store) queueKey() int32 {
 	h := fnv.New32()
 	_, _ = h.Write([]byte(s.schema))
@@ -226,7 +229,7 @@ func (s *Store) queueKey() int32 {
 func (t *transaction) LastSeq() (int64, error) { return t.last, nil }
 
 // Commit implements [store.Transaction]. It sends all statements, including COMMIT, in one round
-// trip.
+// trip. It notifies the listeners of other processes if c contains events.
 func (t *transaction) Commit(c store.Changes) error {
 	defer t.end()
 	last := t.last + int64(len(c.Events))
@@ -273,7 +276,7 @@ func (t *transaction) rollback() error {
 	return nil
 }
 
-// end lets the next write transaction of this process begin.
+// end lets the next write transaction of this process begin. Every transaction must call it once.
 func (t *transaction) end() {
 	t.cancel()
 	t.store.lastClaim = t.claim

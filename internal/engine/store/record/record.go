@@ -1,5 +1,6 @@
 // Package record converts rows to and from JSON. Databases store each row as JSON in one column.
-// Their other columns repeat parts of the row, for queries.
+// Their other columns repeat parts of the row for queries, or hold long parts such as the plan of a
+// run.
 package record
 
 import (
@@ -22,7 +23,7 @@ func Text(row any) (string, error) {
 	return strings.TrimSuffix(text.String(), "\n"), nil
 }
 
-// Read decodes the JSON of a row.
+// Read decodes the JSON of a row that [Text] has returned.
 func Read[V any](text []byte) (V, error) {
 	var row V
 	if err := json.Unmarshal(text, &row); err != nil {

@@ -5,7 +5,8 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// apply executes the statements that write the changes of a transaction.
+// apply executes the statements that write the changes c. The caller must commit them, or roll them
+// back if apply fails.
 func (t *transaction) apply(c store.Changes) error {
 	w := &rowWriter{c: t.store.write}
 	for _, r := range c.Runs {
@@ -61,7 +62,7 @@ func (t *transaction) apply(c store.Changes) error {
 	return w.err
 }
 
-// rowWriter executes statements. After the first statement that fails, it executes no more.
+// rowWriter executes statements. After the first error, which it keeps in err, it executes no more.
 type rowWriter struct {
 	c   *conn
 	err error
@@ -85,8 +86,8 @@ func (w *rowWriter) put(query string, row any, args ...any) {
 	}
 }
 
-// task writes a task. The Needs of a task never change, so they are written only if the task may be
-// new: the transaction has not read it from the database.
+// task writes a task. The Needs of a task never change, so they are written only if the transaction
+// has not read the task from the database, which means that the task may be new.
 func (w *rowWriter) task(t store.Task, c *store.Changes) {
 	if _, known := c.StoredTask(t.TaskKey); !known {
 		for _, need := range t.Needs {

@@ -14,7 +14,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Copied describes a copy of a database, or a database that was checked.
+// Copied describes a copy of a database, as returned by [Backup] and [Restore], or a database that
+// was checked.
 type Copied struct {
 	Path    string
 	Bytes   int64
@@ -35,9 +36,9 @@ func (e *ExistsError) Hint() string { return "--force replaces it" }
 
 // Backup writes a consistent copy of the database at path to the file target. Other processes may
 // use the database at the same time. The copy is synced to disk and checked before it gets its
-// final name. If target exists, Backup replaces it if force is set, and fails if not. If progress
-// is not nil, it is called regularly with the number of bytes that were written and the approximate
-// total.
+// final name. If target exists, Backup replaces it if force is set. If force is not set, it returns
+// an [*ExistsError]. If progress is not nil, it is called regularly with the number of bytes that
+// were written and the approximate total.
 func Backup(ctx context.Context, path, target string, force bool, progress func(done, total int64)) (Copied, error) {
 	if err := checkDifferentFiles(path, target); err != nil {
 		return Copied{}, err
@@ -58,7 +59,8 @@ func Backup(ctx context.Context, path, target string, force bool, progress func(
 
 var errSame = errors.New("it is the database itself")
 
-// checkDifferentFiles returns an error if path and other are the same file.
+// checkDifferentFiles returns an error if path and other are the same file, or if there is no file
+// at path. other need not exist.
 func checkDifferentFiles(path, other string) error {
 	a, err := os.Stat(path)
 	if err != nil {
@@ -93,7 +95,8 @@ func copyBeside(ctx context.Context, source, target string, progress func(done, 
 	return temp, c, nil
 }
 
-// copyInto copies the database source into the empty file target. It leaves out unused pages.
+// copyInto copies the database source into the empty file target. The copy contains no unused
+// pages.
 func copyInto(ctx context.Context, source, target string, progress func(done, total int64)) error {
 	return openReadOnly(ctx, source, func(c *conn) error {
 		if _, err := knownVersion(c); err != nil {
@@ -110,7 +113,7 @@ func copyInto(ctx context.Context, source, target string, progress func(done, to
 	})
 }
 
-// progressInterval is how often the function progress is called.
+// progressInterval is the time between two calls of the progress function of a copy.
 const progressInterval = 2 * time.Second
 
 // reportProgress calls progress regularly with the current size of the file and total, until the
@@ -166,8 +169,8 @@ func openReadOnly(ctx context.Context, path string, read func(c *conn) error) er
 	return errors.Join(read(c), c.close(), db.Close())
 }
 
-// knownVersion returns the version of a database's schema, or an error if this program does not
-// support that version.
+// knownVersion returns the version of a database's schema. It returns a [*store.NewerError] if the
+// version is newer than this program, and a [*DamagedError] if the database is empty.
 func knownVersion(c *conn) (int, error) {
 	steps, err := readMigrations(schemas)
 	if err != nil {

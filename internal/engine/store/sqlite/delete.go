@@ -19,7 +19,7 @@ const (
 	dropEvents = "DELETE FROM event WHERE seq IN (SELECT value FROM json_each(?)) AND seq < (SELECT max(seq) FROM event)"
 )
 
-// deleteRows deletes the rows in g.
+// deleteRows executes the statements that delete the rows in g.
 func (w *rowWriter) deleteRows(g store.Deletions) {
 	for _, drop := range []struct {
 		query string

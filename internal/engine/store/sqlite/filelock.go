@@ -36,7 +36,8 @@ func lockFile(path string) (unlock func() error, err error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// lockOwner returns the id of a process that holds one of SQLite's locks, or 0 if it is unknown.
+// lockOwner returns the id of a process that holds one of SQLite's locks on f, or 0 if no lock is
+// held or the process is unknown.
 func lockOwner(f *os.File) int {
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: 0, Start: lockedFrom, Len: lockedBytes}
 	if err := syscall.FcntlFlock(f.Fd(), getLock, &lock); err != nil || lock.Type == syscall.F_UNLCK || lock.Pid < 0 {

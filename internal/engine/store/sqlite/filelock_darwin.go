@@ -2,8 +2,8 @@ package sqlite
 
 import "syscall"
 
-// The fcntl commands for locks. These locks belong to the process. So they do not conflict with locks
-// of other connections in this process.
+// The fcntl commands for locks that belong to the process. Such a lock conflicts only with locks of
+// other processes, and not with those of SQLite connections in the same process.
 const (
 	getLock = syscall.F_GETLK
 	setLock = syscall.F_SETLK

@@ -16,7 +16,8 @@ import (
 
 // QuickRead reads an existing database as fast as possible, for a shell prompt. It changes nothing
 // and does not wait for other processes. It fails if SQLite must recover the database first, or if
-// the schema has another version. The reader that it passes to read is a [QuickReader].
+// the schema does not have the version of this program. The reader that it passes to read is a
+// [QuickReader].
 func QuickRead(ctx context.Context, path string, read func(r store.Reader) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -64,11 +65,12 @@ func readSnapshot(c *conn, look func(r store.Reader) error) error {
 	return errors.Join(look(QuickReader{&reader{c: c, plans: new(store.PlanCache)}}), c.exec("ROLLBACK"))
 }
 
-// QuickReader is a [store.Reader] with additional queries that return fewer rows.
+// QuickReader is a [store.Reader] with two more queries, which return only the latest runs or
+// attempts.
 type QuickReader struct{ *reader }
 
-// RunsSince returns the running runs, and the runs that were created at the time start or later.
-// Their plans are left out.
+// RunsSince returns the running runs, and the runs that were created at the time start or later, in
+// no particular order. Their plans are left out.
 func (g QuickReader) RunsSince(start time.Time) ([]store.Run, error) {
 	return listRows[store.Run](g.c, `SELECT data FROM run WHERE created >= ?
 		UNION ALL SELECT data FROM run WHERE status = 'running' AND created < ?`, record.Nanos(start), record.Nanos(start))

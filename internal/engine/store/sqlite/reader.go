@@ -117,7 +117,8 @@ func (r *reader) Tasks(run string) ([]store.Task, error) {
 	return r.tasks("SELECT data, spec FROM task WHERE run = ? ORDER BY seq", run)
 }
 
-// The condition final must be the same as in the index task_ended; only then SQLite uses the index.
+// The condition final must be the same as in the index task_ended. If it differs, SQLite does not
+// use the index.
 const (
 	final       = "status IN ('complete', 'failed', 'cancelled')"
 	ended       = "SELECT data, spec FROM task WHERE run = ? AND status = ? AND " + final + " ORDER BY seq DESC LIMIT ?+0"

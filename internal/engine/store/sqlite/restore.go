@@ -31,7 +31,7 @@ func (e *InUseError) Hint() string {
 	return "stop every gaffer that uses it first; agents that run go on meanwhile"
 }
 
-// Restored describes a restored database, and says where the previous database is kept.
+// Restored describes a restored database, and says where the database that it replaced is kept.
 type Restored struct {
 	Copied
 	Before string // path of the previous database; empty if none existed
@@ -52,7 +52,7 @@ func Restore(ctx context.Context, source, path string, now time.Time, progress f
 		return r, err
 	}
 	if err := checkUnused(path); err != nil {
-		return r, err // fail now rather than after the long copy; replace checks this again
+		return r, err // fail now rather than after the long copy; replace makes the same check again when the copy is complete
 	}
 	temp, c, err := copyBeside(ctx, source, path, progress)
 	if err != nil {
@@ -66,9 +66,9 @@ func Restore(ctx context.Context, source, path string, now time.Time, progress f
 	return r, nil
 }
 
-// replace replaces the database at path by file, and returns the name of the previous database.
-// Meanwhile it holds the turn of the writers' queue. A process that opens the database waits for
-// its turn, and then checks that the file at path was not replaced.
+// replace replaces the database at path by file, and returns the new path of the previous database,
+// or "" if there was none. Meanwhile it holds the turn of the [writerQueue]. So a process that
+// opens the database waits for its turn, and then checks that the file at path was not replaced.
 func replace(ctx context.Context, file, path string, now time.Time) (before string, err error) {
 	turn, err := queueOf(path).wait(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 }
 
 // linkPrevious creates hard links to a database and to its log, so that both are kept under another
-// name. It returns the new name of the database.
+// name. It returns the new path of the database.
 func linkPrevious(path string, now time.Time) (name string, err error) {
 	base := path + ".before-" + now.UTC().Format("20060102-150405")
 	name = base
@@ -121,7 +121,8 @@ func ignoreAbsent(err error) error {
 	return err
 }
 
-// checkUnused returns an [*InUseError] if a process has the database at path open.
+// checkUnused returns an [*InUseError] if a process has the database at path open. It returns nil
+// if there is no file at path.
 func checkUnused(path string) error {
 	unlock, err := lockFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

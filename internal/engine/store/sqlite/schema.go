@@ -20,8 +20,8 @@ var schemas embed.FS
 // number is "gaff" in ASCII.
 const applicationID = 0x67616666
 
-// prepareFile migrates the schema to the version of this program. Several processes may call it at
-// the same time.
+// prepareFile turns on the write-ahead log and migrates the schema to the version of this program.
+// Several processes may call it at the same time.
 func (s *Store) prepareFile(ctx context.Context) error {
 	steps, err := readMigrations(schemas)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *conn) version() (int, error) {
 	return version, err
 }
 
-// migrate runs the migrations after the given version, in one transaction.
+// migrate runs the migrations from the given version to the last one in steps, in one transaction.
 func (c *conn) migrate(version int, steps []string) error {
 	if version == len(steps) {
 		return nil

@@ -22,12 +22,12 @@ type Store struct {
 	signal store.EventSignal
 	plans  store.PlanCache
 	queue  queueHandle
-	file   os.FileInfo // the file at path, as it was before the database was opened
+	file   os.FileInfo // the file at path when the database was opened; shows whether the file was replaced since then
 
-	open   chan struct{} // semaphore that the open write transaction of this process holds
+	open   chan struct{} // semaphore of size 1, held by the open write transaction of this process
 	db     *sql.DB
-	write  *conn
-	closed bool // guarded by open
+	write  *conn // connection for write transactions; guarded by open
+	closed bool  // guarded by open
 
 	reads *pool
 }
@@ -37,7 +37,7 @@ var _ store.Store = (*Store)(nil)
 // pollEvery is how often a waiting reader looks for events of other processes.
 const pollEvery = 250 * time.Millisecond
 
-// Open opens the database in a file and migrates its schema to the current version. It
+// Open opens the database in a file and migrates its schema to the version of this program. It
 // creates the file and its folder if they do not exist.
 func Open(ctx context.Context, path string) (*Store, error) {
 	path, err := filepath.Abs(path)
@@ -120,9 +120,10 @@ const smallestFile = 512
 
 var errTooSmall = errors.New("it is too small")
 
-// makeFile creates an empty file that only its owner may read, if there is no file at path. It does
-// not open an existing file, because closing it would release the locks that other connections of
-// this process hold on it.
+// makeFile creates an empty file that only its owner may read, if there is no file at path. It
+// returns a [*DamagedError] if the existing file is too small for a database. It does not open an
+// existing file, because closing it would release the locks that other connections of this process
+// hold on it.
 func makeFile(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > 0 && info.Size() < smallestFile {
@@ -169,8 +170,8 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 }
 
 // TuneForServer changes settings of the connection for write transactions, for a server with many
-// clients. It sets a larger page cache, and a shorter write-ahead log, so that copying the log into
-// the file takes less time.
+// clients. It sets a larger page cache. It also makes commits copy the write-ahead log into the
+// file more often, so that each copy takes less time.
 func (s *Store) TuneForServer() {
 	s.open <- struct{}{}
 	defer func() { <-s.open }()

@@ -18,8 +18,7 @@ const (
 		SELECT (SELECT labels FROM task WHERE ready = 1 AND labels > list.labels ORDER BY labels LIMIT 1)
 		FROM list WHERE list.labels IS NOT NULL)
 		SELECT labels FROM list WHERE labels IS NOT NULL`
-	// readyAccounts selects the accounts of the ready tasks whose labels equal the query's
-	// parameter.
+	// readyAccounts selects the distinct accounts of the ready tasks whose labels equal ?1.
 	readyAccounts = `WITH RECURSIVE list (lane) AS (
 		SELECT (SELECT lane FROM task WHERE ready = 1 AND labels = ?1 ORDER BY lane LIMIT 1)
 		UNION ALL
@@ -28,8 +27,8 @@ const (
 		SELECT lane FROM list WHERE lane IS NOT NULL`
 	readyTasks = `SELECT run, task, data, spec FROM task WHERE ready = 1 AND labels = ? AND lane = ? ORDER BY priority DESC, seq`
 
-	// idleLists selects the pairs of wave and account of the idle tasks of the run ?1 whose wave is
-	// at most ?2.
+	// idleLists selects the distinct pairs of wave and account of the idle tasks of the run ?1
+	// whose wave is at most ?2.
 	idleLists = `WITH RECURSIVE list (wave, lane) AS (
 		SELECT * FROM (SELECT wave, lane FROM task WHERE idle = 1 AND run = ?1 AND wave <= ?2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL
@@ -109,8 +108,8 @@ func (r *reader) WaitingTasks(w store.WaitQuery) (list []store.Task, err error) 
 
 var errEnough = errors.New("enough rows")
 
-// firstTasks returns the first tasks of a query for which skip returns false and match returns
-// true, at most limit. It does not decode rows that are skipped, and stops reading when it has
+// firstTasks runs a query and returns the first tasks, at most limit, for which skip returns false
+// and match returns true. It does not decode rows that are skipped, and stops reading when it has
 // limit tasks.
 func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, match func(store.Task) bool, query string, args ...any) (list []store.Task, err error) {
 	err = r.c.each(query, func(scan func(...any) error) error {

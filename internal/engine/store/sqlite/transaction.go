@@ -13,10 +13,10 @@ import (
 type transaction struct {
 	*reader
 	store *Store
-	turn  host.Lock
+	turn  host.Lock // this process's turn in the queue of writers
 }
 
-// begin waits until no other write transaction is open, and begins one.
+// begin waits until no other write transaction is open, in this or another process, and begins one.
 func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	select {
 	case s.open <- struct{}{}:
@@ -69,7 +69,7 @@ func (t *transaction) Rollback() error {
 	return errors.Join(t.store.write.exec("ROLLBACK"), t.end())
 }
 
-// end lets the next write transaction begin.
+// end ends this process's turn to write, so that the next write transaction can begin.
 func (t *transaction) end() error {
 	defer func() { <-t.store.open }()
 	return t.turn.Unlock()

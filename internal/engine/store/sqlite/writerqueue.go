@@ -24,7 +24,8 @@ const (
 	opTurn host.Op = "wait for the writer"
 )
 
-// wait waits for this process's turn to write. Unlocking the returned lock ends the turn.
+// wait waits for this process's turn to write. Unlocking the returned lock ends the turn. After
+// lockTimeout, wait returns a [*BusyError].
 func (q writerQueue) wait(ctx context.Context) (host.Lock, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, lockTimeout, errLockTimeout)
 	defer cancel()
@@ -50,14 +51,16 @@ func (q writerQueue) fail(ctx context.Context, err error) error {
 }
 
 // queueHandle is a writerQueue for a process that writes often. It keeps the lock files open, so
-// that taking a turn is fast if no other process waits. It is not safe for concurrent use.
+// that taking a turn is fast if no other process has it or waits for it. It is not safe for
+// concurrent use.
 type queueHandle struct {
 	writerQueue
-	files [2]*os.File // the lock files next and turn; nil if they are not open
-	infos [2]os.FileInfo
+	files [2]*os.File    // the lock files next and turn; nil if they are not open
+	infos [2]os.FileInfo // describe the open files, to notice whether the files at their paths were replaced
 }
 
-// wait waits for this process's turn to write. The caller must have ended its previous turn.
+// wait waits for this process's turn to write, like [writerQueue.wait], but first tries the open
+// lock files. The caller must have ended its previous turn.
 func (p *queueHandle) wait(ctx context.Context) (host.Lock, error) {
 	if p.open() == nil && p.try() {
 		return p, nil
@@ -92,7 +95,7 @@ func (p *queueHandle) filesUnchanged() bool {
 
 func (p *queueHandle) names() [2]string { return [2]string{p.next, p.turn} }
 
-// Unlock implements [host.Lock].
+// Unlock implements [host.Lock]. It ends the turn that try has taken.
 func (p *queueHandle) Unlock() error { return unlock(p.files[1]) }
 
 // open opens the lock files if they are not open.

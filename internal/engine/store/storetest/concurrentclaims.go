@@ -22,8 +22,8 @@ const (
 )
 
 // concurrentClaims lets several goroutines claim tasks through two stores on one database. The
-// claims must be linearizable: it must be possible to put all claims in an order in which each
-// claim takes the first task that is left.
+// claims must be linearizable: there must be an order of all claims, consistent with their times,
+// in which each claim takes the first task that is left.
 func concurrentClaims(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	write(t, s, func(tx *store.Tx) {

@@ -63,7 +63,8 @@ func keysOfRun(id string) store.Deletions {
 	}
 }
 
-// count returns how many of the rows that putRunWithAll puts exist.
+// count returns how many of the rows exist that putRunWithAll puts for a run. It does not count
+// events, but counts the run's plan and the dependency between its tasks as rows of their own.
 func count(r store.Reader, id string) (n int, err error) {
 	found := func(err2 error) {
 		switch {

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Rows holds rows of the kinds that events contain, by their keys.
+// Rows holds the rows that can be restored from events, by their keys.
 type Rows struct {
 	Runs     map[string]store.Run
 	Tasks    map[store.TaskKey]store.Task
@@ -23,9 +23,10 @@ func newRows() Rows {
 	return Rows{map[string]store.Run{}, map[store.TaskKey]store.Task{}, map[string]store.Attempt{}}
 }
 
-// Replay restores the rows from the events of a store, and compares them with the stored rows.
-// Nothing may have been deleted from the store. If visit is not nil, it is called after every event
-// with the rows that were restored so far.
+// Replay restores the runs, tasks and attempts of a store from its events. It returns an error if
+// they differ from the stored rows in data that changes only with an event. Nothing may have been
+// deleted from the store. If visit is not nil, it is called after every event with the rows that
+// were restored so far; Replay stops if it returns an error.
 func Replay(r store.Reader, visit func(store.Event, Rows) error) error {
 	events, err := r.Events(0, 1<<30)
 	if err != nil {
@@ -56,7 +57,7 @@ func Replay(r store.Reader, visit func(store.Event, Rows) error) error {
 	return nil
 }
 
-// ReadRows reads all rows of the kinds that events contain from a store.
+// ReadRows reads all runs, tasks and attempts of a store.
 func ReadRows(r store.Reader) (Rows, error) {
 	rows := newRows()
 	runs, err := r.Runs()
@@ -119,8 +120,8 @@ func line(row any) string {
 }
 
 // apply puts the rows of an event into rows. Only the first event of a run contains its plan, and
-// only the first event of a task its spec. So apply keeps the plan or the spec that is already
-// there.
+// only the first event of a task its spec. So at later events, apply keeps the plan or the spec
+// that is already in rows.
 func (rows Rows) apply(e store.Event) error {
 	switch kind, _, _ := strings.Cut(e.Kind, "."); kind {
 	case "run":

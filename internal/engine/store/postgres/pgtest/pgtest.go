@@ -31,12 +31,13 @@ import (
 const Variable = "GAFFER_TEST_POSTGRES"
 
 // Main starts a server, runs the tests of a package, and stops the server. It returns the exit code
-// of the tests.
+// of the tests, or 1 if the server cannot be started or stopped. If [Variable] is set, it only runs
+// the tests.
 func Main(m *testing.M) int {
 	if os.Getenv(Variable) != "" {
 		return m.Run()
 	}
-	server, err := Start("fsync=off", "autovacuum=off") // faster; tests need no data after a crash of the machine, and write too little data to need a vacuum
+	server, err := Start("fsync=off", "autovacuum=off") // these make the server faster: tests need no data after a crash of the machine, and write too little data to need a vacuum
 	if err == nil {
 		err = os.Setenv(Variable, server.URL)
 	}
@@ -52,7 +53,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Database creates an empty database for a test and returns its URL.
+// Database creates an empty database for a test, on the server of [Main], and returns its URL. It
+// does not delete the database.
 func Database(t *testing.T) string {
 	t.Helper()
 	server, err := url.Parse(os.Getenv(Variable))
@@ -76,7 +78,7 @@ func Database(t *testing.T) string {
 	return server.String()
 }
 
-// Server is a PostgreSQL server that runs for tests.
+// Server is a PostgreSQL server that [Start] has started. The caller must call Stop.
 type Server struct {
 	URL string
 
@@ -105,7 +107,8 @@ func Start(settings ...string) (*Server, error) {
 	return s, nil
 }
 
-// Programs returns the folder that contains initdb and postgres, of the newest installed version.
+// Programs returns the folder that contains initdb and postgres: those of the newest version in
+// /usr/lib/postgresql or, if there is none, those in PATH.
 func Programs() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil {
@@ -163,8 +166,8 @@ func (s *Server) start(bin string, settings []string) error {
 	return s.run()
 }
 
-// unprivileged returns another user for the server process if the tests run as root, because
-// PostgreSQL refuses to run as root. It returns nil if the tests do not run as root.
+// unprivileged returns the user postgres or nobody for the server process if the tests run as root,
+// because PostgreSQL refuses to run as root. It returns nil if the tests do not run as root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -181,7 +184,8 @@ func unprivileged() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
 }
 
-// run starts the server and waits until it accepts connections.
+// run starts the server and waits until it accepts connections. If the server ends before, run
+// returns an error with its log.
 func (s *Server) run() error {
 	stdin, err := s.cmd.StdinPipe()
 	if err != nil {
