@@ -13,8 +13,10 @@ import (
 type Field struct{ Name, Value string }
 
 // NewBody builds the body of a message from one role to another. A list field may be given several
-// times, once for each item; other fields only once. Each item of the list field issues is a JSON
-// object.
+// times, once for each item; other fields only once. The value of an issues field is one item of
+// that list, as a JSON object. NewBody returns a [*PairError] if the protocol defines no messages
+// from the one role to the other, and a [*BodyError] if a field is unknown or its value is not
+// allowed.
 func NewBody(from, to Role, fields []Field) (Body, error) {
 	c, err := channelFor(from, to)
 	if err != nil {
@@ -53,8 +55,9 @@ func ParseBody(from, to Role, data []byte) (Body, error) {
 	return NewBody(from, to, fieldsOf("", doc.Value()))
 }
 
-// fieldsOf lists the fields of an object. The member b of an inner object a gets the name a.b. Each
-// item of a list becomes a separate field. Values other than strings become JSON text.
+// fieldsOf lists the fields of the object v, and puts path before their names. The member b of an
+// inner object a gets the name a.b. Each item of a list becomes a separate field. Values other than
+// strings become JSON text. Null members are left out.
 func fieldsOf(path string, v jsontree.Value) (fields []Field) {
 	for name, m := range v.Members() {
 		switch {
@@ -72,7 +75,8 @@ func fieldsOf(path string, v jsontree.Value) (fields []Field) {
 	return fields
 }
 
-// BodyFields lists the names of the fields in a message's body.
+// BodyFields lists the names of the fields in the body of a message from one role to another, such
+// as context.notes. It returns a [*PairError] if the protocol defines no such messages.
 func BodyFields(from, to Role) ([]string, error) {
 	c, err := channelFor(from, to)
 	if err != nil {
@@ -91,7 +95,8 @@ type leaf struct {
 	rule *rule
 }
 
-// leaves lists the fields of the channel's body that are not objects.
+// leaves lists the fields of the channel's body that are not objects. The name of a field in an
+// inner object is a path, such as context.notes.
 func (c channel) leaves() []leaf {
 	var leaves []leaf
 	outside := []string{"id", "group_id", "from", "to", "timestamp", "subject", "read"}
@@ -109,7 +114,8 @@ func (c channel) leaves() []leaf {
 	return leaves
 }
 
-// set sets the field f in the body n.
+// set sets the field f in the body n. If f is a list, set appends the value to it. Other fields can
+// be set only once; the second time set returns a [*BodyError].
 func (c channel) set(n *jsontree.Node, f Field) error {
 	l, err := c.leaf(f.Name)
 	if err != nil {

@@ -14,8 +14,9 @@ const (
 	copyFolders = 1000 // how many folders are searched in each level
 )
 
-// checkCopies reports a second set of documents. An agent creates a second set if it uses a
-// relative path in the wrong folder: inside the team's folder, or in another folder of the project.
+// checkCopies searches for a second set of documents, and adds a finding for each state file in it
+// that differs from the team's own. An agent creates a second set if it uses a relative path in the
+// wrong folder: inside the team's folder, or in another folder of the project.
 func (f *folder) checkCopies() {
 	name := filepath.Base(f.store.root)
 	f.compareCopy(filepath.Join(f.store.root, name))
@@ -32,8 +33,8 @@ func (f *folder) checkCopies() {
 	}
 }
 
-// subfolders lists at most limit visible folders in the folder place. It returns nil if place
-// cannot be read.
+// subfolders lists at most limit folders in the folder place. It leaves out hidden folders and
+// those with the name of the team's folder. It returns nil if place cannot be read.
 func (f *folder) subfolders(place string, limit int) []string {
 	entries, err := f.store.opts.Host.ReadDir(opLook, place)
 	if err != nil {

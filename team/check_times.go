@@ -8,12 +8,12 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// The functions below report times that cannot be right, because other times in the documents or
-// the files' modification times contradict them. Agents often guess times and are wrong by minutes
-// or hours.
+// The functions below report times that are not in RFC 3339, and times that cannot be right because
+// other times in the documents or the files' modification times contradict them. Agents often guess
+// times and are wrong by minutes or hours.
 
-// clockSkew is how much later than the file's modification time a time in the document may be,
-// because the clocks of file servers differ.
+// clockSkew is how much later than the file's modification time a time in the document may be. A
+// file server sets the modification time by its own clock, which may be slow.
 const clockSkew = time.Minute
 
 func (c *checker) checkTime(text, at string) {
@@ -44,8 +44,8 @@ func (c *checker) checkOrder(v jsontree.Value, at string) {
 	}
 }
 
-// checkAfter adds a finding if the time t is earlier than the time reference. name is the field of
-// reference, for the message.
+// checkAfter adds a finding at the path at if the time t is earlier than the time reference. It
+// adds none if one of the two is not a time. name is what the finding's text calls reference.
 func (c *checker) checkAfter(reference, t jsontree.Value, at, name string) {
 	start, err1 := timestamp.Parse(reference.Text(), time.Local)
 	later, err2 := timestamp.Parse(t.Text(), time.Local)
@@ -54,7 +54,8 @@ func (c *checker) checkAfter(reference, t jsontree.Value, at, name string) {
 	}
 }
 
-// checkTimes adds a finding for each time in the documents that is before the start of the session.
+// checkTimes adds a finding if the last update of pm_state.json, or the start of a group, is before
+// the start of the session.
 func (f *folder) checkTimes() {
 	start := f.values[OrchestratorDoc].Get("start_time")
 	const name = "the session's start_time"

@@ -14,7 +14,8 @@ type Contents struct {
 	Messages     []Message // messages of all channels, in the order in which they were sent
 }
 
-// documents returns the content that each of the six documents should have.
+// documents returns the JSON content for each of the six documents. It returns a [*ContentsError]
+// if p has no session id, or two different ones.
 func (p Contents) documents() (map[Document]jsontree.Value, error) {
 	if p.PM.SessionID == "" || p.PM.SessionID != p.Orchestrator.SessionID {
 		return nil, &ContentsError{fmt.Sprintf("its documents are of session %q and of session %q", p.PM.SessionID, p.Orchestrator.SessionID)}
@@ -69,5 +70,5 @@ type ContentsError struct{ Problem string }
 
 func (e *ContentsError) Error() string { return "record session: " + e.Problem }
 
-// Invalid reports true: the content of a document is invalid.
+// Invalid reports true: the contents are invalid.
 func (e *ContentsError) Invalid() bool { return true }

@@ -5,7 +5,8 @@ import "path/filepath"
 // Document identifies one of the six files of a session.
 type Document string
 
-// The six documents of a session.
+// The six documents of a session. After them come the names of other files and folders in the
+// team's folder, and the text of documents without groups or messages.
 const (
 	PMStateDoc       Document = "pm_state"
 	GroupStatusDoc   Document = "group_status"

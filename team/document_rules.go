@@ -2,7 +2,7 @@ package team
 
 import "gaffer/statefile/jsontree"
 
-// rules returns the rule of a document.
+// rules returns the rule that the complete content of a document must follow.
 func rules(d Document) *rule {
 	switch d {
 	case PMStateDoc:

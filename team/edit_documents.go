@@ -54,7 +54,8 @@ func editGroups(n *jsontree.Node, previous, want Groups) {
 }
 
 // addGroup adds g to the document. Some programs write a note under the group's id before the group
-// has a status. Then addGroup adds the fields of g to the note, and keeps its other members.
+// has a status. Then addGroup adds to the note the fields that editGroup edits, and keeps its other
+// members.
 func addGroup(n *jsontree.Node, g Group) {
 	note := n.Child(g.ID)
 	if note == nil || note.Kind() != jsontree.Object {
@@ -67,7 +68,8 @@ func addGroup(n *jsontree.Node, g Group) {
 	editGroup(note, old, g)
 }
 
-// editGroup changes the fields of the group n that differ between previous and want.
+// editGroup changes the fields of the group n that differ between previous and want. It edits only
+// the fields that [Advance] can change; the name and the branch of a group, for example, stay.
 func editGroup(n *jsontree.Node, previous, want Group) {
 	set(n, "status", previous.Status, want.Status)
 	set(n, "current_agent", previous.CurrentAgent, want.CurrentAgent)
@@ -165,8 +167,8 @@ func eachPart(n *jsontree.Node, visit func(key string, part *jsontree.Node)) {
 }
 
 // followGroup sets the status of n, a planned group or a task, to the status of its group g. It
-// does nothing if g is nil. It keeps a status that the protocol does not define, because another
-// program or the user set it on purpose.
+// does nothing if g is nil or n has no status. It keeps a status that the protocol does not define,
+// because another program or the user set it on purpose. While g is pending, n may stay assigned.
 func followGroup(n *jsontree.Node, g *Group) {
 	was := WorkStatus(n.Get("status").Text())
 	if g == nil || !slices.Contains([]WorkStatus{WorkPending, WorkAssigned, WorkInProgress, WorkComplete}, was) {

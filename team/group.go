@@ -41,7 +41,7 @@ func (n *Iterations) DecodeJSON(v jsontree.Value) error {
 	return decodeCounts(v, map[string]*int{"developer": &n.Developer, "qa": &n.QA, "tech_lead": &n.TechLead})
 }
 
-// of returns a pointer to the counter of a role.
+// of returns a pointer to the counter of r, which must be Developer, QAExpert or TechLead.
 func (n *Iterations) of(r Role) *int {
 	switch r {
 	case Developer:

@@ -18,11 +18,11 @@ type Message struct {
 	Timestamp Time
 	Subject   string
 	Body      Body
-	Read      bool // whether the receiver was started after the message was sent
+	Read      bool // set by Acknowledge, or by a program that starts the receiver with the message
 }
 
-// Body is the part of a message that depends on the sender: a [*Handoff], a
-// [*TestReport] or a [*Review].
+// Body is the part of a message whose type depends on the sender: a [*Handoff] from a developer, a
+// [*TestReport] from QA, or a [*Review] from the tech lead.
 type Body interface{ isBody() }
 
 func (*Handoff) isBody()    {}
@@ -113,8 +113,9 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return append(append([]byte("{"), bytes.Join(parts, []byte(","))...), '}'), nil
 }
 
-// message reads one message of a channel. It omits fields of the wrong type. The receiver is always
-// the receiver of the channel, even if the message names another one.
+// message reads one message of a channel. It omits fields of the wrong type. If the message names
+// no sender, the sender is that of the channel. The receiver is always the receiver of the channel,
+// even if the message names another role.
 func (c channel) message(v jsontree.Value) Message {
 	var h head
 	jsontree.Decode(v, &h)

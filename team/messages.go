@@ -23,8 +23,8 @@ type Draft struct {
 }
 
 // Send appends a message to the document of its channel and returns the message with its id. It
-// returns a [*PairError] if the protocol has no channel between the roles, and a [*BodyError] if
-// the body violates the protocol.
+// returns a [*PairError] if the protocol has no channel between the roles, a [*BodyError] if the
+// message violates the protocol, and a [*NoSessionError] if there is no session.
 func (s *Store) Send(ctx context.Context, d Draft) (Message, error) {
 	c, err := channelFor(d.From, d.To)
 	if err != nil {
@@ -85,7 +85,8 @@ func (d *Draft) check(c channel) error {
 	return c.check(doc.Value())
 }
 
-// check checks a message, or a part of one, against the channel's rules.
+// check checks a message, or a part of one, against the channel's rules. It returns the first
+// violation as a [*BodyError].
 func (c channel) check(v jsontree.Value) error {
 	var k checker
 	k.check(v, rules(c.doc).field("messages").each, "")
@@ -209,7 +210,8 @@ func (s *Store) documentsWith(ctx context.Context, id string, receiver Role) ([]
 	return docs, ctx.Err()
 }
 
-// MessageError reports that no message has the id, or that several messages have it.
+// MessageError reports that no message has the id, or that messages in several documents have it.
+// In lists these documents.
 type MessageError struct {
 	ID string
 	In []Document
@@ -225,7 +227,7 @@ func (e *MessageError) Error() string {
 // NotFound reports whether no message has the id.
 func (e *MessageError) NotFound() bool { return len(e.In) == 0 }
 
-// Conflict reports whether several messages have the id.
+// Conflict reports whether messages in several documents have the id.
 func (e *MessageError) Conflict() bool { return len(e.In) > 0 }
 
 // Hint tells the user what to do next.

@@ -15,12 +15,13 @@ type Plan struct {
 	Reasoning string
 	Tasks     []Task
 	Groups    []TaskGroup
-	Phases    []ExecutionPhase // if empty, every group is open from the start
+	Phases    []ExecutionPhase // if empty, no group has to wait for a phase
 }
 
-// Plan records the project manager's plan, opens the first execution phase, and sets every group to
-// pending. Once a group has started, the plan cannot be replaced, and Plan returns a
-// [*TransitionError].
+// Plan records the project manager's plan and opens the first execution phase. The groups of the
+// plan replace all existing groups, and each of them is pending. Plan also removes the project
+// manager from the active agents. It returns a [*BadPlanError] if the plan cannot be executed. Once
+// a group has started, the plan cannot be replaced, and Plan returns a [*TransitionError].
 func (s *Store) Plan(ctx context.Context, p Plan) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -61,8 +62,8 @@ func (s *Store) writePlan(ctx context.Context, now time.Time, p Plan, st state) 
 	})
 }
 
-// plannedGroups returns the groups of the plan p. A group that is also in existing keeps its
-// status; all others are new.
+// plannedGroups returns the groups of the plan p. A group that is also in existing is taken from
+// there unchanged; all others are new. Groups that are only in existing are dropped.
 func plannedGroups(p Plan, existing Groups, now Time) Groups {
 	var groups Groups
 	there := existing.byID()
@@ -76,8 +77,9 @@ func plannedGroups(p Plan, existing Groups, now Time) Groups {
 	return groups
 }
 
-// OpenPhase opens the next execution phase and returns its number. It fails if a group of an open
-// phase is not complete yet.
+// OpenPhase opens the next execution phase and returns its number. It also removes the project
+// manager from the active agents. It returns a [*PhaseError] if a group of an open phase is not
+// complete yet, or if no phase is left.
 func (s *Store) OpenPhase(ctx context.Context) (number int, err error) {
 	err = s.exclusive(ctx, func(now time.Time) error {
 		st, err := s.writable()

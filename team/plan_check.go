@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Check returns a [*BadPlanError] if the plan cannot be executed. Group ids must be unique and
-// dependencies must not form a cycle. If there are phases, each group must be in exactly one phase,
-// and not in an earlier phase than its dependencies.
+// Check returns a [*BadPlanError] if the plan cannot be executed. In simple mode there must be
+// exactly one group. Group ids must be unique and dependencies must not form a cycle. More than
+// MaxDevelopers groups need phases. If there are phases, each group must be in exactly one phase,
+// and not in an earlier phase than its dependencies. A phase has at most MaxDevelopers groups.
 func (p Plan) Check() error {
 	ids := map[string]bool{}
 	for _, g := range p.Groups {
@@ -126,8 +127,9 @@ func (p ExecutionPhase) check(ids map[string]bool) error {
 	return nil
 }
 
-// checkPhaseOrder returns an error if a group depends on a group in a later phase: it would never
-// start. phaseIndex maps the id of a group to the index of its phase.
+// checkPhaseOrder returns an error if a group is in no phase, or depends on a group in a later
+// phase. Such a dependency could never be met, because a phase opens only after the groups of all
+// earlier phases are complete. phaseIndex maps the id of a group to the index of its phase.
 func (p Plan) checkPhaseOrder(phaseIndex map[string]int) error {
 	for _, g := range p.Groups {
 		if _, ok := phaseIndex[g.ID]; !ok {

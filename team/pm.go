@@ -20,7 +20,7 @@ type PMState struct {
 	CompletedGroups      List[string]         `json:"completed_groups"`
 	InProgressGroups     List[string]         `json:"in_progress_groups"`
 	PendingGroups        List[string]         `json:"pending_groups"`
-	Iteration            int                  `json:"iteration"` // number of writes of this document
+	Iteration            int                  `json:"iteration"` // grows with every change of this document
 	LastUpdate           Time                 `json:"last_update"`
 	CompletionPercentage float64              `json:"completion_percentage"`
 	EstimatedRemaining   *float64             `json:"estimated_time_remaining_minutes,omitempty"`
@@ -148,9 +148,8 @@ func wholeNumber(v jsontree.Value) int {
 	return n
 }
 
-// decodeCounts reads integer members of v. The keys of counts are the names of the members.
-// decodeCounts stores the value of each member in the int that counts has for its name. It stores 0
-// if the member is not an integer.
+// decodeCounts reads integer members of the object v. counts maps the name of each member to the
+// int that receives its value. The int is set to 0 if the member is missing or not an integer.
 func decodeCounts(v jsontree.Value, counts map[string]*int) error {
 	if v.Kind() != jsontree.Object {
 		return errors.New("an object")

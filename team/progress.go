@@ -17,8 +17,8 @@ func allGroups(pm PMState, groups Groups) Groups {
 	return all
 }
 
-// stages maps each status of a group to the phase in which the session is while a group has this
-// status.
+// stages maps each status of a group to the phase of the session that the status belongs to. The
+// session itself is in the earliest phase of its groups; see CurrentPhase.
 var stages = map[GroupStatus]Phase{
 	Pending: DeveloperWorking, DevWorking: DeveloperWorking, DevBlocked: DeveloperWorking,
 	QAFailed: DeveloperWorking, ChangesRequested: DeveloperWorking,
@@ -46,9 +46,9 @@ func CurrentPhase(pm PMState, groups Groups, previous Phase) Phase {
 	return phaseOrder[earliest]
 }
 
-// openGroups returns the groups whose execution phase has started. If no phase has
-// started, it returns all groups, because some programs never set the status of
-// phases.
+// openGroups returns the groups whose execution phase has started, and the groups that are in no
+// phase. If no phase has started, it returns all groups, because some programs never set the status
+// of phases.
 func openGroups(pm PMState, groups Groups) Groups {
 	later := map[string]bool{}
 	begun := false
@@ -70,7 +70,8 @@ type Progress struct {
 	Percentage                     float64      // percentage of complete groups, with one decimal
 }
 
-// Measure computes the progress of a session.
+// Measure computes the progress of a session. A planned group without a status counts as pending,
+// and a group with an unknown status as in progress.
 func Measure(pm PMState, groups Groups) Progress {
 	var p Progress
 	all := allGroups(pm, groups)

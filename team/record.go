@@ -25,9 +25,10 @@ const (
 // document, writes a new one and sends a notice. It does not write documents that already match. It
 // returns an [*OtherSessionError] if the folder holds another session.
 //
-// Record takes counters and times from p. If only some of the documents belong to another session, a
-// program has written them by mistake. Record renames such a document and writes a new one. Record
-// does not follow symbolic links, because a link may lead to any file of the user.
+// Record takes counters and times from p; unlike the other methods it does not increment them. If
+// only some of the documents belong to another session, a program has written them by mistake.
+// Record renames such a document and writes a new one. It does the same with a document that is a
+// symbolic link, because the link may lead to any file of the user.
 func (s *Store) Record(ctx context.Context, p Contents) error {
 	wanted, err := p.documents()
 	if err != nil {
@@ -67,9 +68,10 @@ func (s *Store) record(ctx context.Context, d Document, session string, want jso
 	})
 }
 
-// findUnusable returns the documents that cannot be edited, with the reason for each. It leaves out
-// documents that are not JSON, because the update replaces them by new ones. If no document belongs
-// to this session, and one belongs to another session, findUnusable returns an error.
+// findUnusable returns the documents that cannot be edited or belong to another session, with the
+// reason for each. It leaves out documents that are not JSON, because the update replaces them by
+// new ones. If no document belongs to this session, and one belongs to another session,
+// findUnusable returns an [*OtherSessionError].
 func (s *Store) findUnusable(session string) (wrong map[Document]string, err error) {
 	wrong = map[Document]string{}
 	var other string
@@ -96,6 +98,7 @@ func (s *Store) findUnusable(session string) (wrong map[Document]string, err err
 
 // readForEdit reads a document. If the document cannot be edited, problem says why; if it can,
 // problem is empty. If the document is missing or not JSON, v is the zero Value and problem is empty.
+// A message document counts as missing if its folder is a symbolic link.
 func (s *Store) readForEdit(d Document) (v jsontree.Value, problem string, err error) {
 	if elsewhere, err := s.folderIsLink(d); elsewhere || err != nil {
 		return v, "", err
@@ -159,7 +162,9 @@ func sessionIn(d Document, v jsontree.Value) string {
 	return v.Get("session_id").Text()
 }
 
-// renameAllUnusable renames the unusable files in wrong and creates the folder of messages.
+// renameAllUnusable renames the documents in wrong, which maps each unusable document to the
+// reason. If the path of the messages' folder is not a folder, it is renamed too. Then the folder
+// is created.
 func (s *Store) renameAllUnusable(wrong map[Document]string, now time.Time) error {
 	folder := filepath.Join(s.root, messagesFolder)
 	info, err := s.opts.Host.Lstat(opLook, folder)
@@ -204,8 +209,8 @@ func (s *Store) renameUnusable(path, problem string, now time.Time) error {
 	return nil
 }
 
-// OtherSessionError reports that the folder holds the session Found, and not the session Recorded
-// that should be recorded.
+// OtherSessionError reports that the session Recorded cannot be written to the folder, because the
+// folder holds the session Found.
 type OtherSessionError struct{ Root, Found, Recorded string }
 
 func (e *OtherSessionError) Error() string {

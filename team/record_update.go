@@ -11,7 +11,8 @@ import (
 )
 
 // updateTo edits n to match want. It keeps members that have no rule, and the formatting of values
-// that already match.
+// that already match. It does not change a true value whose rule is sticky, or a list of strings
+// whose rule is marked as sent.
 func updateTo(n *jsontree.Node, want jsontree.Value, r *rule) {
 	switch {
 	case r == nil:
@@ -124,10 +125,10 @@ func updateList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// updateMap replaces a map by a list that matches want: some programs write a map where the protocol
-// requires a list. It finds the member of the map for each item of want by the item's id. The id of a
-// member is in the member itself or, if it is not, is the member's name. updateMap keeps what other
-// programs have added to these members.
+// updateMap replaces a map by a list that matches want, because some programs write a map where the
+// protocol requires a list. For each item of want it looks up the member of the map with the same
+// id. If a member does not contain an id, its name in the map is the id. updateMap keeps what
+// other programs have added to these members.
 func updateMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	there := map[string]*jsontree.Node{}
 	for name, member := range n.Members() {
@@ -144,14 +145,16 @@ func updateMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	n.Replace(list)
 }
 
-// pairing is an item of want, with the index of the same item in the existing list, or -1 if the
-// list lacks it.
+// pairing is an item that a list should have, with the index of the same item in the existing list,
+// or -1 if the existing list lacks it.
 type pairing struct {
 	want  jsontree.Value
 	index int
 }
 
-// pair returns a pairing for each item of want.
+// pair returns a pairing for each item of want. An item of want and one of items, the existing
+// list, are the same if r.key returns the same text for both. Each existing item is paired at most
+// once.
 func (r *rule) pair(items []*jsontree.Node, want jsontree.Value) []pairing {
 	there := map[string][]int{}
 	for i, item := range items {

@@ -10,10 +10,11 @@ import (
 type Routing struct {
 	// Roles lists the roles to start, one after the other: each is started when the previous one
 	// has answered. Roles is empty if the group or the session is done, if the answer was a plan,
-	// if the groups determine which role is next, or if the user has to answer a question.
+	// if the statuses of the groups determine which role is next, or if the user has to answer a
+	// question.
 	Roles []Role
-	// Group and Session report whether the word completes the group or the session. For the session
-	// there are further conditions; see CheckComplete.
+	// Group and Session report whether the status word of the answer completes the group or the
+	// session. For the session there are further conditions; see CheckComplete.
 	Group, Session bool
 }
 
@@ -92,9 +93,9 @@ func (e *UnknownWordError) Error() string {
 // Conflict reports true: the answer cannot be applied to the session.
 func (e *UnknownWordError) Conflict() bool { return true }
 
-// CheckComplete returns an error unless the word ends the session. Only the project manager's
-// COMPLETE ends it, and only if every group is complete. A planned group without a status is not
-// complete.
+// CheckComplete returns a [*CompleteError] unless the word ends the session. Only the project
+// manager's COMPLETE ends it, and only if there is a group and every group is complete. A planned
+// group without a status is not complete.
 func CheckComplete(by Role, word Word, pm PMState, groups Groups) error {
 	if by != PM || word != WordComplete {
 		return &CompleteError{By: by, Word: word}
@@ -111,7 +112,7 @@ func CheckComplete(by Role, word Word, pm PMState, groups Groups) error {
 type CompleteError struct {
 	By   Role
 	Word Word
-	Open []Group // the groups that are not complete
+	Open []Group // the groups that are not complete; empty if another reason prevents the end
 }
 
 func (e *CompleteError) Error() string {

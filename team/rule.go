@@ -30,9 +30,9 @@ type rule struct {
 	sticky  bool     // if the value is true, gaffer never sets it to false
 	sent    bool     // gaffer never changes this list after it has sent the message that contains it
 
-	wild    map[jsontree.Kind]string // kinds of values that some programs write instead, with the name of the finding for each
+	wild    map[jsontree.Kind]string // kinds of values that some programs write instead of a value of this form, with the name of the finding for each
 	aliases map[string]string        // other names that some programs use for a field, mapped to the protocol's name
-	alias   string                   // name of the finding for a field with another name
+	alias   string                   // name of the finding for a field with a name in aliases
 }
 
 // field is a known member of an object.

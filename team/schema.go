@@ -8,7 +8,7 @@ func Schemas() map[string][]byte {
 		s.Schema, s.Title = "http://json-schema.org/draft-07/schema#", filePurpose[d]
 		data, err := newDocument(s)
 		if err != nil {
-			panic("team: schema of " + string(d) + ": " + err.Error()) // cannot happen: the schema consists of strings only
+			panic("team: schema of " + string(d) + ": " + err.Error()) // cannot happen: JSON can express every value in a schema
 		}
 		schemas[string(d)] = data
 	}

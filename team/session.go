@@ -115,8 +115,9 @@ func (s *Store) archivePath(c change) string {
 	return filepath.Join(s.root, archiveFolder, c.Archive)
 }
 
-// planArchive returns a plan to archive the existing documents. It returns an error if a document
-// is a symbolic link, because a relative link would point to another file after the move.
+// planArchive returns a plan to archive the existing documents; the plan is empty if there are
+// none. It returns a [*LinkError] if a document is a symbolic link, because a relative link would
+// point to another file after the move.
 func (s *Store) planArchive(now time.Time) (c change, err error) {
 	c.Move, err = s.present()
 	if err != nil || len(c.Move) == 0 {
@@ -139,8 +140,8 @@ func (s *Store) planArchive(now time.Time) (c change, err error) {
 	return c, err
 }
 
-// sessionID returns the id of the current session, from the first document that has
-// one.
+// sessionID returns the id of the current session from pm_state.json or, if that has no id or
+// cannot be read, from orchestrator_state.json. It returns "" if neither of them has an id.
 func (s *Store) sessionID() string {
 	for _, d := range []Document{PMStateDoc, OrchestratorDoc} {
 		if doc, err := s.files[d].Load(); err == nil {

@@ -73,7 +73,7 @@ func (s *Store) finishChange() error {
 	if err != nil {
 		return &PlanError{Path: s.changePath(), Err: err}
 	}
-	if err := s.sync(opSyncFound, s.root); err != nil { // the process that wrote the plan may have died before it synced it
+	if err := s.sync(opSyncFound, s.root); err != nil { // the process that wrote the plan may have died before it synced the folder
 		return err
 	}
 	return s.execute(c)
@@ -83,7 +83,7 @@ func (s *Store) changePath() string { return filepath.Join(s.root, changeFile) }
 
 // parseChange reads a plan from disk. It validates every value that becomes part of a path.
 func parseChange(data []byte) (change, error) {
-	if _, err := jsontree.Parse(data); err != nil { // jsontree.Parse limits the nesting depth
+	if _, err := jsontree.Parse(data); err != nil { // refuse JSON that is nested deeper than jsontree.MaxDepth
 		return change{}, err
 	}
 	var c change
@@ -172,8 +172,8 @@ func (s *Store) removeOldName(path, archived string) error {
 	return s.opts.Host.Remove(opDrop, path)
 }
 
-// same reports whether two paths lead to the same file, or to files with the same content. It
-// returns false if there is no file at the path one.
+// same reports whether two paths lead to the same file, or to regular files with the same content.
+// It returns false if the first path has no file.
 func (s *Store) same(one, other string) (bool, error) {
 	a, errA := s.opts.Host.Lstat(opCompare, one)
 	b, errB := s.opts.Host.Lstat(opCompare, other)

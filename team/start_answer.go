@@ -85,8 +85,8 @@ func (st state) mayManage(group string) error {
 }
 
 // checkNoOtherAgent returns an error if another agent is active on the group. An agent of the same
-// role is ignored if it is listed as active but is not the group's current agent: a process died
-// between these two changes, and now the start is repeated.
+// role is ignored if it is listed as active but is not the group's current agent. In that case a
+// process listed the agent and died before it changed the group, and now the start is repeated.
 func (st state) checkNoOtherAgent(role Role, g Group) error {
 	for _, a := range st.orchestrator.ActiveAgents {
 		if a.GroupID == g.ID && (a.AgentType != role || g.CurrentAgent == role) {
@@ -171,9 +171,10 @@ func (e *GroupError) Error() string {
 // NotFound reports true: there is no such group.
 func (e *GroupError) NotFound() bool { return true }
 
-// Answer records an agent's answer and returns which role is next. If the role may not
-// use the status word, Answer records the word ERROR instead, and returns both the
-// routing and an [*UnknownWordError]. After any other error nothing has changed.
+// Answer records an agent's answer, removes the agent from the active agents, and returns which
+// roles are next. If the role may not use the status word, Answer records the word ERROR for the
+// group instead, and returns both a routing and an [*UnknownWordError]. If the session does not
+// allow the answer, Answer returns another error and changes nothing.
 func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) (Routing, error) {
 	next, unknown := Route(by, said.Status)
 	err := s.exclusive(ctx, func(now time.Time) error {
@@ -211,10 +212,10 @@ func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, 
 	return st.groups.with(moved), err
 }
 
-// answerPM records the project manager's answer. COMPLETE ends the session if
-// CheckComplete allows it. Any other word only removes the project manager from the
-// active agents: [Store.Plan] writes the plan, and [Store.OpenPhase] opens the next
-// phase.
+// answerPM records the project manager's answer. COMPLETE ends the session if CheckComplete allows
+// it. Any other word only removes the project manager from the active agents. If the answer is a
+// plan or continues with the next phase, the caller records that with [Store.Plan] or
+// [Store.OpenPhase].
 func (s *Store) answerPM(ctx context.Context, now time.Time, st state, answer Answer) error {
 	ends := answer.Status == WordComplete
 	if ends {
@@ -234,8 +235,8 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, answer An
 
 // stateChange is a change of a session's state, in up to three documents.
 type stateChange struct {
-	// groups gets all groups and returns all groups after the change. The function is nil if the
-	// change concerns no group.
+	// groups gets the groups of group_status.json and returns them as they are after the change. It
+	// is called several times for one change. The function is nil if the change concerns no group.
 	groups func(Groups) (Groups, error)
 	// orchestrator edits orchestrator_state.json.
 	orchestrator func(*jsontree.Node)

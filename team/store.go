@@ -19,7 +19,7 @@ const (
 	opLook host.Op = "look for session"
 )
 
-// Options configure a store. The zero value uses this machine and no notices.
+// Options configure a store. The zero value uses this machine and sends no notices.
 type Options struct {
 	Host        host.Host              // this machine if nil
 	Now         func() time.Time       // the host's clock if nil
@@ -28,7 +28,8 @@ type Options struct {
 }
 
 // Store manages the folder of a project's team. It is safe for concurrent use by goroutines and
-// processes: only one can write at a time, and readers never wait.
+// processes: only one can write at a time. Readers take no lock, except to complete a change during
+// which a process died.
 type Store struct {
 	root    string
 	opts    Options
@@ -63,9 +64,10 @@ func (s *Store) Root() string { return s.root }
 
 func (s *Store) path(d Document) string { return filepath.Join(s.root, d.Path()) }
 
-// fileOptions returns options that say what to do if a document is missing or corrupt. A missing or
-// corrupt state file is an error, because an empty state would say that nothing was done yet. A
-// corrupt message file is copied and then replaced by an empty file.
+// fileOptions returns options that say what an update does if a document is missing or corrupt. For
+// a state file the update fails, because an empty state would say that nothing was done yet. A
+// missing message file is created. A corrupt message file is copied and then replaced by an empty
+// one.
 func (s *Store) fileOptions(d Document) statefile.Options {
 	o := statefile.Options{Host: s.opts.Host, Notice: s.opts.Notice, LockTimeout: s.opts.LockTimeout}
 	if _, ok := channelOf(d); ok {
@@ -75,8 +77,9 @@ func (s *Store) fileOptions(d Document) statefile.Options {
 }
 
 // exclusive calls fn while it holds the team's lock. If a process died during a change, exclusive
-// first completes that change. A caller must take the team's lock before the lock of a document,
-// because archiving moves all documents.
+// first completes that change. It returns a [*NoSessionError] if the team's folder does not exist.
+// A caller must take the team's lock before the lock of a document, because archiving moves all
+// documents.
 func (s *Store) exclusive(ctx context.Context, fn func(now time.Time) error) error {
 	lock, err := s.lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -185,8 +188,8 @@ func (s *Store) revise(d Document, doc *jsontree.Doc, now time.Time, change func
 }
 
 // countAndDate increments the counter and sets the time of a document. It does not increment the
-// orchestrator's iteration, because that counts starts of agents. It does nothing for the groups,
-// because each group has its own times.
+// orchestrator's iteration, because that counts starts of agents. It does nothing for the groups
+// and the messages, because each group and each message has its own times.
 func countAndDate(d Document, root *jsontree.Node, now Time) {
 	switch d {
 	case PMStateDoc:
@@ -197,8 +200,8 @@ func countAndDate(d Document, root *jsontree.Node, now Time) {
 	}
 }
 
-// increment increments the counter in the member name. If the value is not an integer, it stays
-// unchanged; the validation reports it.
+// increment increments the counter in the member called name. A missing counter becomes 1. A value
+// that is not an integer stays unchanged; the validation reports it.
 func increment(n *jsontree.Node, name string) {
 	if v := n.Get(name); v.Absent() {
 		n.Set(name, 1)

@@ -43,7 +43,8 @@ const (
 	Complete         GroupStatus = "complete"
 )
 
-// GroupStatuses lists the statuses in the order in which a group passes through them.
+// GroupStatuses lists all statuses of a group, roughly in the order in which a group passes through
+// them.
 func GroupStatuses() []GroupStatus {
 	return []GroupStatus{
 		Pending, DevWorking, DevBlocked, WaitingQA, QATesting,
@@ -98,8 +99,8 @@ const (
 	SessionError     SessionStatus = "error"
 )
 
-// Mode is how the team works. The project manager decides it; until then it is null in the
-// document.
+// Mode is how the team works: simple with one group, or parallel with any number of groups. The
+// project manager decides it; until then it is null in the document.
 type Mode string
 
 // The modes of a team.

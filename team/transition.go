@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Word is the status word of an agent's answer, [WordStarted] or [WordMergeFailed]. It triggers a
-// transition of a group.
+// Word is the status word of an agent's answer, [WordStarted] or [WordMergeFailed]. Every word
+// triggers a transition of a group, except the words that the project manager says.
 type Word string
 
-// The words that trigger transitions. Agents use all of them except two: WordStarted stands for the
-// start of an agent, and WordMergeFailed for a failed merge of the group's branch.
+// The words of the protocol. Agents use all of them except two: WordStarted stands for the start of
+// an agent, and WordMergeFailed for a failed merge of the group's branch.
 const (
 	WordStarted            Word = "started"
 	WordMergeFailed        Word = "merge failed"
@@ -45,10 +45,10 @@ const (
 	block           // appends a blocker
 	unblock         // resolves all open blockers
 	review          // appends the tech lead's decision
-	approval        // appends the tech lead's approval, although the group goes back to a developer
+	approval        // appends the tech lead's approval; the group still goes back to a developer, because its merge failed
 )
 
-// transition is one row of the protocol's table.
+// transition is one row of the protocol's table of transitions of a group.
 type transition struct {
 	from    GroupStatus
 	by      Role
@@ -59,7 +59,7 @@ type transition struct {
 	effect  effect
 }
 
-// transitions is the protocol's table.
+// transitions is the protocol's table of transitions. See also extraTransitions.
 var transitions = []transition{
 	{Pending, Developer, WordStarted, DevWorking, Developer, Developer, plain},
 	{DevWorking, Developer, WordReadyForQA, WaitingQA, "", None, plain},

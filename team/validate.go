@@ -96,7 +96,8 @@ func (f *folder) read(d Document) {
 	}
 }
 
-// unreadable returns the finding for a document that is not JSON or is not a regular file.
+// unreadable returns the finding for a document that could not be read. err is the reason: the
+// document is not JSON, is for example a folder, or reading it failed.
 func unreadable(path string, err error) statefile.Finding {
 	f := statefile.Finding{Path: path, Name: "unreadable", Severity: statefile.Invalid, Text: err.Error()}
 	var corrupt *statefile.CorruptError
@@ -147,7 +148,8 @@ func (f *folder) groupIDs() map[string]bool {
 	return ids
 }
 
-// checkGroups adds findings for references to groups that do not exist.
+// checkGroups adds findings for references to groups that do not exist. It adds none if the session
+// has no groups yet.
 func (f *folder) checkGroups() {
 	ids := f.groupIDs()
 	refer := func(d Document, at, id string) {
@@ -174,8 +176,9 @@ func (f *folder) checkGroups() {
 	}
 }
 
-// checkMessages adds a finding for each message id that occurs twice, because acknowledging one of
-// the two messages would acknowledge both.
+// checkMessages adds a finding for each message that has the same id as an earlier one.
+// Acknowledging such an id marks both messages as read or, if they are in different documents,
+// needs the receiver.
 func (f *folder) checkMessages() {
 	seen := map[string]bool{}
 	for _, c := range channels {
@@ -189,7 +192,8 @@ func (f *folder) checkMessages() {
 	}
 }
 
-// checkChange adds a finding if a change of the session was not finished.
+// checkChange adds a finding if archiving or creating a session was interrupted. The plan of that
+// change is then still on disk.
 func (f *folder) checkChange() {
 	path := f.store.changePath()
 	if begun, err := f.store.exists(path); err == nil && begun {

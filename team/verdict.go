@@ -85,12 +85,12 @@ func lineEnd(text string, from int) int {
 	return len(text)
 }
 
-// fence is the Markdown code fence that encloses the current line.
+// fence is the Markdown code fence that encloses the current line. marks is empty if there is none.
 type fence struct{ marks, info string }
 
 var fenceLine = lazyregexp.New("^(`{3,}|~{3,})\\s*([^`]*)$")
 
-// take updates the fence for the next line. It reports whether the line opens or closes the fence.
+// take opens or closes the fence if line is a fence line that does so, and reports whether it did.
 func (f *fence) take(line string) bool {
 	m := fenceLine().FindStringSubmatch(line)
 	switch {
@@ -118,9 +118,9 @@ func (f fence) isOtherLanguage() bool {
 var example = lazyregexp.New("(?i)\\b(?:examples?|e\\.g\\.|for instance)\\b.*:[\\s*_`]*$")
 
 // valueAt returns the object or list at the start of text, and the offset next after it. It accepts
-// trailing commas; repairs counts the values from which it had to remove such commas. If the text is
-// not valid JSON, valid is false, value ends with the line of the first syntax error, and next is the
-// start of that line.
+// trailing commas, but tries to remove them only if *repairs is below maxRepairs, and counts each
+// try in *repairs. If the text is not valid JSON, valid is false, value ends with the line of the
+// first syntax error, and next is the start of that line.
 func valueAt(text string, repairs *int) (value string, next int, valid bool) {
 	end, wrong := valueEnd(text)
 	if wrong >= 0 && *repairs < maxRepairs && (text[wrong] == '}' || text[wrong] == ']') {
@@ -193,7 +193,8 @@ func withoutTrailingCommas(text string) string {
 var statusKey = lazyregexp.New(`(?i)["']?\bstatus["']?\s*:`)
 
 // objectVerdict returns the verdict in the object or list value. valid says whether value is valid
-// JSON. found is false if value is a list, or an object without a status.
+// JSON. found is false if value is a list, an object without a status, or an object whose status is
+// a choice of words, such as PASS | FAIL.
 func objectVerdict(value string, valid bool) (v verdict, found bool) {
 	unread := verdict{problem: "its object with a status is not valid JSON"}
 	switch {
@@ -283,7 +284,7 @@ type clarity int
 const (
 	noWord    clarity = iota // the text does not begin with a word that can be a status
 	template                 // the text offers several words to choose from, such as PASS | FAIL
-	vagueWord                // the text after the word may change its meaning
+	vagueWord                // the text around the word may change its meaning
 	clearWord
 )
 
@@ -312,8 +313,9 @@ func anyWord(before string) *regexp.Regexp {
 }
 
 // readWord reads the status word at the start of text. It also returns the text after the word. A
-// word that lets work advance is clear only if nothing after it may restrict it. A word that is not
-// in capitals must be followed by punctuation.
+// word of the protocol that lets work advance, or that is not in capitals, is clear only if
+// punctuation or the end of the text follows it. If it lets work advance, there must also be no
+// sign of refusal before it, and no condition after it.
 func readWord(text string) (w Word, rest string, how clarity) {
 	text, refused := withoutDecoration(text)
 	if found := knownWords().FindString(text); found != "" && !continuesWord(text[len(found):]) {
@@ -392,8 +394,8 @@ func (w Word) advances() bool {
 	return false
 }
 
-// opposes reports whether w and other contradict each other: they are different verdicts that the
-// same role may give.
+// opposes reports whether w and other contradict each other: they are different words that the same
+// role may use, and not both approvals.
 func (w Word) opposes(other Word) bool {
 	if w == other || w.approves() && other.approves() {
 		return false

@@ -19,7 +19,8 @@ type BuildRun struct {
 	ConvergencePhase string    `json:"convergencePhase,omitempty"`
 	LastCheckpoint   string    `json:"lastCheckpoint,omitempty"`
 
-	// ID and ChunkProgress are written only by other programs. Read moves the value of ID to RunID.
+	// ID and ChunkProgress are written only by other programs. If RunID is empty, Read moves the
+	// value of ID to it.
 	ID            string         `json:"id,omitempty"`
 	ChunkProgress jsontree.Value `json:"chunkProgress,omitzero"`
 }
@@ -44,8 +45,8 @@ type Plan struct {
 	PrioritySource string   `json:"prioritySource"`
 	SpecVersion    string   `json:"specVersion"`
 
-	// Chunks is where some other programs store the chunks of the build. Read moves them to
-	// BuildRun.Chunks.
+	// Chunks is where some other programs store the chunks of the build. If BuildRun.Chunks is
+	// empty, Read moves them there.
 	Chunks []Chunk `json:"chunks,omitempty"`
 }
 
@@ -73,7 +74,7 @@ type Chunk struct {
 	Notes     string `json:"notes,omitempty"`
 }
 
-// Label returns the text by which the user recognizes the chunk.
+// Label returns the text by which the user recognizes the chunk, such as "Chunk 3: Login".
 func (c Chunk) Label() string {
 	label := "Chunk"
 	if c.ID != "" {
@@ -184,8 +185,8 @@ func (r BuildRun) Count(statuses ...ChunkStatus) int {
 	return n
 }
 
-// Progress computes the progress from the statuses of the chunks. Current also counts a chunk in
-// progress.
+// Progress computes the progress from the statuses of the chunks. Current is the number of
+// completed chunks, plus one if any chunk is in progress.
 func (r BuildRun) Progress() Progress {
 	current := r.Count(Completed)
 	if r.Count(Active, Retrying) > 0 {
@@ -194,9 +195,9 @@ func (r BuildRun) Progress() Progress {
 	return Progress{Current: current, Total: r.Total()}
 }
 
-// Outcome computes the status of the build from the statuses of its chunks. The build is completed if
-// all chunks are completed. It is partial if some chunks failed and no other chunk can still run. In
-// all other cases it is running.
+// Outcome computes the status of the build from the statuses of its chunks. The build is completed
+// if all chunks are completed and the plan announces no more of them. It is partial if some chunks
+// failed and no other chunk can still run. In all other cases it is running.
 func (r BuildRun) Outcome() RunStatus {
 	if len(r.Chunks) > 0 && r.Count(Completed) == len(r.Chunks) && r.Total() == len(r.Chunks) {
 		return RunCompleted

@@ -13,7 +13,7 @@ type Change struct {
 }
 
 // Changes lists the fields whose values differ between two versions of the state, in the order of
-// the document. Fields that current lacks come last.
+// current. Fields that current lacks come last. A missing field and a null field are equal.
 func Changes(previous, current jsontree.Value) []Change {
 	var changes []Change
 	for name, v := range current.Members() {

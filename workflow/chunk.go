@@ -54,11 +54,13 @@ func (s ChunkStatus) Held() bool { return !s.orPlanned().Known() && s != inProgr
 type ChunkUpdate struct {
 	ID          ID
 	To          ChunkStatus
-	SpecVersion string // spec version that the chunk was built against; empty means the state's specVersion
+	SpecVersion string // spec version that a completed chunk was built against; empty means the state's specVersion or else that of the plan
 }
 
 // SetChunk changes the status of a chunk. It also sets the values that follow from the new status:
-// the chunk's attempt and times, the run's checkpoint and status, and chunkProgress.
+// the chunk's attempt and times, the run's checkpoint and status, and chunkProgress. It returns a
+// [*TransitionError] if the new status may not follow the old one, and a [*NotFoundError] if there
+// is no build run or no such chunk.
 func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
 	run := root.Child("buildRun")
 	if run == nil || run.Kind() == jsontree.Null {
@@ -81,7 +83,8 @@ func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
 	return nil
 }
 
-// CompleteByHand marks a chunk that the user has done as completed.
+// CompleteByHand sets the status of a chunk to completed, because the user has done its work.
+// Unlike SetChunk it allows this from every status but completed.
 func CompleteByHand(root *jsontree.Node, id ID, now time.Time) error {
 	run := root.Child("buildRun")
 	if run == nil || run.Kind() == jsontree.Null {
@@ -117,8 +120,9 @@ func checkChunk(id ID, from, to ChunkStatus) error {
 	return e
 }
 
-// setTimes sets the times and the attempt number of a chunk. When an attempt ends, the number
-// stays: it then says how many attempts the chunk took.
+// setTimes sets the values of a chunk that follow from its change to the status u.To: the times,
+// the attempt number and the spec version. When an attempt ends, the attempt number stays: it then
+// says how many attempts the chunk took. from is the previous status.
 func setTimes(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now string) {
 	attempt, _ := chunk.Get("attempt").Int()
 	switch u.To {
@@ -150,8 +154,9 @@ func setTimes(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now s
 	}
 }
 
-// setDerived sets the values that follow from the chunks' statuses. It keeps a run status that the
-// protocol does not define, because another program or the user set it on purpose.
+// setDerived sets the values that follow from the chunks' statuses: the status of the run, and
+// chunkProgress, which is cleared when the build has ended. It keeps a run status that the protocol
+// does not define, because another program or the user set it on purpose.
 func setDerived(root, run *jsontree.Node) {
 	state, _ := Read(root.Value())
 	outcome := state.BuildRun.Outcome()

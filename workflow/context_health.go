@@ -27,7 +27,7 @@ func LevelOf(percent float64) Level {
 	return Green
 }
 
-// Standard is the isolation mode of a build whose feed has no context boundary.
+// Standard is the isolation mode of a build whose feed has no event of the kind ContextBoundary.
 const Standard = "standard"
 
 // Health describes the context of a build: its isolation mode, how full it is, and its
@@ -61,7 +61,7 @@ func ContextHealth(events []Event, run *BuildRun, usage float64) Health {
 }
 
 // isolation returns the isolation mode in a boundary event. Some programs write the mode only in
-// the event's summary.
+// the event's summary. If that is empty too, the mode is "isolated".
 func isolation(e Event) string {
 	switch {
 	case e.IsolationMode != "":

@@ -12,9 +12,10 @@ import (
 var reconcilingCommands = []Command{Evolve, Review}
 
 // EndCommandFor ends the current command, like [EndCommand]. If the command is evolve or review,
-// EndCommandFor also clears the untracked changes of the given sections. Each section is given by its
-// alias or its number. If no section is given, it clears the changes of the active section. It
-// returns the number of cleared changes.
+// EndCommandFor also clears the untracked changes of the given sections. Each section is given by
+// its alias or its number. If no section is given, it clears the changes of the active section. It
+// returns the number of cleared changes. It returns an [*ArgumentError] if sections are given for
+// any other command.
 func EndCommandFor(root *jsontree.Node, sections ...string) (int, error) {
 	command := Command(root.Get("currentCommand").Text())
 	covers := slices.Contains(reconcilingCommands, command)

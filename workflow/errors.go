@@ -110,8 +110,8 @@ func array(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	return n.Array(name), nil
 }
 
-// clearField sets the member name to null: the protocol clears fields in this way. If the member is
-// absent, it is not added.
+// clearField sets the member called name to null, which is how the protocol clears a field. If the
+// member is absent, it is not added.
 func clearField(n *jsontree.Node, name string) {
 	if !n.Get(name).Absent() {
 		n.Set(name, nil)

@@ -16,9 +16,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// FeedCap is the maximum number of events in the state. When it is reached, the next update moves the
-// oldest events to a file in ArchiveFolder. The feed may have a few more events while several
-// processes add events at the same time.
+// FeedCap is the maximum number of events in the state. When it is reached, the next [Store.Emit]
+// or [Store.Record] moves the oldest events to a file in ArchiveFolder. The feed may have a few
+// more events while several processes add events at the same time.
 const FeedCap = 100
 
 // feedBatch is the number of events that are moved to the archive at a time.
@@ -123,10 +123,10 @@ func (b batch) startOf(archived, feed jsontree.Value) bool {
 	return true
 }
 
-// archive copies the oldest events to a file if the feed is full. The caller then removes these
-// events from the feed. The file name contains the number of events that were archived before and a
-// hash of the content. So if archive is repeated after a crash, it finds the file and does not write
-// it again.
+// archive copies the oldest events to a file if the feed is full, and returns them; if the feed is
+// not full, the batch is empty. The caller then removes these events from the feed. The file name
+// contains the number of events that were archived before and a hash of the content. So if archive
+// is repeated after a crash, it finds the file and does not write it again.
 func (s *Store) archive() (batch, error) {
 	state, err := s.Load()
 	if err != nil { // ignore the error here: the update that follows gets the same error and handles it
@@ -169,8 +169,8 @@ func (s *Store) keep(b batch) error {
 	return s.syncArchive(folder)
 }
 
-// Archived reads events from the archive: those with the numbers from first to end-1, where the oldest
-// event of the project has the number 0. Events that the archive does not have are left out.
+// Archived reads the events with the numbers from first to end-1 from the archive. The first event
+// of the project has the number 0. Events that the archive does not have are left out.
 func (s *Store) Archived(first, end int64) ([]jsontree.Value, error) {
 	folder := filepath.Join(s.root, ArchiveFolder)
 	files, err := s.opts.Host.ReadDir(opReadArchive, folder)
@@ -181,7 +181,7 @@ func (s *Store) Archived(first, end int64) ([]jsontree.Value, error) {
 	for _, f := range files {
 		number, _, _ := strings.Cut(f.Name(), "-")
 		start, err := strconv.ParseInt(number, 10, 64)
-		if err != nil || start >= end || start+feedBatch <= first { // not an archive file, or one of other events
+		if err != nil || start >= end || start+feedBatch <= first { // skip a file that is not from the archive, or that has none of these events
 			continue
 		}
 		data, err := statefile.ReadBytes(s.opts.Host, filepath.Join(folder, f.Name()))

@@ -16,7 +16,8 @@ import (
 const maxNesting = 100
 
 // Get returns the value at a path such as agentOutputs.researcher.summary or
-// buildRun.chunks[0].status. In a path, \. stands for a dot that is part of a name.
+// buildRun.chunks[0].status. In a path, \. stands for a dot that is part of a name. Get returns a
+// [*NotFoundError] if the value is missing or null.
 func Get(state jsontree.Value, path string) (jsontree.Value, error) {
 	names, err := splitPath(path)
 	if err != nil {
@@ -47,7 +48,8 @@ func member(v jsontree.Value, name string) jsontree.Value {
 
 // Set sets the value at path and creates missing objects on the way. If the protocol defines the
 // field, the value must have the right type, but it may be a word that the protocol does not
-// define. Fields that the protocol does not define accept any value.
+// define. Fields that the protocol does not define accept any value. After an error root may
+// already contain the value, so it must not be written; [Store.Update] discards it.
 func Set(root *jsontree.Node, path string, value jsontree.Value) error {
 	before := existingProblems(root)
 	if err := place(root, path, value); err != nil {
@@ -57,8 +59,8 @@ func Set(root *jsontree.Node, path string, value jsontree.Value) error {
 }
 
 // SetText is like Set, for a value that the user typed. The value is parsed as JSON; text that is
-// not JSON becomes a string. If the protocol requires a string, a number becomes a string, so that
-// specVersion=1.2 works.
+// not JSON becomes a string. If the protocol requires a string, a number or a boolean also becomes
+// a string, so that specVersion=1.2 works.
 func SetText(root *jsontree.Node, path, text string) error {
 	if err := checkText(path, text); err != nil {
 		return err
@@ -141,8 +143,9 @@ func put(at *jsontree.Node, path, name string, value jsontree.Value) error {
 	return &ArgumentError{What: path, Problem: fmt.Sprintf("%s has no field %q", at.Kind(), name)}
 }
 
-// descend returns the field of parent with this name, for editing. If the field is absent, descend
-// creates it as an empty object.
+// descend returns the member or item of parent with this name, for editing. If a member of an
+// object is absent, descend creates it as an empty object. It returns an error if an item of an
+// array is absent, or if the value is neither an object nor an array.
 func descend(parent *jsontree.Node, name string) (*jsontree.Node, error) {
 	next := child(parent, name)
 	if parent.Kind() == jsontree.Object && (next == nil || next.Kind() == jsontree.Null) {
@@ -236,8 +239,8 @@ func badPath(path, problem string) error {
 	}
 }
 
-// checkText returns an error if text is not UTF-8, because JSON could not store it unchanged. name is
-// how the error calls the text.
+// checkText returns an error if text is not UTF-8, because JSON could not store it unchanged. name
+// is what the error's message calls the text.
 func checkText(name, text string) error {
 	if !utf8.ValidString(text) {
 		return &ArgumentError{What: shorten(name), Problem: "is not UTF-8, so it cannot be kept as it is"}

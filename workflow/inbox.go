@@ -24,14 +24,14 @@ type Inbox struct {
 }
 
 // As returns the inbox for the process self. The returned inbox refuses to end an item that another
-// live process works on. Without that, an item could be ended by mistake, or by the late report of a
-// process that was considered dead.
+// process has taken and not abandoned; see [Item.Abandoned]. Without this check, an item could be
+// ended by mistake, or by the late report of a process that was considered dead.
 func (b *Inbox) As(self host.Process) *Inbox { return &Inbox{b.store, b.doc, &self} }
 
 // Path returns the path of the inbox's document.
 func (b *Inbox) Path() string { return b.doc.Path() }
 
-// List reads the items in the order of the document.
+// List reads the items in the order of the document. It skips values that are not objects.
 func (b *Inbox) List() ([]Item, error) {
 	doc, err := load(b.doc, jsontree.Array, "[]")
 	if err != nil {

@@ -103,7 +103,8 @@ func (i Item) sameClaim(taken Item) bool {
 }
 
 // Retake takes a processed item again if mayRetake returns true for it. mayRetake runs while the
-// inbox is locked, so only one of several callers gets the item.
+// inbox is locked, so only one of several callers gets the item. If the item is not processed, or
+// mayRetake returns false, Retake returns a [*TransitionError].
 func (b *Inbox) Retake(ctx context.Context, id string, owner host.Process, mayRetake func(Item) bool) (Item, error) {
 	var taken Item
 	err := b.update(ctx, func(items *jsontree.Node) error {

@@ -91,8 +91,8 @@ func runID(run jsontree.Value) string {
 	return run.Get("id").Text()
 }
 
-// putChunk sets the status, the attempt, the spec version and the times of a chunk. It deletes the
-// members that are empty in c: the status decides which of them a chunk may have.
+// putChunk sets the status, the attempt, the spec version and the times of a chunk to those of c.
+// It deletes the ones that are empty in c: the status of a chunk decides which of them it may have.
 func putChunk(chunk *jsontree.Node, c Chunk) {
 	put := func(name string, value any, absent bool) {
 		switch {

@@ -19,8 +19,9 @@ type NewRun struct {
 	Fresh            bool // replace the existing run even if it could be resumed
 }
 
-// StartRun starts a new build. If the state has a run that could be resumed, StartRun replaces it
-// only if plan.Fresh is set.
+// StartRun writes a new build run with the given plan to the state. If the state has a run that
+// could be resumed, StartRun replaces it only if plan.Fresh is set; otherwise it returns a
+// [*TransitionError].
 func StartRun(root *jsontree.Node, plan NewRun, now time.Time) (BuildRun, error) {
 	state, _ := Read(root.Value())
 	if old := state.BuildRun; old != nil && !plan.Fresh && old.Outcome() == Running && old.Count(Completed) > 0 {
@@ -79,8 +80,8 @@ func plannedChunks(chunks []Chunk) ([]Chunk, error) {
 	return chunks, nil
 }
 
-// notNil returns an empty list instead of nil, because some readers distinguish a
-// missing list from an empty one.
+// notNil returns list, or an empty list if it is nil. A nil list would be written as null, which
+// some readers distinguish from an empty list.
 func notNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

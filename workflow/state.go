@@ -33,7 +33,8 @@ type Score struct {
 	Total     int `json:"total"`
 }
 
-// Progress is the progress of a build. Current also counts the chunk in progress.
+// Progress is the progress of a build. Total is the number of its chunks. Current is the number of
+// completed chunks, plus one if a chunk is in progress.
 type Progress struct {
 	Current int `json:"current"`
 	Total   int `json:"total"`

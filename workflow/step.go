@@ -55,7 +55,7 @@ var steps = []struct {
 	{Observer, "Observer", "Observer", "observer"},
 }
 
-// Steps lists every step in the order of the table steps.
+// Steps lists every step of the protocol.
 func Steps() []Step {
 	all := make([]Step, len(steps))
 	for i, row := range steps {
@@ -64,7 +64,8 @@ func Steps() []Step {
 	return all
 }
 
-// Agent returns the name of the step's agent.
+// Agent returns the name of the step's agent, such as State Owner. For a step that the protocol
+// does not define, it returns the step's name.
 func (s Step) Agent() string {
 	for _, row := range steps {
 		if row.step == s {
@@ -83,7 +84,8 @@ func (s Step) work() string {
 	return string(s)
 }
 
-// Output returns the step's key in agentOutputs.
+// Output returns the step's key in agentOutputs. For a step that the protocol does not define, it
+// is the step's name.
 func (s Step) Output() string {
 	for _, row := range steps {
 		if row.step == s {
@@ -93,8 +95,8 @@ func (s Step) Output() string {
 	return string(s)
 }
 
-// BeginCommand starts a command and clears the completed steps of the previous command. If the
-// previous command has not ended, BeginCommand returns its name.
+// BeginCommand starts a command and clears the steps and the agentOutputs of the previous command.
+// If the previous command has not ended, BeginCommand returns its name, and "" if it has.
 func BeginCommand(root *jsontree.Node, command Command) (Command, error) {
 	if !slices.Contains(Commands(), command) {
 		return "", &ArgumentError{
@@ -110,8 +112,8 @@ func BeginCommand(root *jsontree.Node, command Command) (Command, error) {
 	return unended, nil
 }
 
-// EndCommand ends the current command. Its completed steps stay until the next
-// command starts.
+// EndCommand ends the current command. Its completed steps stay until the next command starts. If
+// no command is active, EndCommand returns a [*TransitionError].
 func EndCommand(root *jsontree.Node) error {
 	if root.Get("currentCommand").Absent() {
 		return &TransitionError{What: "command", From: "none", To: "ended", Why: "no command is active"}

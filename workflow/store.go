@@ -29,8 +29,8 @@ const (
 	InboxFile = "inbox.json"
 )
 
-// An update of a document consists of file operations that have names. Package statefile defines most
-// of these names. The names below are only used here.
+// Names of the file operations that only this package uses. Package statefile defines the names of
+// the other operations of an update.
 const (
 	opLook       host.Op = "look for document"
 	opSyncFolder host.Op = "sync workflow folder"
@@ -161,7 +161,7 @@ func (s *Store) KeepRun() (path string, err error) {
 }
 
 // Watch calls changed with the state: once at the start, and after each change by any program,
-// until ctx ends.
+// until ctx ends. If the state cannot be read, changed gets the error, and Watch continues.
 func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, err error)) error {
 	return s.state.Watch(ctx, func(data []byte, err error) {
 		if err == nil && data == nil {

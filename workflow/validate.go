@@ -93,7 +93,7 @@ func (in *inspection) mismatches(list []jsontree.Mismatch, prefix string) {
 }
 
 // time adds a finding if value is not a valid time, or if it is a time that some programs cannot
-// read.
+// read. An empty value is allowed.
 func (in *inspection) time(at, value string) {
 	if value == "" || timestamp.Strict(value) {
 		return
@@ -105,7 +105,8 @@ func (in *inspection) time(at, value string) {
 	in.irregular("legacy-timestamp", at, "%q should be written as 2026-02-12T15:23:45Z", shorten(value))
 }
 
-// describe returns the text of v if v is short, and the kind of v if v is long.
+// describe returns the JSON text of v if it is one line of at most 40 bytes, and the kind of v if
+// not.
 func describe(v jsontree.Value) string {
 	if len(v.Raw()) <= 40 && !strings.ContainsRune(string(v.Raw()), '\n') {
 		return string(v.Raw())

@@ -23,7 +23,8 @@ import (
 //   - Lines of which only the indentation has changed keep their place too.
 //   - Lines that were moved are found by their text, if it is unique.
 //   - Otherwise the comment is outdated and is shown at the hunk that changed its lines.
-//   - If the file is gone, the comment is outdated and belongs to the file as a whole.
+//   - If the file is gone, is not text or is too large, the comment is outdated and belongs to the
+//     file as a whole.
 //
 // A comment on the old side may name the tree of the change on which it was written, or the commit
 // or tree that this change was compared with.
@@ -69,8 +70,8 @@ type tracker struct {
 	texts map[[2]string][]string                    // lines of a file, by tree and path
 }
 
-// follow moves an anchor from one tree to another. text is the text of the anchored lines, for the
-// case that oldTree is gone.
+// follow moves an anchor from oldTree to newTree. text is the text of the anchored lines, by which
+// follow finds them if the repository no longer has oldTree.
 func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, oldTree, newTree, text string) error {
 	if oldTree == newTree {
 		return nil
@@ -105,7 +106,7 @@ func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, oldTree, newTree,
 	} else {
 		err = errBinary
 	}
-	if errors.Is(err, errBinary) { // not text, so its lines cannot be followed
+	if errors.Is(err, errBinary) { // not text or too large, so its lines cannot be followed
 		a.First, a.Last, a.Outdated = 0, 0, true
 		return nil
 	}
@@ -145,9 +146,9 @@ func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, oldTree, newTree,
 	return nil
 }
 
-// search finds the lines of an anchor by their text alone, because the tree that had them is gone.
-// If it does not find them at exactly one place, the comment is outdated and belongs to the file as
-// a whole.
+// search finds the lines of an anchor by their text alone, because the repository no longer has the
+// tree on which the comment was written. to is the tree to search. If the lines are not at exactly
+// one place, the comment is outdated and belongs to the file as a whole.
 func (t *tracker) search(ctx context.Context, a *fleet.Anchor, to, text string) error {
 	first, last := a.First, a.Last
 	a.First, a.Last, a.Outdated = 0, 0, true
@@ -264,8 +265,9 @@ func nearest(hunks []*gitdiff.TextFragment, line int, wantLast bool) int {
 
 // moved finds lines of a file by their text in the file's new version. A place counts only if a
 // hunk has added lines there, because other places are old lines with the same text. If there are
-// several places, the lines around them decide. moved returns the new number of the first line, or
-// 0 if there is no unique place.
+// several places, the lines around them decide. moved returns the new number of the first line. It
+// returns 0 if there is no unique place, or if the text has no letters or digits and no line around
+// it is the same.
 func moved(before, after []string, hunks []*gitdiff.TextFragment, first, last int) int {
 	want := before[first-1 : last]
 	added := map[int]bool{}

@@ -220,7 +220,8 @@ const (
 	maxRenames   = 1000    // maximum number of files that git compares with each other to find renames
 )
 
-// diffTree returns the arguments of git diff-tree, which compares two trees.
+// diffTree returns the arguments with which git runs diff-tree, which compares two trees. args are
+// appended to them.
 func diffTree(args ...string) []string {
 	return append([]string{
 		"-c", "core.bigFileThreshold=" + strconv.Itoa(maxBlob), "diff-tree", "-r", "-M", "-C", "-l" + strconv.Itoa(maxRenames), "--no-ext-diff", "--no-textconv",
@@ -250,7 +251,8 @@ func (r *Reader) compare(ctx context.Context, from, to string) ([]fleet.ChangeFi
 	return files, r.markLarge(ctx, files)
 }
 
-// parseList parses the output of git diff-tree with --raw, --numstat and -z.
+// parseList parses the output of git diff-tree with -z and --raw and, if lines are counted,
+// --numstat. It returns the files sorted by path.
 func parseList(out string) ([]fleet.ChangeFile, error) {
 	words := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
 	if out == "" {
@@ -302,7 +304,7 @@ func parseList(out string) ([]fleet.ChangeFile, error) {
 			return nil, errors.New("git printed counts without a name")
 		}
 		path := part[2]
-		if path == "" { // renamed: the old and the new name follow
+		if path == "" { // renamed or copied: the old and the new name follow
 			next()
 			path = next()
 		}

@@ -25,8 +25,9 @@ type Options struct {
 const usualContext = 3
 
 // File returns the diff of one file of a change. In path, U+FFFD may stand for bytes that are not
-// UTF-8, as it does in JSON. File returns a [*git.MissingError] if the change does not have the
-// file.
+// UTF-8, as it does in JSON. A binary file has no hunks. If the file, a line of it or its diff is
+// too large, the result has no hunks either, and TooLarge says why. File returns a
+// [*git.MissingError] if the change does not have the file.
 func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Options) (fleet.FileChange, error) {
 	files := c.Files
 	if o.From != "" {

@@ -27,7 +27,7 @@ const accountsKey = "accounts"
 type Account struct {
 	Name    string
 	Agent   string // name of the agent whose program uses the account
-	Config  string // absolute path of the program's config folder; empty means the program's default
+	Config  string // path of the program's config folder, absolute or from ~/; empty means the program's default
 	Env     map[string]secret.Value
 	Reserve bool // used only while all other accounts of the agent are paused
 	Budget  AccountBudget
@@ -39,7 +39,7 @@ type AccountBudget struct {
 	Month float64 `yaml:"month"`
 }
 
-// accounts reads the section with accounts.
+// accounts reads the value n of the section accounts.
 func (r *reader) accounts(n ast.Node) error {
 	if n == nil || n.Type() == ast.NullType {
 		return nil
@@ -127,7 +127,8 @@ func (a Account) checkKind(agents map[string]agent.Custom) error {
 	return nil
 }
 
-// checkAccounts checks each account against the agents of all files.
+// checkAccounts returns the first mistake in an account that depends on the account's agent. It is
+// called after all files were read, because any of them may define the agent.
 func (c *Config) checkAccounts() error {
 	agents := c.Agents()
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {

@@ -2,7 +2,7 @@
 //
 // The value of a setting comes from the first of these sources that sets it: a flag, an environment
 // variable, gaffer.yaml in the project's root folder, the user's gaffer.yaml, the default. Every
-// value records its source. The table keys lists all settings.
+// value records its source. The table keys lists the settings, except those of a team's roles.
 package config
 
 import (
@@ -21,11 +21,12 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Config holds a valid value for every key in the table keys.
+// Config holds a valid value for every key that [Names] returns, and the agents, accounts and sources
+// that the configuration files define.
 type Config struct {
 	root   string
 	home   string // the user's home folder; "" if it is not known
-	own    bool   // the user's configuration file and the project's file are the same file
+	own    bool   // the user's configuration file and the project's file have the same path
 	values map[string]Value
 }
 
@@ -86,7 +87,7 @@ func (c *Config) add(l layer, values []Value) {
 }
 
 // Values returns the values of all keys in the order of the table keys. After these come the
-// settings of roles that differ from the defaults, the agents, the accounts and the sources.
+// settings of roles that any source sets, the agents and watched sources, and the accounts.
 func (c *Config) Values() []Value {
 	list := make([]Value, len(keys))
 	for i, k := range keys {
@@ -123,7 +124,7 @@ type Program struct{ Setting, Value string }
 // Programs returns the settings of the project's file that make gaffer run a program or answer
 // questions without asking the user. These are the commands and environments of agents, the tests
 // of a team, and roles for which all permission requests are allowed. It leaves out settings that a
-// source with higher precedence overrides.
+// source with higher precedence overrides. It returns none if the project's file is the user's own.
 func (c *Config) Programs() (list []Program) {
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
 		v := c.values[name]
@@ -231,7 +232,7 @@ func (c *Config) Hours(name string) (from, to int) {
 	return from, to
 }
 
-// Money returns the value of a Money setting in US dollars, or 0 if it is "none".
+// Money returns the value of a key of kind Money in US dollars, or 0 if the value is "none".
 func (c *Config) Money(name string) float64 {
 	usd, err := parseMoney(c.mustGet(name, Money))
 	if err != nil {
@@ -250,7 +251,8 @@ func (c *Config) Clock(name string) (minute int, set bool) {
 	return minute, set
 }
 
-// ProjectName returns the name under which a server knows the project.
+// ProjectName returns the name under which a server knows the project: the setting, or by default
+// the name of the project's root folder.
 func (c *Config) ProjectName() string {
 	if name := c.mustGet("project_name", Text); name != "auto" && name != "" {
 		return name
@@ -272,8 +274,8 @@ func (c *Config) abs(path string) string {
 	return filepath.Join(c.root, path)
 }
 
-// mustGet returns the text of the key with this name and kind. It panics if the key does not exist:
-// the callers use constant names, so that would be a bug in gaffer and not a mistake in a
+// mustGet returns the text of the key with this name. It panics if there is no key with this name and
+// kind: the callers use constant names, so that would be a bug in gaffer and not a mistake in a
 // configuration file.
 func (c *Config) mustGet(name string, kind Kind) string {
 	v, ok := c.values[name]
@@ -291,8 +293,8 @@ func (e *UnknownKeyError) Error() string { return "unknown key " + quote(e.Name)
 // NotFound makes the command end with the exit code for "not found".
 func (e *UnknownKeyError) NotFound() bool { return true }
 
-// Hint returns advice for the user: the key that the user probably meant, or the command that lists
-// all keys.
+// Hint returns advice for the user: the key that the user probably meant, or where the valid keys are
+// listed.
 func (e *UnknownKeyError) Hint() string {
 	if isRoleKey(e.Name) {
 		return roleHint(e.Name)

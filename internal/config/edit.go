@@ -19,9 +19,10 @@ import (
 
 // EditLists changes settings that are lists in the configuration file at path. keys are the names of
 // the settings, such as permissions.allow. change gets their values, by key, and may change them.
-// All other lines of the file stay as they are. A file that does not exist is created.
+// All other lines of the file stay as they are. A file that does not exist is created. EditLists
+// returns an error if it cannot change the list without losing something, such as a comment.
 func EditLists(path string, keys []string, change func(lists map[string][]string)) error {
-	const tries = 5 // another program may change the file at the same time
+	const tries = 5 // if another program changes the file at the same time, read it again and repeat the change
 	for try := 1; ; try++ {
 		err := editLists(path, keys, change)
 		if (errors.Is(err, statefile.ErrChanged) || errors.Is(err, fs.ErrExist)) && try < tries {
@@ -64,7 +65,8 @@ func editLists(path string, keys []string, change func(lists map[string][]string
 	return statefile.Replace(host.OS(), path, old, data)
 }
 
-// listsIn returns the values of all settings in a file, each as a list. It leaves out empty lists.
+// listsIn returns the values of all settings in a file, each as a list. It leaves out empty lists. A
+// setting with a single value becomes a list with one item.
 func listsIn(path string, data []byte) (map[string][]string, error) {
 	values, err := parse(path, data)
 	lists := map[string][]string{}
@@ -124,7 +126,8 @@ type document struct{ lines []string }
 
 func (d *document) insert(at int, lines []string) { d.lines = slices.Insert(d.lines, at, lines...) }
 
-// block returns the lines of a list with one value per line.
+// block returns the lines of a key and its list, with one value per line. An empty list is on the
+// line of the key, as [].
 func block(indent, name string, values []string) []string {
 	lines := []string{indent + name + ":\n"}
 	for _, v := range values {

@@ -25,8 +25,9 @@ func readFile(path string) ([]Value, error) {
 	return parse(path, data)
 }
 
-// readRegular reads a regular file. It opens the file with O_NONBLOCK: without this flag, opening a
-// FIFO would block before readRegular can check the type of the file.
+// readRegular reads a regular file of at most maxFile bytes, and returns an error for anything else.
+// It opens the file with O_NONBLOCK: without this flag, opening a FIFO would block before readRegular
+// can check the type of the file.
 func readRegular(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

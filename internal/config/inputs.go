@@ -58,7 +58,7 @@ func fromEnv(in Inputs) ([]Value, error) {
 
 // fromProject returns the settings in the project's file. It returns an error if the file sets a
 // key that only the user may set: a cloned project must not choose which programs run, or where
-// data is sent.
+// data is sent. All keys are allowed if the project's file is also the user's file.
 func fromProject(in Inputs) ([]Value, error) {
 	path := filepath.Join(in.Root, project.ConfigFile)
 	values, err := readFile(path)
@@ -105,7 +105,8 @@ func UserFile(getenv func(string) string) string {
 	return ""
 }
 
-// newValue checks a setting and returns its value. Settings of all sources are checked here.
+// newValue checks the text of a setting and returns it as a Value. It is used for files, environment
+// variables and flags, so that the same rules hold for all of them.
 func newValue(name, text string, from Source) (Value, error) {
 	k, ok := lookup(name)
 	if !ok {

@@ -10,7 +10,7 @@ type Key struct {
 	Name    string
 	Kind    Kind
 	Default string
-	Flag    string // name of a flag that sets the key; empty if only --set can set it
+	Flag    string // name of the key's own flag; empty if it has none, so that on the command line only --set can set it
 	Doc     string // description in one line, without a full stop
 	Example string
 	Choices []string // the allowed values of a Choice, or the allowed items of a List; if empty, a List may have any items

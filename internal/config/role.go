@@ -74,8 +74,9 @@ func (c *Config) Role(role string) Role {
 		Timeout: c.Duration(at + "timeout"), StallTimeout: c.Duration(at + "stall_timeout"), Retries: c.Number(at + "retries"),
 		Questions: c.Choice(at + "questions"), Labels: c.List(at + "labels"),
 	}
-	// The model is for the agent that the same layer sets. If a higher layer has set another agent,
-	// that agent may not know the model: ignore the model.
+	// A source that sets the model expects its own agent, or one from a source with lower precedence.
+	// If a source with higher precedence sets the agent, that agent may not know the model, so the
+	// model is ignored.
 	if c.values[at+"model"].layer < c.values[at+"agent"].layer {
 		r.Model = ""
 	}
@@ -102,7 +103,8 @@ func (c *Config) WithRoles(path string) (*Config, error) {
 	return merged, nil
 }
 
-// roleHint returns a hint for the unknown key name: the keys that are valid below team.roles.
+// roleHint returns a hint for the unknown key name, which is below team.roles: the valid roles, the
+// most similar key of the role, or all keys of the role.
 func roleHint(name string) string {
 	role, key, _ := strings.Cut(strings.TrimPrefix(name, rolesKey+"."), ".")
 	if !slices.Contains(TeamRoles(), role) {

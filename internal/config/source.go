@@ -48,5 +48,6 @@ func (e *Error) Unwrap() error { return e.Err }
 // Hint returns advice for the user, or "".
 func (e *Error) Hint() string { return e.Next }
 
-// Usage marks the error as a mistake of the user, like a wrong flag on the command line.
+// Usage makes gaffer end with the exit code for a mistake on the command line or in the
+// configuration.
 func (e *Error) Usage() bool { return true }

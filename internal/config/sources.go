@@ -18,17 +18,17 @@ import (
 // list these keys.
 const sourcesKey = "sources"
 
-// WatchedSource is a source that a server looks at in regular intervals, to start runs for new
-// items.
+// WatchedSource is a source of work items, such as an issue tracker, that a server checks at regular
+// intervals, to start runs for new items.
 type WatchedSource struct {
 	From    string        // the source, such as "gh:ada/shop label:agent"
-	Plan    string        // file with the defaults of the tasks, relative to the project's folder; empty if there is none
-	Project string        // absolute path of the project in which the runs work; empty means the server's
-	Every   time.Duration // time between two looks of the server
-	Limit   int           // how many items a run takes at most; 0 means what the plan says
+	Plan    string        // plan file with the defaults of the tasks, relative to the project's folder; empty if there is none
+	Project string        // absolute path of the project in which the runs work; empty means the server's own project
+	Every   time.Duration // interval between two checks of the source
+	Limit   int           // maximum number of items of a run; 0 means the limit in the plan
 }
 
-// How often a server looks at a source: the default and the minimum.
+// The default and the minimum of [WatchedSource.Every].
 const (
 	sourceEvery    = 10 * time.Minute
 	minSourceEvery = 10 * time.Second
@@ -47,7 +47,7 @@ func (c *Config) Sources() map[string]WatchedSource {
 	return all
 }
 
-// sources reads the section with sources.
+// sources reads the value n of the section sources, which names the watched sources.
 func (r *reader) sources(n ast.Node) error {
 	if n == nil || n.Type() == ast.NullType {
 		return nil

@@ -5,6 +5,7 @@
 //
 //	NotFound() bool   something does not exist
 //	Conflict() bool   another process holds a lock, or the transition is refused
+//	Busy() bool       the database cannot be used now; it has the exit code of Conflict
 //	Invalid() bool    a document violates its protocol
 //	Usage() bool      the command line or the configuration is wrong
 //	Hint() string     what the user can do next

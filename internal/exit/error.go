@@ -22,25 +22,27 @@ func (e *Error) Unwrap() error { return e.Err }
 // Hint returns e.Next, which may be empty.
 func (e *Error) Hint() string { return e.Next }
 
-// Usage gives err the exit code for a mistake on the command line.
+// Usage gives err the exit code for a mistake on the command line. It returns nil if err is nil.
 func Usage(err error) error { return withCode(CodeUsage, err) }
 
-// NotFound gives err the exit code for something that does not exist.
+// NotFound gives err the exit code for something that does not exist. It returns nil if err is nil.
 func NotFound(err error) error { return withCode(CodeNotFound, err) }
 
 // Conflict gives err the exit code for a lock that another process holds, or for a refused
-// transition.
+// transition. It returns nil if err is nil.
 func Conflict(err error) error { return withCode(CodeConflict, err) }
 
-// Invalid gives err the exit code for a document that violates its protocol.
+// Invalid gives err the exit code for a document that violates its protocol. It returns nil if err
+// is nil.
 func Invalid(err error) error { return withCode(CodeInvalid, err) }
 
 // Interrupted gives err the exit code for an interruption, even if err already has another code.
+// Its message begins with "interrupted: ". err must not be nil.
 func Interrupted(err error) error {
 	return withCode(CodeInterrupted, fmt.Errorf("interrupted: %w", err))
 }
 
-// WithHint adds a hint to err and keeps its exit code.
+// WithHint adds a hint to err and keeps its exit code. It returns nil if err is nil.
 func WithHint(err error, hint string) error {
 	if err == nil {
 		return nil
@@ -56,7 +58,8 @@ func withCode(code Code, err error) error {
 }
 
 // Of returns the exit code for err. An [Error] in the chain of err decides first. If there is none,
-// [context.Canceled] means an interruption. For all other errors, methods such as NotFound decide.
+// [context.Canceled] means an interruption. For all other errors, methods such as NotFound decide;
+// [fs.ErrNotExist] counts as not found. An error without a kind gets CodeFailed.
 func Of(err error) Code {
 	if err == nil {
 		return CodeDone

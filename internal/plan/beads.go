@@ -105,7 +105,7 @@ func beadKeys() []keySpec[Task] {
 	return keys
 }
 
-// Priorities in the tracker's format. 0 is the most urgent.
+// Priorities of beads in a file. 0 is the most urgent. In [Task.Priority], the sign is reversed.
 const (
 	normalPriority = 2
 	lowestPriority = 4
@@ -166,7 +166,7 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	}
 	_, ownAgent := given["agent"]
 	if _, ownModel := given["model"]; ownAgent && !ownModel {
-		t.Model = "" // the model of the defaults is for the agent of the defaults
+		t.Model = "" // the bead names its own agent, which may not know the model of the defaults
 	}
 	agent, model, _ := strings.Cut(t.Agent, ":")
 	if t.Agent = agent; model != "" {
@@ -196,7 +196,7 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 		if !template {
 			b.report(n.position, "a bead needs prompt, prompt_file or template")
 		}
-		given["prompt"] = pair{} // so that checkTask does not report the missing prompt again
+		given["prompt"] = pair{} // so that checkTask does not report a missing prompt: the template replaces it, or the problem was reported above
 	}
 	checkTask(b.reporter, t, n, given)
 }

@@ -154,8 +154,9 @@ func (l *needList) add(id string, at position) {
 }
 
 // absent handles the reference w to a bead that is not in the file. If a bead in gaffer's own
-// format refers to it, draft.check reports a problem. In the tracker's format the reference is
-// allowed: the missing bead may be closed and deleted, or be in another project.
+// format refers to it, absent keeps the reference, and draft.check reports a problem. In the
+// tracker's format, the missing bead may be closed and deleted, or be in another project: absent
+// drops the reference, and adds the id to o.missing for a warning.
 func (o *beadOrder) absent(l *needList, w wait) {
 	switch {
 	case o.unreadable[w.id]: // the line of the missing bead was already reported as not valid

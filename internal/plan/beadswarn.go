@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// holdBack marks the beads that must not be worked on now as Done. These are the beads that the
-// tracker holds back, their parts, and all beads that wait for any of these.
+// holdBack marks the beads that must not be worked on now as Done, so that the plan leaves them out,
+// and adds a warning. These are the beads that the tracker holds back, the parts of such beads, and
+// all beads that wait for any of these.
 func (o *beadOrder) holdBack() {
 	tasks := o.draft.Tasks
 	waiting := map[int][]int{}

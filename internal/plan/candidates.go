@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// PickAgent is the name of the agent in a task that picks one of several candidates. gaffer
-// executes the task itself.
+// PickAgent is the name of the agent in a task that picks one of several candidates. gaffer executes
+// such a task itself, without an agent program.
 const PickAgent = "gaffer-pick"
 
 // PickBy says who picks one of several candidates.
@@ -54,8 +54,8 @@ func SplitAgent(text string) (agent, model string) {
 }
 
 // ExpandCandidates replaces each task that has candidates by several tasks: one for each candidate,
-// with its own worktree, and one with the original id that picks a result. A task that waits for
-// the original id starts from the picked result.
+// with its own worktree; one for the judge, if a judge picks; and one with the original id that
+// picks a result. A task that waits for the original id starts from the picked result.
 func (p Plan) ExpandCandidates() Plan {
 	taken := make(map[string]bool, len(p.Tasks))
 	for _, t := range p.Tasks {
@@ -115,7 +115,8 @@ func (p Plan) ExpandCandidates() Plan {
 }
 
 // CollapseCandidates is the inverse of ExpandCandidates: it replaces the tasks of candidates,
-// judges and picks by the tasks from which they were made.
+// judges and picks by the tasks from which they were made. It returns an [*UnwritableError] if a
+// task that picks has no candidates in the plan.
 func (p Plan) CollapseCandidates() (Plan, error) {
 	byID := make(map[string]Task, len(p.Tasks))
 	for _, t := range p.Tasks {
@@ -160,7 +161,8 @@ func joinAgent(agent, model string) string {
 }
 
 // candidateSuffix returns the part of a candidate's id after the id of the task, for example
-// "claude-opus" for the agent claude and the model opus.
+// "claude-opus" for the agent claude and the model opus. It replaces all characters except ASCII
+// letters, digits, "_" and "." by hyphens, and shortens the result to 40 bytes.
 func candidateSuffix(agent, model string) string {
 	name := agent
 	if model != "" {
@@ -189,7 +191,8 @@ func candidateKeys() []keySpec[Task] {
 	}
 }
 
-// checkCandidates reports problems with the keys of a task with candidates.
+// checkCandidates reports problems with the keys for candidates. If a task with candidates names no
+// judge, it sets JudgeAgent to the task's agent.
 func checkCandidates(r *reporter, t *Task, given map[string]pair) {
 	at := func(key string) position { return given[key].value.withPosition(given[key].at).position }
 	agents := append(Agents(), r.agents...)

@@ -12,8 +12,8 @@ import (
 	"gaffer/statefile"
 )
 
-// Check checks a plan that another, untrusted program has sent. It returns the first few of the
-// problems that [Load] would report. It reads no files.
+// Check checks a plan that another program, which is not trusted, has sent. It returns a [Problems]
+// with the first problems that it finds, or nil if it finds none. It reads no files.
 func (p Plan) Check() error {
 	c := planCheck{known: make(map[string]bool, len(p.Tasks))}
 	c.plan(p)
@@ -176,8 +176,8 @@ func (c *planCheck) references(t *Task) {
 	}
 }
 
-// OneMachineReason returns why all tasks of the plan must run on the same machine, for example
-// because a task has a worktree. It returns "" if the plan can run on several machines.
+// OneMachineReason returns what requires that all tasks of the plan run on the same machine, for
+// example "the worktree of task api". It returns "" if the plan can run on several machines.
 func (p Plan) OneMachineReason() string {
 	what := ""
 	if p.Workflow != nil {

@@ -7,15 +7,15 @@ import (
 )
 
 // cycle is a list of tasks in which each task waits for the next task, and the last task waits for
-// the first. It does not contain the gates of the [Graph]. If some of these tasks wait only because
-// of their waves, note explains this.
+// the first. It does not contain the gates of the [Graph]. If some of these tasks wait because of
+// their waves, note says so for the first of them.
 type cycle struct {
 	tasks []int
 	note  string
 }
 
 // cycles returns one cycle for each strongly connected component of the graph: a shortest cycle
-// through the component's first task. It ignores tasks that wait for themselves.
+// through the component's first task. It ignores references of a task to itself.
 func (g *Graph) cycles() []cycle {
 	var found []cycle
 	for _, component := range g.components() {
@@ -101,7 +101,7 @@ func (g *Graph) components() [][]int {
 type componentSearch struct {
 	graph       *Graph
 	count       int
-	number, low []int // the number of each node in Tarjan's algorithm, and its low link; the number is 0 if the node was not visited yet
+	number, low []int // the number of each node in Tarjan's algorithm, which is 0 if the node was not visited yet, and the node's low link
 	open        []bool
 	stack       []int
 	found       [][]int
@@ -158,7 +158,8 @@ func (s *componentSearch) leave(node int) {
 	}
 }
 
-// Cycles returns a text for each cycle among the tasks, for example a → b → a.
+// Cycles returns texts such as "a → b → a" for cycles among the tasks. Of several cycles that share
+// tasks, it returns one.
 func (g *Graph) Cycles() (texts []string) {
 	for _, c := range g.cycles() {
 		texts = append(texts, g.text(c))

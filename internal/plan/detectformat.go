@@ -12,8 +12,9 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// detect returns the format of the plan that arg names. If arg is a folder or a file, the format
-// depends on its content. If arg is neither, the format depends on the text of arg.
+// detect returns the format of the plan that arg names. If the user has chosen a format, detect
+// returns that format. If arg is a folder or a file, the format depends on its name and content. If
+// arg is neither, the format depends on the text of arg.
 func (l *loader) detect(arg string) (Format, error) {
 	if l.opts.Format != "" {
 		return l.opts.Format, l.checkFormat(l.opts.Format)
@@ -47,9 +48,9 @@ func (l *loader) detect(arg string) (Format, error) {
 	return "", l.notFoundError(arg)
 }
 
-// fileFormat returns the format of the file arg. It keeps the parsed tree of a YAML file for later.
-// Parsing a large plan is slow, and if the file were read twice, it could change in between, so
-// that the format would not match the tasks.
+// fileFormat returns the format of the file arg. It stores the parsed tree of a YAML file in
+// l.parsed, so that the file is read and parsed only once: parsing a large plan is slow, and between
+// two reads the file could change, so that the format would not match the tasks.
 func (l *loader) fileFormat(arg string) (Format, error) {
 	switch strings.ToLower(filepath.Ext(arg)) {
 	case ".jsonl":
@@ -112,9 +113,9 @@ func (l *loader) checkFormat(f Format) error {
 func hasSpace(s string) bool { return strings.ContainsAny(strings.TrimSpace(s), " \t") }
 
 // looksLikeFile reports whether arg, which contains spaces, is probably the name of a file and not
-// a prompt. If arg ends like a file name, it is a prompt only if it has three or more words and the
-// folder in its path does not exist. The folder "/" does not count, because agents have commands
-// that begin with a slash.
+// a prompt. If arg has the extension of a plan's file, it is a prompt only if it has three or more
+// words and its path contains no folder that exists. The folder "/" does not count, because prompts
+// may begin with a slash: agents have commands such as /review.
 func (l *loader) looksLikeFile(arg string) bool {
 	ext := strings.ToLower(filepath.Ext(arg))
 	if !slices.Contains([]string{".yaml", ".yml", ".md", ".json", ".jsonl"}, ext) {
@@ -160,7 +161,8 @@ func (e *NameError) Error() string { return fmt.Sprintf("%.80q %s", e.Arg, e.Pro
 // NotFound reports whether the argument would be valid if a file with that name existed.
 func (e *NameError) NotFound() bool { return e.missing }
 
-// Usage reports whether the argument can never name a plan.
+// Usage is the opposite of NotFound: it reports whether the argument would be wrong even if a file
+// with that name existed.
 func (e *NameError) Usage() bool { return !e.missing }
 
 // Hint returns advice that contains the name which the user probably meant, or "" if that name is

@@ -19,7 +19,7 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("a newer gaffer has written this plan (version %d; this gaffer reads version %d)", e.Found, Version)
 }
 
-// Hint returns advice for the user.
+// Hint advises the user to install the newer gaffer.
 func (*VersionError) Hint() string { return "install the newer gaffer here, too" }
 
 // CheckVersion returns a [*VersionError] if the format with this version is too new for this
@@ -55,8 +55,8 @@ func Encode(p Plan) (json.RawMessage, error) {
 // EncodeTask returns the JSON of a task, to store it or send it to a worker.
 func EncodeTask(t Task) (json.RawMessage, error) { return json.Marshal(encodedTask{t.version(), t}) }
 
-// version returns the first version whose readers understand the task. A gaffer of version 1 would
-// ignore the task's rules and its sandbox, and allow what they deny.
+// version returns the lowest version of the format that describes the task completely. A gaffer that
+// knows only version 1 would ignore the task's rules and its sandbox, and allow what they deny.
 func (t Task) version() int {
 	if t.Questions == Rules || !t.Permissions.Empty() || !reflect.ValueOf(t.Sandbox).IsZero() {
 		return 2
@@ -64,7 +64,8 @@ func (t Task) version() int {
 	return 1
 }
 
-// Decode reads a plan from JSON. It does not check the plan; use [Plan.Check] for that.
+// Decode reads a plan from JSON. The error is a [*VersionError] if a newer gaffer has written the
+// JSON. Decode does not check the plan; use [Plan.Check] for that.
 func Decode(text []byte) (Plan, error) {
 	var e encodedPlan
 	err := json.Unmarshal(text, &e)

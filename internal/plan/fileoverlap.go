@@ -8,12 +8,13 @@ import (
 // Overlap is a pair of tasks that may run at the same time and declare that they change the same
 // files.
 type Overlap struct {
-	First, Second         string // ids of the tasks; Second has a later wave, or comes later in the plan
+	First, Second         string // ids of the tasks; Second is in a later layer of [Plan.Waves], or in the same layer and later in the plan
 	FirstFile, SecondFile string // the pattern of First and the pattern of Second that overlap
 }
 
-// Overlaps returns at most one Overlap for each task. The other task of the pair is the first
-// earlier task that may run at the same time and declares some of the same files.
+// Overlaps returns at most one Overlap for each task, in which the task is Second. If several tasks
+// before it may run at the same time and declare some of the same files, First is the first of them
+// in the plan.
 func (p Plan) Overlaps() []Overlap {
 	var found []Overlap
 	s := newSeparation(p)
@@ -44,8 +45,9 @@ func (s *separation) overlap(i, j int) Overlap {
 }
 
 // Separate returns the plan with additional dependencies, so that tasks with overlapping files
-// never run at the same time: the later of two tasks waits for the earlier task. The tasks get as
-// few layers as their order in the plan allows. No existing dependency is removed.
+// never run at the same time: one of them waits for the other. Separate places the tasks one by one,
+// each in the first layer that its dependencies and the tasks placed before it allow. It removes no
+// existing dependency.
 func (p Plan) Separate() Plan {
 	s := newSeparation(p)
 	levels := s.assignLevels()
@@ -85,7 +87,8 @@ func newSeparation(p Plan) *separation {
 }
 
 // inOrder goes through the tasks level by level. It calls visit for each task whose files overlap
-// the files of earlier tasks. hits are the indexes of these earlier tasks.
+// the files of tasks that come before it in this order. hits are the indexes of these tasks. It does
+// nothing if no task declares files.
 func (s *separation) inOrder(levels []int, visit func(task int, hits []int)) {
 	if !s.any() {
 		return
@@ -109,7 +112,8 @@ func (s *separation) any() bool {
 }
 
 // byLevel returns the nodes sorted by level, so that each node comes after the nodes that it waits
-// for. Within a level, tasks come first, in the order of the plan, and gates come last.
+// for. Within a level, tasks come first, in the order of the plan, and gates come last. Tasks that
+// have no level, because they are on a cycle or wait for one, are left out.
 func (s *separation) byLevel(levels []int) []int {
 	nodes := make([]int, 0, len(levels))
 	for node, level := range levels {
@@ -137,7 +141,7 @@ func (s *separation) inherit(node int) {
 func (s *separation) assignLevels() []int {
 	levels := make([]int, len(s.graph.needs))
 	placed := newFileIndex(len(s.graph.tasks))
-	takenBy := make([]int, len(s.graph.tasks)+2) // for each level: 1 + the last node that found its files in use by a task on that level
+	takenBy := make([]int, len(s.graph.tasks)+2) // for each level: 1 + the last node whose files overlap those of a task on that level; 0 if there is none
 	for _, node := range s.byLevel(s.graph.levels()) {
 		for _, need := range s.graph.needs[node] {
 			levels[node] = max(levels[node], levels[need])

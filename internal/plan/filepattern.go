@@ -17,7 +17,7 @@ type pattern struct {
 }
 
 // literalEnds holds the part of a segment before its first wildcard, and the part after its last
-// wildcard.
+// wildcard. If the segment has no wildcard, both are the whole segment.
 type literalEnds struct {
 	head, tail string
 	deep       bool // the segment is **
@@ -53,8 +53,8 @@ func newPattern(text string) *pattern {
 func (p *pattern) glob() bool { return p.literal < len(p.segments) }
 
 // matcher compares patterns. The time to compare two globs is the product of their lengths, so a
-// malicious plan could make this slow. When work exceeds maxWork, the matcher treats all globs as
-// overlapping.
+// malicious plan could make this slow. work counts the steps of all comparisons so far. When it
+// exceeds maxWork, the matcher no longer compares globs in full, and treats them as overlapping.
 type matcher struct{ work int }
 
 const maxWork = 20_000_000
@@ -73,8 +73,9 @@ func (m *matcher) overlap(p, q *pattern) bool {
 	return m.work > maxWork || m.paths(p, q)
 }
 
-// mayMeet is a fast check: it returns false for most pairs of patterns that do not overlap. It
-// compares the literal ends of the segments at the same position, up to the first **.
+// mayMeet is a fast check: it returns false for most pairs of patterns that do not overlap, and true
+// for all pairs that overlap. It compares the literal ends of the segments at the same position, up
+// to the first **.
 func (p *pattern) mayMeet(q *pattern) bool {
 	for i := range min(len(p.ends), len(q.ends)) {
 		a, b := &p.ends[i], &q.ends[i]

@@ -25,10 +25,11 @@ import (
 //	 ├──> 006
 //	 └──> 007
 //
-// Each row waits for the row above it. All branches below a row together form one row. If a line
-// contains arrows, all ids between two arrows wait for all ids before the first of these arrows. So
-// a list of edges such as "001, 002 -> 003" is read correctly too. A drawing in which lines join in
-// a way that these rules would misread is reported as a problem.
+// The ids of a row wait for the ids of the row above it. All branches below a row together form one
+// row. Arrows between ids on the same line divide these ids into groups: the group at the head of an
+// arrow waits for the group at its tail. So a list of edges such as "001, 002 -> 003" is read
+// correctly too. A drawing in which lines join in a way that these rules would misread is reported
+// as a problem.
 type graphDrawing struct {
 	reader  *reporter
 	heading position
@@ -43,7 +44,7 @@ type graphDrawing struct {
 	above     []string           // ids of the row that the next row waits for
 	branches  []string           // ids of the branches below the last row; all of them together are the row that the next row waits for
 	trunks    []trunk            // groups of ids from which a branch may start, from left to right
-	sideLine  []string           // ids from which a line at the right starts
+	sideLine  []string           // ids of the rows from which a line at the right starts; a row into which the line leads waits for them
 	openLines map[int][]position // starts of lines at the right of rows, by column; a line is removed when it leads into a row
 	linked    bool               // a line of text without ids has connected the next row to the row above
 	edges     map[edge]bool
@@ -257,9 +258,9 @@ func (d *graphDrawing) addEdges(a arrows, sources, targets []drawnToken, at posi
 	}
 }
 
-// row adds edges from the row above to the ids of a line. Ids that were drawn before get no edge,
-// because they are only references. A line with arrows gets no edges if it is not connected to the
-// row above.
+// row adds edges from the row above to the ids of a line, and makes the line the row above the next
+// one. Ids that were drawn before get no edge, because they are only references, and neither do ids
+// to which an arrow points. A line with arrows gets no edges if it is not connected to the row above.
 func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool, at position) {
 	above := d.above
 	if len(d.branches) > 0 {
@@ -283,7 +284,8 @@ func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool,
 }
 
 // branch adds edges to the ids of a branch. The edges come from the ids at which the branch starts:
-// the last group of ids that begins at the column of the branch or to the left of it.
+// the last group of ids that begins at the column of the branch or to the left of it, or the row
+// above if there is no such group.
 func (d *graphDrawing) branch(tokens []drawnToken, a arrows, column int, at position) {
 	d.markConnected(column, column)
 	from := d.above

@@ -45,7 +45,7 @@ func (d *graphDrawing) followSideLine(tokens []drawnToken, line string, at posit
 	}
 	d.sideLine = append(d.sideLine, idsOf(tokens)...)
 	if turn < 0 || strings.ContainsAny(line[:tokens[0].start], "┌╭┏└╰┗") {
-		return // a text, a frame or the last branch of a row: no line to the right starts here
+		return // no vertical line starts here: the row ends in a text, or the characters belong to a frame or to the last branch of a row
 	}
 	column := last.column + len(last.id) + turn
 	d.openLines[column] = append(d.openLines[column], last.position(at))

@@ -28,8 +28,8 @@ func newKey[T, V any](name string, f valueType[V], field func(*T) *V, doc, examp
 	}}
 }
 
-// exampleText returns the example for use in a message. It returns "" if the example has several
-// lines.
+// exampleText returns the example for the end of a message, such as ", such as id: api". It returns
+// "" if the example has several lines.
 func (f keySpec[T]) exampleText() string {
 	if strings.Contains(f.example, "\n") {
 		return ""
@@ -50,12 +50,14 @@ const (
 	tolerated             // accept unknown keys, but report a key that looks like a misspelt known key
 )
 
-// readMapping reads the values of the mapping n into target. It returns the pairs of n by their
-// keys. mappingName is the name of the mapping in problems, for example "a task".
+// readMapping reads the values of the mapping n into target, and reports problems with its keys and
+// values. It returns the known pairs of n by their keys; a pair with a misspelt key is returned
+// under the key that was probably meant. mappingName is the name of the mapping in problems, for
+// example "a task".
 func readMapping[T any](r *reporter, mappingName string, n *node, keys []keySpec[T], unknown unknownKeys, target *T) map[string]pair {
 	given := map[string]pair{}
 	if n == nil {
-		n = &node{} // the file is empty: read an empty mapping
+		n = &node{} // the file is empty: report it like a key without a value
 	}
 	if n.kind != mapping {
 		r.report(n.position, "%s is keys with values, found %s", mappingName, n.kind)

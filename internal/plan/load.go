@@ -75,7 +75,7 @@ func Load(h host.Host, arg string, o Options) (Plan, error) {
 }
 
 // Parse reads a plan in gaffer's own format from data, and not from a file. Relative paths of
-// prompt files start from o.Dir.
+// prompt files start from o.Dir. If the plan is not valid, the error is a [Problems].
 func Parse(h host.Host, data []byte, o Options) (Plan, error) {
 	l, err := newLoader(h, o)
 	if err != nil {

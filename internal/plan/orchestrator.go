@@ -143,8 +143,9 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 // noNumber is the wave number for a heading without a number, for example "Wave one".
 const noNumber = -1
 
-// item adds the prompt file that a line below a wave's heading names. If the line names several
-// files, it adds the first.
+// item adds the prompt file that a line below a wave's heading names to o.items. If the line names
+// several files, it adds the first. If the name of the file has no id, or the wave has no number, it
+// adds no item, but a problem to o.waveProblems. Text outside of lists may name files without an id.
 func (o *orchestrator) item(line string, wave int, at position) {
 	file := ""
 	if m := promptName().FindStringSubmatchIndex(line); m != nil {
@@ -212,7 +213,7 @@ func (o *orchestrator) fromWaves(d *draft) {
 	}
 }
 
-// reportMissing reports why a plan has no tasks.
+// reportMissing reports why a plan has no tasks, unless a problem was already reported.
 func (o *orchestrator) reportMissing() {
 	switch {
 	case len(o.reader.problems) > 0:

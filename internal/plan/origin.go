@@ -2,15 +2,16 @@ package plan
 
 import "slices"
 
-// Origin is what a task's worktree starts from: the work of earlier tasks. The zero value means the
-// commit that the run starts from.
+// Origin is the work that a task's worktree starts from. It is the work of earlier tasks, which are
+// the tasks that the task waits for, directly or indirectly. The zero value means the commit that
+// the run starts from.
 type Origin struct {
-	// Tasks holds the nearest earlier tasks that have a worktree, as indexes in [Plan.Tasks], in
-	// ascending order. If one of these tasks has started from another of them, the latter is left
-	// out, because its work is already included.
+	// Tasks holds the earlier tasks that have a worktree, as indexes in [Plan.Tasks], in ascending
+	// order. A task is left out if another task in the list has started from its work, and so
+	// already includes it.
 	Tasks []int
-	// Checkout is set if one of the nearest earlier tasks has no worktree. The work of that task is
-	// in the project's folder.
+	// Checkout is set if the origin includes the work of an earlier task without a worktree. That
+	// work is in the project's folder.
 	Checkout bool
 }
 
@@ -38,7 +39,7 @@ func (p Plan) Origins(inRepo func(Task) bool) []Origin {
 		if node < len(p.Tasks) && p.Tasks[node].Pick != nil && len(p.Tasks[node].Pick.Candidates) > 0 { // a pick task starts from the same work as its candidates
 			needs = o.graph.needs[o.graph.index[p.Tasks[node].Pick.Candidates[0]]]
 		}
-		if len(needs) == 1 && o.graph.isGate(needs[0]) { // the task waits only for the gate before its wave: all tasks of the wave have the gate's origin, so they share one slice
+		if len(needs) == 1 && o.graph.isGate(needs[0]) { // the node waits only for a gate, so it has the same origin: all nodes that wait only for this gate share its slices
 			o.nearest[node], all[node] = o.nearest[needs[0]], all[needs[0]]
 			continue
 		}
@@ -54,7 +55,8 @@ func (p Plan) Origins(inRepo func(Task) bool) []Origin {
 	return all[:len(p.Tasks)]
 }
 
-// origins finds the nearest earlier tasks of each node in a graph.
+// origins finds the nearest earlier tasks of each node in a graph: the earlier tasks whose work is
+// not already included in the work of another of them.
 type origins struct {
 	graph    *Graph
 	inRepo   func(Task) bool

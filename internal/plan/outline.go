@@ -55,7 +55,8 @@ type Outline struct {
 }
 
 // LoadOutline reads the outline from a file in gaffer's own format. If arg is empty, the outline has
-// gaffer's own defaults. The errors are the same as those of [Load].
+// gaffer's own defaults. The errors are those of [Load], and a [*NameError] if the file has another
+// format.
 func LoadOutline(h host.Host, arg string, o Options) (Outline, error) {
 	l, err := newLoader(h, o)
 	if err != nil {

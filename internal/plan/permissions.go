@@ -38,8 +38,8 @@ func ruleList() valueType[[]string] {
 	}}
 }
 
-// permissionsKey returns the keySpec for rules; the caller sets its name. The rules of a task are
-// added to the rules of the defaults, and do not replace them.
+// permissionsKey returns the keySpec for permission rules; the caller sets its name. A task starts
+// with the rules of the defaults. read adds the task's own rules to them.
 func permissionsKey() keySpec[Task] {
 	f := nestedMapping("permissions", permissionKeys(), rejected)
 	return keySpec[Task]{schema: f.schema, read: func(r *reporter, n *node, into *Task) {
@@ -76,7 +76,7 @@ func (p Permissions) Check() error {
 	return nil
 }
 
-// AddPermissions returns the plan with further rules for all tasks that have an agent.
+// AddPermissions returns the plan with further rules for its tasks; see [Task.AddPermissions].
 func (p Plan) AddPermissions(rules Permissions) Plan {
 	if rules.Empty() {
 		return p

@@ -88,7 +88,8 @@ func readPhase(file string, data []byte, done bool, r *reporter) (Task, taskPosi
 	return t, at
 }
 
-// objective returns the first line in the <objective> section of a phase plan.
+// objective returns the first line in the <objective> section of a phase plan, or "" if the plan has
+// no such section.
 func objective(data []byte) string {
 	_, text, _ := bytes.Cut(data, []byte("<objective>"))
 	return strings.TrimSpace(firstLine(strings.TrimSpace(string(text[:min(len(text), 300)]))))

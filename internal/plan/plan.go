@@ -22,7 +22,7 @@ import (
 type Plan struct {
 	Name       string          `json:"Name"`
 	Format     Format          `json:"Format"`
-	Source     string          `json:"Source"`     // what the plan was made from: one of the Source constants
+	Source     string          `json:"Source"`     // kind of input that the plan was made from; one of the Source constants
 	SourceFile string          `json:"SourceFile"` // path of the plan, as the user has written it; empty if the plan is a prompt's text or a list
 	Parallel   int             `json:"Parallel"`   // how many tasks may run at the same time; 0 means the runner's default
 	OnFailure  OnFailure       `json:"OnFailure"`  // what happens to the other tasks when a task fails
@@ -86,7 +86,7 @@ type Task struct {
 	Candidate string `json:"Candidate,omitzero"` // id of the task that picks one of the candidates; set for a candidate and for a judge
 	Pick      *Pick  `json:"Pick,omitzero"`      // set for a task that picks a candidate, and for a task that judges candidates
 
-	Dispatch    *Dispatch       `json:"Dispatch,omitzero"` // set for the task of a bead
+	Dispatch    *Dispatch       `json:"Dispatch,omitzero"` // set for a task that does a bead, which is a work item of a ledger
 	Step        json.RawMessage `json:"Step,omitzero"`     // set for a task of a team or of the coordinator protocol; only the package that has set it decodes it
 	KeepMessage bool            `json:"Keep,omitzero"`     // store the agent's whole last message, because later tasks need it; if false, only the beginning is stored
 
@@ -128,11 +128,12 @@ const (
 type QuestionRules struct {
 	Questions     QuestionPolicy `json:"Questions,omitzero"`
 	AnswerTimeout time.Duration  `json:"AnswerTimeout,omitzero"` // how long a question waits for the user; 0 means forever
-	AnswerDefault string         `json:"AnswerDefault,omitzero"` // the answer that is used if the user gives no answer within AnswerTimeout
+	AnswerDefault string         `json:"AnswerDefault,omitzero"` // the answer if the user gives none within AnswerTimeout; empty means that the question is denied
 }
 
 // Permissions are rules that answer an agent's requests for permission. A rule is the name of a tool,
-// or a tool with a pattern: "Bash(go test:*)". Deny rules come first, then Ask, then Allow.
+// or a tool with a pattern: "Bash(go test:*)". If several rules match, Deny overrides Ask, and Ask
+// overrides Allow. If no rule matches, the task's [QuestionPolicy] decides.
 type Permissions struct {
 	Allow []string `json:"Allow,omitzero"`
 	Deny  []string `json:"Deny,omitzero"`
@@ -141,7 +142,7 @@ type Permissions struct {
 
 // Sandbox says what a task's agent can reach.
 type Sandbox struct {
-	Mode    SandboxMode `json:"Mode,omitzero"`    // empty means the default
+	Mode    SandboxMode `json:"Mode,omitzero"`    // empty means that the user's settings decide
 	Network Network     `json:"Network,omitzero"` // empty means NetworkOn
 	Hosts   []string    `json:"Hosts,omitzero"`   // the only hosts that the agent can reach, if Network is NetworkList
 	Write   []string    `json:"Write,omitzero"`   // further folders that the agent may write to
@@ -156,7 +157,7 @@ type SandboxMode string
 const (
 	SandboxNone       SandboxMode = "none"       // the agent can do what the user can do
 	SandboxProgram    SandboxMode = "program"    // the agent program's own sandbox
-	SandboxBubblewrap SandboxMode = "bubblewrap" // namespaces of the Linux kernel, made by the program bwrap
+	SandboxBubblewrap SandboxMode = "bubblewrap" // Linux namespaces that the program bwrap creates
 	SandboxContainer  SandboxMode = "container"  // a container of podman or docker
 )
 
@@ -170,10 +171,10 @@ const (
 	NetworkList Network = "list" // only the hosts in [Sandbox.Hosts]
 )
 
-// SourceItem is the item from which a task was made, if gaffer has read it from a source such as an
-// issue tracker.
+// SourceItem is the item, such as an issue of an issue tracker, from which a task was made. It is
+// zero for a task that was not made from an item.
 type SourceItem struct {
-	Source string     `json:"Source,omitzero"` // name of the source, such as "gh:ada/shop"; it does not say which issues are wanted
+	Source string     `json:"Source,omitzero"` // name of the source, such as "gh:ada/shop", without the filter that chooses the items, such as "label:agent"
 	ID     string     `json:"ID,omitzero"`     // the item's id in the source
 	URL    string     `json:"URL,omitzero"`
 	Title  string     `json:"Title,omitzero"`
@@ -209,17 +210,17 @@ type Fork struct {
 	Attempt int    `json:"Attempt,omitzero"` // the files are those at the end of this attempt; 0 means the commit that the task started from
 	Turn    int    `json:"Turn,omitzero"`    // the conversation is kept up to the end of this turn, counted from 1
 
-	// Thread is the id of the conversation that is copied. It is empty if the agent program cannot
-	// copy conversations: then the task starts a new conversation. Point is the agent program's id
-	// of the last turn or line that is kept; empty means all. Prompt is the next message of the
-	// user in the copied conversation. The prompt of the task contains the same message, for an
-	// agent that does not know the conversation.
+	// Thread is the id of the conversation that is copied. It is empty if the conversation cannot be
+	// copied, for example because another agent continues: then the task starts a new conversation.
+	// Point is the agent program's id of the last turn or line that is kept; if it is empty, the
+	// whole conversation is kept. Prompt is the next message of the user in the copied conversation.
+	// Task.Prompt contains the same message, for an agent that does not know the conversation.
 	Thread  string `json:"Thread,omitzero"`
 	Account string `json:"Account,omitzero"` // name of the account that had the conversation
 	Point   string `json:"Point,omitzero"`
 	Prompt  string `json:"Prompt,omitzero"`
 	// Input, Output and Cached are the tokens that the copied conversation has used. Some programs
-	// include them in the usage of the copy.
+	// include them in the usage of the copy; gaffer then subtracts them.
 	Input  int64 `json:"Input,omitzero"`
 	Output int64 `json:"Output,omitzero"`
 	Cached int64 `json:"Cached,omitzero"`
@@ -227,7 +228,7 @@ type Fork struct {
 
 // FileEntry says where a task is in the plan's file, and whether it is done.
 type FileEntry struct {
-	Done bool `json:"Done,omitzero"` // the checkbox of the task is ticked, or the task has a summary file; [Options.PendingOnly] leaves out these tasks
+	Done bool `json:"Done,omitzero"` // the task was already done when the plan was read: its checkbox is ticked, or its phase plan has a summary file; [Options.PendingOnly] leaves it out
 	// CheckboxFile is the absolute path of an orchestrator's file. The task's checkbox in this file
 	// is ticked when the task is complete. CheckboxFile is empty for other formats.
 	CheckboxFile string `json:"Box,omitzero"`
@@ -268,10 +269,10 @@ type QuestionPolicy string
 
 // The values of QuestionPolicy.
 const (
-	Ask   QuestionPolicy = "ask"   // rules decide the requests, and the user answers all others
-	Rules QuestionPolicy = "rules" // rules decide the requests; all others are denied at once, except those that an ask rule names
-	Deny  QuestionPolicy = "deny"  // the questions and requests are denied at once
-	Allow QuestionPolicy = "allow" // the questions and requests are allowed at once, except what a deny or ask rule names
+	Ask   QuestionPolicy = "ask"   // the user answers what no rule decides
+	Rules QuestionPolicy = "rules" // what no rule decides is denied at once; the user answers only what an ask rule names
+	Deny  QuestionPolicy = "deny"  // everything is denied at once, whatever the rules say
+	Allow QuestionPolicy = "allow" // what no rule decides is allowed at once
 )
 
 // Workflow holds the settings of a workflow. If a wave has only one prompt, that prompt works
@@ -321,5 +322,5 @@ const CommandAgent = "command"
 func (p Plan) Waves() [][]string { return p.Graph().Waves() }
 
 // Needs returns the ids of the tasks for which a task waits directly. They include all tasks of the
-// next lower wave. [Graph.Needs] is faster for many tasks.
+// next lower wave. To look up many tasks, call [Graph.Needs] of one graph, which is faster.
 func (p Plan) Needs(id string) []string { return p.Graph().Needs(id) }

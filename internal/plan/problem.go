@@ -40,7 +40,7 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems holds all problems of a plan, in the order of the file. It is an error.
+// Problems is a list of problems of a plan, in the order of the file. It implements error.
 type Problems []Problem
 
 // Error returns the problems as text, one on each line.
@@ -52,7 +52,8 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Invalid reports whether there are problems, which means that the content of a file is not valid.
+// Invalid reports whether there are problems. If so, gaffer's exit code is the one for a file whose
+// content is not valid.
 func (p Problems) Invalid() bool { return len(p) > 0 }
 
 // sorted returns the problems in the order of the file, without duplicates. There may be duplicates

@@ -28,7 +28,7 @@ func newPromptIndex(h host.Host, root string) *promptIndex {
 	for at := 0; at < len(folders); at++ {
 		list, err := h.ReadDir(readStep, folders[at])
 		if err != nil {
-			continue // the folder does not exist, so it has no prompts
+			continue // the folder does not exist or cannot be read: search the other folders
 		}
 		if entries += len(list); entries > maxEntries || len(folders) > maxFolders {
 			x.full = true
@@ -77,8 +77,9 @@ func (l *loader) findPrompts(d *draft, dir string) {
 	}
 }
 
-// promptByID returns the path of the first prompt file with an id. It looks in the plan's folder
-// dir first, and then in the prompts folder and its subfolders.
+// promptByID returns the path of the prompt file with an id. It looks in the plan's folder dir first,
+// unless dir is "", and then in the prompts folder and its subfolders. Of several files it returns
+// the one in the fewest subfolders, and adds a warning. If there is no file, it reports a problem.
 func (l *loader) promptByID(id string, at position, dir string) (string, bool) {
 	if l.ids == nil {
 		l.ids = newPromptIndex(l.host, l.opts.PromptsDir)

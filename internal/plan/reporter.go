@@ -34,7 +34,7 @@ func (r *reporter) problem(at position, format string, args ...any) Problem {
 }
 
 // suggest adds a suggestion to the last reported problem: the candidate that is most similar to
-// word.
+// word. It adds none if no candidate is similar.
 func (r *reporter) suggest(word string, candidates []string) {
 	r.problems[len(r.problems)-1].Suggestion = r.near(word, candidates)
 }

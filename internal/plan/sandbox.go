@@ -91,7 +91,8 @@ func (s Sandbox) check() string {
 
 func shortQuote(s string) string { return fmt.Sprintf("%.60q", s) }
 
-// yamlSandbox returns a sandbox as the YAML writer wants it: a text, or pairs.
+// yamlSandbox returns a sandbox as the value of a yamlPair: the mode as a string if nothing else is
+// set, or a []yamlPair.
 func yamlSandbox(s Sandbox) any {
 	if s.Network == "" && len(s.Write)+len(s.Read) == 0 && s.Image == "" {
 		return string(s.Mode)

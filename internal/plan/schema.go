@@ -50,7 +50,8 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(b.Bytes(), '}'), nil
 }
 
-// objectSchema returns the schema of a mapping that may have the given keys and no others.
+// objectSchema returns the schema of a mapping that may have the given keys, keys that begin with
+// ignoredKeyPrefix, and no others.
 func objectSchema[T any](keys []keySpec[T]) schema {
 	s := schema{Type: "object", Patterns: properties{{"^" + ignoredKeyPrefix, schema{}}}, Additional: false}
 	for _, f := range keys {
@@ -65,7 +66,7 @@ func objectSchema[T any](keys []keySpec[T]) schema {
 }
 
 // Schema returns the JSON Schema (draft 2020-12) of gaffer's own plan format. The schema does not
-// check that ids are unique, that references are valid, and that there are no cycles.
+// check that ids are unique, that references are valid, or that there are no cycles.
 func Schema() []byte {
 	s := objectSchema(planKeys())
 	s.Required, s.AnyOf = nil, []schema{{Required: []string{"tasks"}}, {Required: []string{"source"}}}

@@ -57,7 +57,7 @@ func (l *loader) csvRows(data []byte) (rows []*node) {
 }
 
 // csvRow returns the mapping for one line. It leaves out empty cells. A cell that begins with [ or {
-// is JSON, so that it can be a list or a mapping.
+// is JSON, so that it can be a list or a mapping, except in the columns prompt, title and name.
 func (l *loader) csvRow(r *csv.Reader, header, record []string) *node {
 	line, _ := r.FieldPos(0)
 	n := &node{kind: mapping, position: position{line: line, column: 1}, size: 1}

@@ -156,8 +156,8 @@ func excludes(r *reporter, given map[string]pair, key, other string) {
 }
 
 // checkAgent checks that a task with the agent "command" has a program, and that every other task
-// has a prompt and no program. If a task has only a program, checkAgent sets its agent to
-// "command".
+// has a prompt and no program. If a task has a program and names no agent, checkAgent sets its agent
+// to "command".
 func checkAgent(r *reporter, t *Task, n *node, given map[string]pair) {
 	program := ""
 	for _, key := range []string{"command", "shell"} {
@@ -183,8 +183,8 @@ func checkAgent(r *reporter, t *Task, n *node, given map[string]pair) {
 	}
 }
 
-// checkLabels checks that no label contains a comma or @. Labels with @ are reserved
-// for engine.WorkerLabel.
+// checkLabels checks that none of the labels that the task itself sets is empty or contains a comma
+// or @. Labels with @ are reserved for engine.WorkerLabel.
 func checkLabels(r *reporter, t *Task, given map[string]pair) {
 	for _, label := range t.Labels {
 		if p, own := given["labels"]; own && (label == "" || strings.ContainsAny(label, "@,")) {

@@ -11,17 +11,17 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// valueType describes which values a key may have: their JSON Schema, and the function read, which
-// reads a value and gets the name of the key. If the value is not valid, read reports problems and
-// returns false.
+// valueType describes the values that a key may have. schema is their JSON Schema. read converts the
+// node n to a value; name is the key's name, for problems. If the value is not valid, read reports
+// problems and returns false.
 type valueType[V any] struct {
 	schema schema
 	read   func(r *reporter, name string, n *node) (V, bool)
 }
 
 // scalarType returns the value type of a scalar. validValues describes the valid values in the text
-// of problems. parse returns the value that a text stands for. If the text is not valid, meant may
-// be the text that the user probably meant.
+// of problems. parse returns the value that a text stands for. If the text is not valid, meant is
+// the text that the user probably meant, or "" if that is unknown.
 func scalarType[V any](s schema, validValues string, parse func(text string) (v V, ok bool, meant string)) valueType[V] {
 	return valueType[V]{s, func(r *reporter, name string, n *node) (v V, ok bool) {
 		if n.kind != scalar {

@@ -34,7 +34,7 @@ type node struct {
 	items []*node
 	pairs []pair
 	position
-	size int // number of values in the node; an alias adds as many as the value to which it refers has
+	size int // number of values in a YAML node, itself included; the values of an alias's target are counted again for each alias
 }
 
 type pair struct {

@@ -21,13 +21,13 @@ func (e *UnwritableError) Error() string {
 	return "a plan's file cannot describe " + e.What
 }
 
-// Conflict marks the error as caused by the content of the plan.
+// Conflict makes gaffer end with the exit code for a request that is refused.
 func (e *UnwritableError) Conflict() bool { return true }
 
 // YAML returns the plan as the text of a file in gaffer's own format. [Load] reads an equal plan
 // from it, except for the positions of the tasks and the names of prompt files: the text contains
 // the prompts themselves. For each variable whose value is hidden, YAML writes a comment; see
-// [secret.Hide].
+// [secret.Hide]. The error is an [*UnwritableError] if the format cannot describe the plan.
 func (p Plan) YAML() (string, error) {
 	p, err := p.CollapseCandidates()
 	if err != nil {
@@ -63,8 +63,8 @@ func (p Plan) YAML() (string, error) {
 	return w.String(), nil
 }
 
-// yamlPairs returns the keys of the task whose values differ from the values that Load assumes for
-// missing keys.
+// yamlPairs returns the keys and values of the task, in the order of the file. A value is empty if
+// it is the value that Load assumes for a missing key, so that the pair is not written.
 func (t Task) yamlPairs() ([]yamlPair, error) {
 	switch {
 	case t.Dispatch != nil:
@@ -123,8 +123,9 @@ func (t Task) yamlPairs() ([]yamlPair, error) {
 	}, nil
 }
 
-// commonPairs moves the keys that have the same value in all tasks to the defaults. It returns the
-// defaults and the remaining pairs of each task.
+// commonPairs moves pairs that are the same in all tasks to the defaults, if the section "defaults"
+// may contain their keys. It returns the defaults and the remaining pairs of each task. A plan with
+// only one task gets no defaults.
 func commonPairs(tasks []Task, pairs [][]yamlPair) (defaults []yamlPair, others [][]yamlPair) {
 	if len(tasks) < 2 {
 		return nil, pairs
@@ -235,7 +236,7 @@ func yamlEnv(env map[string]secret.Value) (pairs []yamlPair) {
 	return pairs
 }
 
-// yamlQuoted is a scalar that is written even if it is empty.
+// yamlQuoted is a scalar that is written in quotes, even if it is empty.
 type yamlQuoted string
 
 // yamlPair is a key of a mapping and its value: a string, a yamlPlain, a yamlQuoted, a yamlComment,
@@ -295,15 +296,15 @@ func (w *yamlWriter) mapping(indent int, key string, pairs []yamlPair) {
 		w.pairs(indent+2, pairs)
 		return
 	}
-	w.line(indent, "# "+key+":") // write the key as a comment, because a key without a value would be a mistake
+	w.line(indent, "# "+key+":") // all pairs are comments: write the key as a comment too, because a key without a value is not valid
 	for _, p := range pairs {
 		w.line(indent, fmt.Sprintf("#   %s: %s", p.key, p.value))
 	}
 }
 
 // plainScalar matches texts that need no quotes as a value. plainItem matches texts that need no
-// quotes in a list on one line. reserved matches texts that need quotes nevertheless, because other
-// readers of YAML would not read them as a text.
+// quotes in a list on one line. reserved matches the exceptions to both: texts that need quotes,
+// because YAML parsers may read them as a boolean or null.
 var (
 	plainScalar = lazyregexp.New(`^[A-Za-z_/][A-Za-z0-9_./@+-]*( [A-Za-z0-9_./@+(-][A-Za-z0-9_./@+,;!?')(=-]*)*$`)
 	plainItem   = lazyregexp.New(`^[A-Za-z_/][A-Za-z0-9_./@+-]*(:[A-Za-z0-9_./@+-]+)?$`)
@@ -329,8 +330,8 @@ func (w *yamlWriter) text(indent int, key, text string) {
 	}
 }
 
-// isBlock reports whether a text can be written as a block of lines. Other texts are quoted,
-// because a block could change their white space or characters.
+// isBlock reports whether a text is written as a block of lines. A short text of one line is not,
+// nor is a text whose white space or characters a block could change.
 func isBlock(text string) bool {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) < 2 && len(text) < 100 || lines[0] == "" || lines[len(lines)-1] == "" {
@@ -351,7 +352,7 @@ func scalarYAML(text string) string {
 	return quoteYAML(text)
 }
 
-// quoteYAML returns the text as a scalar in double quotes.
+// quoteYAML returns the text as a scalar in double quotes. It replaces bytes that are not UTF-8.
 func quoteYAML(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

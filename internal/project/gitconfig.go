@@ -13,7 +13,7 @@ import (
 // worktree is.
 type gitCore struct {
 	bare     bool
-	worktree string // path of the worktree, relative to the git folder; set in submodules
+	worktree string // path of the worktree, absolute or relative to the git folder; set in submodules
 }
 
 // readCore reads the section [core] in the configuration of a git folder. Settings in the file

@@ -28,9 +28,11 @@ type Project struct {
 	From string // how the root was found: name of a flag, of a variable, or of the file or folder that marks the root
 }
 
-// Find returns the project that dir belongs to. Its root is the first of these that exists: the
-// folder in the variable GAFFER_PROJECT; the git worktree that contains dir, or its main worktree;
-// the nearest folder above dir that is marked as a project; dir itself.
+// Find returns the project that dir belongs to. If the variable GAFFER_PROJECT is set, the root is
+// the folder that it names; if there is no such folder, Find returns an error. Otherwise the root
+// is the first of these that exists: the git worktree that contains dir, or its main worktree if it
+// is a linked one; the nearest folder, from dir upwards, with a gaffer.yaml; the nearest folder
+// with a .founder-mode or .fctry; dir itself.
 func Find(dir string, getenv func(string) string) (Project, error) {
 	if set := getenv(EnvVar); set != "" {
 		return At(absolute(dir, set), EnvVar)
@@ -128,7 +130,7 @@ func exists(path string) (bool, error) {
 
 // resolveFolder returns the absolute path of a folder, with symbolic links resolved. That matters
 // if path is a link to a subfolder of a repository: the project must be that repository, and not
-// the folder that contains the link.
+// the folder that contains the link. It returns an error if path is not an existing folder.
 func resolveFolder(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -67,7 +67,8 @@ func (c *counter) add(tk *token.Token) string {
 	return ""
 }
 
-// levels counts the levels of nesting that tokens of a single character add, such as a bracket.
+// levels counts open brackets, and consecutive tokens that each add a level of nesting.
+// [counter.key] counts the levels that come from indentation.
 func (c *counter) levels(tk *token.Token) {
 	switch tk.Type {
 	case token.SequenceStartType, token.MappingStartType:

@@ -12,18 +12,19 @@ const (
 	Gemini = "gemini"
 )
 
-// Programs returns the names of the agent programs.
+// Programs returns the names of the agent programs above, whose hooks and session files gaffer
+// reads. opencode is not among them.
 func Programs() []string { return []string{Claude, Codex, Gemini} }
 
-// IsProgram reports whether name is the name of an agent program.
+// IsProgram reports whether name is one of [Programs].
 func IsProgram(name string) bool { return name == Claude || name == Codex || name == Gemini }
 
 // Process is a process of this machine.
 type Process struct {
 	PID, Parent int
-	Name        string // name of the executable, cut to 15 bytes by the kernel
+	Name        string // name of the process, usually that of its executable; the kernel cuts it to 15 bytes
 	Start       uint64 // start time in clock ticks since boot
 	Terminal    uint64 // device number of the controlling terminal; 0 if there is none
 	State       byte
-	Program     string // name of the agent program that the process runs; empty if it runs none
+	Program     string // name of the agent program that the process runs; only [Agents] sets it
 }

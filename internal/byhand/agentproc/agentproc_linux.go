@@ -33,7 +33,7 @@ func pids() []int {
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = dir.Close() }() // the file was only read, so closing loses nothing
+	defer func() { _ = dir.Close() }() // ignore the error: the folder was only read
 	names, _ := dir.Readdirnames(-1)   // ignore an error, and use the names that were read
 	list := make([]int, 0, len(names))
 	for _, name := range names {
@@ -44,9 +44,8 @@ func pids() []int {
 	return list
 }
 
-// nameOfProcess returns the name of a process's executable, or "" if it cannot be read. It is
-// called for every process of the machine, so it reads /proc/PID/comm, the file that is cheapest to
-// read.
+// nameOfProcess returns the name of a process, or "" if it cannot be read. [Agents] calls it for
+// every process of the machine, so it reads /proc/PID/comm, the file that is cheapest to read.
 func nameOfProcess(pid int) string {
 	var path [32]byte
 	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/comm"...)
@@ -56,15 +55,15 @@ func nameOfProcess(pid int) string {
 	}
 	var buf [64]byte
 	n, err := syscall.Read(fd, buf[:])
-	_ = syscall.Close(fd) // the file was only read, so closing loses nothing
+	_ = syscall.Close(fd) // ignore the error: the file was only read
 	if err != nil || n <= 0 {
 		return ""
 	}
 	return strings.TrimSuffix(string(buf[:n]), "\n")
 }
 
-// Find reads the process with this pid from /proc/PID/stat. It returns false if it cannot read the
-// file, for example because the process does not exist.
+// Find reads the process with this pid from /proc/PID/stat. It does not set Program. It returns
+// false if it cannot read the file, for example because the process does not exist.
 func Find(pid int) (Process, bool) {
 	var buf [1024]byte
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
@@ -72,7 +71,7 @@ func Find(pid int) (Process, bool) {
 		return Process{}, false
 	}
 	n, err := syscall.Read(fd, buf[:])
-	_ = syscall.Close(fd) // the file was only read, so closing loses nothing
+	_ = syscall.Close(fd) // ignore the error: the file was only read
 	if err != nil {
 		return Process{}, false
 	}
@@ -174,7 +173,7 @@ func notInteractive(program string, words []string) bool {
 }
 
 // arguments returns the words of a process's command line, at most the first 200. The first word is
-// the program.
+// the program. If the command line cannot be read, the result is one empty word.
 func arguments(pid int) []string {
 	data := readProc(pid, "cmdline", 16<<10)
 	const limit = 200
@@ -185,13 +184,14 @@ func arguments(pid int) []string {
 	return words[:min(len(words), limit)]
 }
 
-// readProc reads the file /proc/PID/name, at most limit bytes of it.
+// readProc reads the file /proc/PID/name, at most limit bytes of it. After an error, it returns what
+// it has read so far.
 func readProc(pid int, name string, limit int) []byte {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = syscall.Close(fd) }() // the file was only read, so closing loses nothing
+	defer func() { _ = syscall.Close(fd) }() // ignore the error: the file was only read
 	data := make([]byte, 0, min(limit, 4<<10))
 	for len(data) < limit {
 		data = slices.Grow(data, min(limit-len(data), 4<<10))
@@ -227,9 +227,9 @@ func withoutParts(list []Process) []Process {
 	return kept
 }
 
-// Ancestor returns the pid of the agent of the given program that started this process,
-// directly or indirectly. It returns 0 if there is none, or if the ancestor is an
-// app-server of Codex, which runs the hooks of many agents.
+// Ancestor returns the pid of the agent of the given program that started this process, directly or
+// indirectly. It returns 0 if there is none among the 12 nearest ancestors, or if one of these is an
+// app-server of Codex: it runs the hooks of many agents, so the right agent is unknown.
 func Ancestor(program string) int {
 	const limit = 12
 	pid := os.Getppid()
@@ -284,7 +284,7 @@ func Children(pid int) (list []int) {
 }
 
 // Arguments returns the words of a process's command line, at most the first 200. The first word is
-// the program.
+// the program. If the command line cannot be read, the result is one empty word.
 func Arguments(pid int) []string { return arguments(pid) }
 
 // Environ returns the environment with which a process was started. If a name occurs
@@ -329,7 +329,7 @@ func RolloutOf(pid int) string {
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = dir.Close() }() // the file was only read, so closing loses nothing
+	defer func() { _ = dir.Close() }() // ignore the error: the folder was only read
 	const limit = 512
 	names, _ := dir.Readdirnames(limit)
 	newest := ""
@@ -338,7 +338,7 @@ func RolloutOf(pid int) string {
 		if err != nil || !strings.HasSuffix(path, ".jsonl") || !strings.HasPrefix(base(path), "rollout-") {
 			continue
 		}
-		newest = max(newest, path) // file names begin with the time, so the name that sorts last is the newest
+		newest = max(newest, path) // paths contain the time at which the log was created, so the path that sorts last is the newest
 	}
 	return newest
 }

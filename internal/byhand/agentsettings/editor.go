@@ -33,8 +33,8 @@ type Edit struct {
 	Old         []byte
 	New         []byte
 	Remove      bool     // the edit deletes the file
-	Kept        []string // what gaffer does not set, because another program has set it (names from Entry.What)
-	NonStandard string   // line and kind of the first syntax that the program may reject, such as a comment; empty if there is none
+	Kept        []string // Entry.What of each entry that gaffer does not set, because another program's value is at its path
+	NonStandard string   // where the first comment or trailing comma is, such as "line 3: a comment"; empty if there is none
 
 	rec  record
 	undo bool
@@ -158,8 +158,8 @@ func (e *Editor) checkAbsent(path string) error {
 }
 
 // createdFolders returns the folders above a file that this edit or an earlier one creates: first
-// the missing ones, then those that the journal lists. The innermost folder comes first. When Undo
-// deletes the file, it deletes those of the folders that are then empty.
+// the missing ones, then those that the journal lists. The innermost folder comes first. When an
+// undo deletes the file, it also deletes those of the folders that are then empty.
 func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		_, err := e.Host.Stat(opLook, dir)
@@ -194,8 +194,9 @@ func (e *ChangedError) Conflict() bool { return true }
 // Hint returns advice for the user.
 func (e *ChangedError) Hint() string { return "run the command again" }
 
-// Apply performs the edits. After a crash, each file has either its old or its new
-// content, and the journal is valid in both cases.
+// Apply performs the edits in order. At the first error it stops, and the remaining files stay
+// unchanged. After a crash, each file has either its old or its new content, and the journal is valid
+// in both cases.
 func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
 	if err := e.makeDir(e.Dir); err != nil {
 		return err
@@ -312,8 +313,9 @@ func (e *Editor) writeUndo(ctx context.Context, edit Edit) error {
 	return j.write(ctx, edit.File.Path, nil)
 }
 
-// remove deletes a file that gaffer has created, unless the file has changed since the edit was
-// planned. It also deletes the folders that were created for the file, if they are empty.
+// remove deletes a file that gaffer has created. If the file has changed since the edit was planned,
+// it deletes nothing and returns statefile.ErrChanged. It also deletes the folders that were created
+// for the file, if they are empty.
 func (e *Editor) remove(edit Edit) error {
 	now, err := statefile.ReadBytes(e.Host, edit.File.Path)
 	if err != nil {

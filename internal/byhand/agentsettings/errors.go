@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// TextError reports a settings file with invalid syntax, and where it is.
+// TextError reports a syntax error in a settings file, and its position.
 type TextError struct {
 	Format       Format
 	Line, Column int

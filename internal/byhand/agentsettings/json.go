@@ -29,9 +29,9 @@ func (jsonWriter) inspect(old []byte, entries []Entry) (inspection, error) {
 
 // comparison is the result of comparing a file with the entries that it should have.
 type comparison struct {
-	missing []Entry // entries that the file lacks, or has with another value
-	present int
-	kept    []string // what is not set, because another program has set it (names from Entry.What)
+	missing []Entry  // entries that the file lacks, or has with another value
+	present int      // number of entries that the file has with the right value
+	kept    []string // Entry.What of each entry that is not set, because another program's value is at its path
 }
 
 func compare(entries []Entry, stateOf func(Entry) (entryState, error)) (c comparison, err error) {
@@ -60,7 +60,7 @@ type entryState int
 
 const (
 	absent  entryState = iota // the entry is missing, or has another value that gaffer may replace
-	present                   // the entry has the right value, or the user has extended gaffer's command in it
+	present                   // the entry has the right value, or the user has extended it and its command is right
 	foreign                   // another program has set another value at this path, which stays
 )
 
@@ -138,8 +138,8 @@ func (jsonWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Ent
 	return extended, rest, ordered(splices), nil
 }
 
-// extended returns the command that the file has for the entry e, if the user has extended gaffer's
-// command, for example with an argument. ok is false if the user has not extended it.
+// extended returns the command that the file has in the entry e, if the user has extended the entry,
+// for example with an argument. ok is false if the user has not extended it.
 func (t *jsonText) extended(e Entry) (line jsontree.Value, ok bool, err error) {
 	if e.FixCommand == nil || e.Value == nil {
 		return line, false, nil

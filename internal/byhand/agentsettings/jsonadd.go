@@ -76,7 +76,7 @@ func (g *additions) put(rest []string, e Entry) error {
 // newValue is a value to write into the file: an object with members, an array with items, or any
 // other value.
 type newValue struct {
-	name    string
+	name    string // name of the member whose value this is; empty at the top
 	leaf    []byte
 	members []*newValue
 	items   [][]byte

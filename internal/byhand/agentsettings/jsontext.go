@@ -88,8 +88,8 @@ func blankOut(text []byte) {
 	}
 }
 
-// afterString returns the index after the end of the string that starts at b[i], or len(b) if the
-// string has no end.
+// afterString returns the index after the end of the string that starts at b[i]. A string without a
+// closing quote ends with its line.
 func afterString(b []byte, i int) int {
 	for i++; i < len(b) && b[i] != '"' && b[i] != '\n'; i++ {
 		if b[i] == '\\' {

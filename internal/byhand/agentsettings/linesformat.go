@@ -41,8 +41,8 @@ func (lineWriter) add(old []byte, entries []Entry) ([]Splice, error) {
 	return []Splice{insertion(len(old), paragraph(old, block))}, nil
 }
 
-// paragraph returns the text that appends lines to old, with a blank line before them. The text
-// ends with a newline only if old is empty or ends with a newline.
+// paragraph returns the text that appends lines to old. A blank line separates them from the text in
+// old. The result ends with a newline only if old is empty or ends with a newline.
 func paragraph(old []byte, lines []string) string {
 	eol := (&jsonText{src: old}).eol()
 	body := strings.Join(lines, eol)

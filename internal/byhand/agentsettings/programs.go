@@ -112,8 +112,8 @@ type server struct {
 // toolEvents lists the events about tools. For these, settings may contain a matcher of tool names.
 var toolEvents = []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"}
 
-// hooks returns the entries for a program's events. Two of them have no value: they match gaffer's
-// hooks at other places in the file, so that those hooks are removed.
+// hooks returns an entry for each of a program's events, and two entries without a value. These two
+// match gaffer's hooks at other places in the file, so that those hooks are removed.
 func (w Integration) hooks(p Program, events []string) []Entry {
 	var entries []Entry
 	for _, event := range events {

@@ -26,7 +26,7 @@ const (
 
 // Entry is one entry that a settings file should have.
 type Entry struct {
-	// What is the name of the entry for the user, such as "hook Stop".
+	// What is the name by which the user knows the entry, such as "hook Stop".
 	What string
 	// Path lists the names of the members that lead to the entry from the top of the file. An entry
 	// without a Value is only used to find entries to remove. In its path, "*" matches every member
@@ -74,22 +74,23 @@ func (e Entry) hasCommand(got any) bool {
 	return line == e.FixCommand(line)
 }
 
-const commandMember = "command" // the member of an entry that has the command
+const commandMember = "command" // the member of an entry's value that holds the command
 
 // Change is the planned change of one file.
 type Change struct {
 	Base    []byte   // content of the file without gaffer's entries
 	New     []byte   // content of the file with all entries
 	Splices []Splice // the edits that turn Base into New
-	Kept    []string // what is not set, because another program has set it (names from Entry.What)
-	// Replaced has the values of other programs that gaffer's entries replace, by their path.
+	Kept    []string // Entry.What of each entry that is not set, because another program's value is at its path
+	// Replaced holds the values of other programs that gaffer's entries replace, by their paths.
 	Replaced    map[string][]byte
-	NonStandard string // line and kind of the first syntax that strict readers reject; empty if there is none
+	NonStandard string // where the first comment or trailing comma is, such as "line 3: a comment"; empty if there is none
 }
 
 // Plan returns the change that adds the entries to a file of this format with the content old. base
-// is the content without gaffer's entries, or nil if that is unknown. An error means that the file
-// cannot be edited safely, so the caller must not write it.
+// is the content without gaffer's entries, or nil if that is unknown. If the file already has all
+// entries, New is old, Base is base and there are no Splices. An error means that the file cannot be
+// edited safely, so the caller must not write it.
 func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
 	return plan(f, old, base, entries, nil)
 }
@@ -189,8 +190,8 @@ type formatWriter interface {
 	check(text []byte) error
 	// inspect finds out which of the entries a file has.
 	inspect(old []byte, entries []Entry) (inspection, error)
-	// add returns the splices that insert the entries into a file that has none of gaffer's
-	// entries.
+	// add returns the splices that insert the missing entries into a file. The caller must first
+	// remove gaffer's outdated entries from the file.
 	add(old []byte, entries []Entry) ([]Splice, error)
 	// fixCommands separates the entries that the user has extended from the other entries. The
 	// splices correct the commands of the extended entries.
@@ -201,9 +202,9 @@ type formatWriter interface {
 
 // inspection says which of gaffer's entries a file has.
 type inspection struct {
-	complete    bool // the file has all entries with the right values, and no other entries of gaffer
-	kept        []string
-	nonStandard string
+	complete    bool     // the file has all entries with the right values, and no other entries of gaffer
+	kept        []string // see Change.Kept
+	nonStandard string   // see Change.NonStandard
 }
 
 func writerOf(f Format) (formatWriter, error) {

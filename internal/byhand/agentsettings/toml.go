@@ -272,8 +272,8 @@ func (t *tomlText) remove(path []string) (splices []Splice) {
 	return splices
 }
 
-// lineStart returns the start of the line of a statement that starts at offset. It does not include
-// a byte order mark.
+// lineStart returns the start of the line on which the statement at offset begins. In the first line
+// of a file, that is the offset after a byte order mark.
 func (t *tomlText) lineStart(offset int) int {
 	for offset > 0 && (t.src[offset-1] == ' ' || t.src[offset-1] == '\t') {
 		offset--
@@ -291,7 +291,7 @@ func (t *tomlText) nextLine(offset int) int {
 
 // removeMember returns the splices that remove all members with this name from an inline table.
 func (t *tomlText) removeMember(in tomlItem, name string) (splices []Splice) {
-	kept := false // whether a member before this one stays
+	kept := false // whether any member before m stays in the table
 	for i, m := range in.members {
 		switch {
 		case m.path[0] != name:

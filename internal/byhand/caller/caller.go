@@ -1,10 +1,11 @@
-// Package caller finds out which agent has started this process: an attempt that gaffer runs, or an
-// agent program that the user has started.
+// Package caller finds out which agent has started this process: the agent of an attempt that gaffer
+// runs, or an agent program that the user has started.
 //
-// An agent can change its environment, its session and its parent. So the package inspects the
-// ancestor processes, if the system shows them. If an agent detaches a process, the supervisor of
-// the agent's attempt becomes the parent of that process. So a supervisor among the ancestors also
-// means an attempt. docs/security.md says what this cannot detect.
+// An agent can change the environment, the session and the parent of a process that it starts, so
+// the environment alone does not show the agent. The package also inspects the ancestor processes,
+// if the system shows them. If an agent detaches a process, the supervisor of the agent's attempt
+// becomes the parent of that process. So a supervisor among the ancestors also shows that an agent
+// has started this process. docs/security.md says what this cannot detect.
 package caller
 
 import (
@@ -26,7 +27,7 @@ const (
 
 // AgentVar is an environment variable that gaffer sets for its own background processes. It names
 // the agent for which such a process works, for example claude-4711. The process cannot find the
-// agent among its ancestors.
+// agent among its ancestors, because the process that started it may have ended.
 const AgentVar = "GAFFER_AGENT"
 
 // Agent is an agent that has started this process, directly or indirectly.
@@ -61,7 +62,8 @@ func (a Agent) Name() string {
 	return "agent of attempt " + a.Attempt
 }
 
-// Current returns the agent that the environment of this process names, or nil if it names none.
+// Current returns the agent that an environment names, or nil if it names none. getenv returns a
+// variable of that environment.
 func Current(getenv func(string) string) *Agent {
 	switch {
 	case getenv(AttemptVar) != "":
@@ -90,9 +92,10 @@ func (*RefusedError) Hint() string {
 // maxAncestors is the maximum number of ancestors that are inspected.
 const maxAncestors = 64
 
-// Ancestors returns the agents among the ancestors of a process, the nearest first. If there is
-// none, but the process is in the control group of an attempt, it returns that attempt: its
-// supervisor has ended, but the process is still running.
+// Ancestors returns the agents among the ancestors of a process, the nearest first. An agent with
+// several processes among the ancestors occurs several times. If there is no agent, but the process
+// is in the control group of an attempt, Ancestors returns that attempt: its supervisor has ended,
+// but the process is still running.
 func Ancestors(pid int) (list []Agent) {
 	above := pid
 	for range maxAncestors {
@@ -112,8 +115,8 @@ func Ancestors(pid int) (list []Agent) {
 }
 
 // attemptOfCgroup returns the id of the attempt whose control group contains a process, or "" if
-// there is none. The name of a control group contains the state folder, the attempt and the
-// supervisor; see package supervisor.
+// there is none. The name of a control group contains a hash of gaffer's state folder, the id of the
+// attempt, and the pid and start time of the supervisor; see package supervisor.
 func attemptOfCgroup(pid int) (attempt string) {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil || !strings.Contains(string(groups), "/gaffer-") {
@@ -144,9 +147,9 @@ func agentAt(pid int) *Agent {
 	return nil
 }
 
-// attemptOfSupervisor returns the attempt that a supervisor's process runs. It looks at the
-// supervisor's child, because only the child's environment names the attempt. If no child names
-// one, it returns [Detached] as the attempt.
+// attemptOfSupervisor returns the agent of the attempt that a supervisor's process runs. It looks at
+// the supervisor's children, because only the environment of a child names the attempt. If no child
+// names an attempt, the agent's attempt is [Detached].
 func attemptOfSupervisor(pid int, getenv func(string) string) *Agent {
 	for _, child := range agentproc.Children(pid) {
 		if a := Current(environ(child)); a != nil && a.Attempt != "" {

@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// document is the stored session of an agent, with the path of its file. If path is empty, the file
-// is never deleted.
+// document is the stored session of an agent, with the path of its file. If path is empty, the
+// Finder does not delete the file.
 type document struct {
 	session hookevents.Session
 	path    string
@@ -25,10 +25,11 @@ func (l *Finder) documents() []*document {
 	return list
 }
 
-// sessionWithoutProcess returns the unfinished session of a program in a folder whose process is
-// unknown. That is the case if a server process ran the session's hooks. If there are several such
-// sessions, it is unknown which of them belongs to which process. Then sessionWithoutProcess
-// returns nil and marks all of them as claimed, so that they do not count as additional agents.
+// sessionWithoutProcess returns the session of a program in a folder, if that session has not ended
+// and its process is unknown. The process is unknown if a server process ran the session's hooks. If
+// there are several such sessions, or the session was claimed before, it is unknown which process
+// has which session. Then sessionWithoutProcess returns nil. In each case it marks the sessions as
+// claimed, so that they do not count as additional agents.
 func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Session {
 	var all []*document
 	claimed := false
@@ -46,8 +47,8 @@ func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Se
 }
 
 // unclaimed returns a candidate for each session to which no process was matched: agents without a
-// terminal, and agents whose process is not visible. It deletes the documents of sessions that
-// ended long ago.
+// terminal, and agents whose process is not visible. Of several sessions of one process, only the
+// one with the latest event counts. unclaimed deletes the documents of sessions that ended long ago.
 func (l *Finder) unclaimed(docs []*document, seen []*candidate) []*candidate {
 	var list []*candidate
 	newest := map[host.Process]*candidate{}

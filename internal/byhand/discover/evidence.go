@@ -23,7 +23,7 @@ type Evidence struct {
 	Hook    *hookevents.Session // the session as the hooks have reported it; nil if they have reported none
 	Title   *Title              // title of the agent's pane; nil if it was not read
 	Rollout *Rollout            // state in Codex's log of the thread; nil if no log was found
-	Screen  string              // text of the agent's pane; it is read only if no better source exists
+	Screen  string              // text of the agent's pane; empty if it was not read, because another source has a status
 }
 
 // SessionFile is the session file that Claude Code writes for each of its interactive
@@ -98,8 +98,9 @@ func (t *Title) status(program, dir string) (hookevents.Status, bool) {
 	return "", false
 }
 
-// codexStatus parses Codex's title, which has a sign for the status and the name of the folder.
-// While Codex waits for the user, the sign is in brackets and blinks.
+// codexStatus parses Codex's title. While Codex is idle, the title is the name of the folder. While
+// Codex runs, a spinner comes before the name. While Codex waits for the user, a blinking sign in
+// brackets and "Action Required" come before the name.
 func (t *Title) codexStatus(text, dir string) (hookevents.Status, bool) {
 	if rest, ok := strings.CutPrefix(text, "["); ok {
 		if _, rest, ok = strings.Cut(rest, "]"); ok && strings.HasPrefix(strings.TrimSpace(rest), "Action Required") {

@@ -28,7 +28,7 @@ type Finder struct {
 	mu           sync.Mutex
 	environments map[identity]startEnvironment
 	rollouts     map[string]cachedRollout // parsed rollouts, by path
-	seen         map[string]Agent         // agents that the last Find returned, by id
+	seen         map[string]Agent         // agents that the last Find or FindQuickly returned, by id
 	unansweredAt map[string]time.Time     // time of the last query that a tmux server did not answer, by the server's socket
 }
 
@@ -53,7 +53,7 @@ type cachedRollout struct {
 	size    int64
 	changed time.Time
 	rollout *Rollout
-	read    time.Time
+	read    time.Time // when the rollout was last needed
 }
 
 // NewFinder returns a Finder for the user with this home folder. It reads the documents below
@@ -81,9 +81,9 @@ func (l *Finder) Find(ctx context.Context) ([]Agent, error) {
 	return l.statuses(ctx, all), ctx.Err()
 }
 
-// FindQuickly does the same as Find, but fast enough for a status line. It queries no tmux server,
-// so it starts no process, and it changes nothing. So it misses a status that only a title or a
-// screen shows.
+// FindQuickly does the same as Find, but fast enough for a status line. It starts no process and
+// deletes no document. It queries no tmux server, so it misses a status that only the title or the
+// text of a pane shows.
 func (l *Finder) FindQuickly(ctx context.Context) []Agent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,9 +130,9 @@ type candidate struct {
 	terminal    uint64
 }
 
-// gather matches processes with documents. For each process it uses the session with the latest
-// hook event. It skips processes with another HOME, such as agents of a test, because they do not
-// belong to this user's setup.
+// gather returns a candidate for each agent process, and for each session that belongs to none of
+// them. For each process it uses the session with the latest hook event. It skips processes with
+// another HOME, such as agents of a test, because they do not belong to this user's setup.
 func (l *Finder) gather(docs []*document) []*candidate {
 	var list []*candidate
 	known := map[identity]startEnvironment{}
@@ -151,8 +151,8 @@ func (l *Finder) gather(docs []*document) []*candidate {
 }
 
 // environmentOf returns the variables of a process's environment that gaffer needs. sure is false
-// if the process has none of these variables. That happens for a moment after the start: a new
-// process already has the name of its program but not yet its environment.
+// if the process has none of these variables, so that they must be read again later: a new process
+// has the name of its program a moment before it has its environment.
 func (l *Finder) environmentOf(id identity) (f startEnvironment, sure bool) {
 	if f, ok := l.environments[id]; ok {
 		return f, true
@@ -209,7 +209,7 @@ func (l *Finder) agent(p agentproc.Process, f startEnvironment, docs []*document
 }
 
 // readSessionFile reads the session file that Claude has written for a process. It returns nil if
-// there is none.
+// there is no valid file. config is Claude's configuration folder.
 func readSessionFile(config string, pid int) *SessionFile {
 	data, err := hookevents.ReadSmallFile(filepath.Join(config, "sessions", strconv.Itoa(pid)+".json"), 64<<10)
 	if err != nil {
@@ -310,7 +310,8 @@ func (l *Finder) panes(ctx context.Context, socket string, now time.Time) map[ui
 	return by
 }
 
-// readScreen adds the text of an agent's pane, if no other source shows the agent's status.
+// readScreen adds the text of an agent's pane to the evidence, if no other source shows the agent's
+// status. It does nothing if readTitles has found no pane of the agent.
 func (l *Finder) readScreen(ctx context.Context, f *candidate, now time.Time) {
 	e := &f.evidence
 	if f.environment.socket == "" || e.Title == nil || e.Stopped || e.knownWithoutScreen(now) {

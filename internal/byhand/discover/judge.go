@@ -19,11 +19,11 @@ type sourceStatus struct {
 }
 
 // Judge returns the state of an agent. The first source that has a status counts. The sources are
-// ordered by reliability, not by age. A source that is certainly out of date is skipped: it is
-// about another process, or another source contradicts it.
+// ordered by reliability, not by the time of their information. A source that is certainly out of
+// date is skipped: it is about another process, or another source contradicts it.
 //
-// Judge returns false if the agent is gone: its process has ended, or its process is unknown and
-// its hooks have sent no event for an hour.
+// Judge returns false if the agent is gone: its process has ended, or nothing shows whether the
+// process is alive, and the session has ended or has had no event for an hour.
 func Judge(e Evidence, now time.Time) (Agent, bool) {
 	if e.Alive == host.Dead || e.Alive == host.Unknown && !isRecent(e.Hook, now) {
 		return Agent{}, false
@@ -43,7 +43,8 @@ func isRecent(s *hookevents.Session, now time.Time) bool {
 	return s != nil && !s.Ended && now.Sub(s.At) < forgetAfter
 }
 
-// judge returns the status from the most reliable source that has a status.
+// judge returns the status from the most reliable source that has a status. If no source has one, it
+// returns idle with the source FromProcess.
 func (e Evidence) judge(now time.Time) sourceStatus {
 	for _, ask := range e.sources() {
 		if w, ok := ask(now); ok {
@@ -118,6 +119,7 @@ func (e Evidence) hookFor() string {
 }
 
 // otherSession reports whether the hook events are about an earlier session of the same process.
+// e.Hook must not be nil.
 func (e Evidence) otherSession() bool {
 	return e.File != nil && e.File.Session != "" && e.File.Session != e.Hook.Session
 }
@@ -125,8 +127,9 @@ func (e Evidence) otherSession() bool {
 // titleDelay is how long after a hook event the title may still show the earlier status.
 const titleDelay = 3 * time.Second
 
-// fromHook returns the status according to the hooks. If Claude's title shows another status,
-// fromHook returns that one, because the hooks miss some events: pressing Esc triggers no hook.
+// fromHook returns the status according to the hooks, which miss some events: pressing Esc triggers
+// no hook. So if the last event is older than titleDelay and Claude's title contradicts a status
+// other than idle, fromHook returns the status that the title shows.
 func (e Evidence) fromHook(now time.Time) (sourceStatus, bool) {
 	s := e.Hook
 	if s == nil || s.Ended {

@@ -19,13 +19,14 @@ const (
 	maxRow    = 256 << 10 // maximum length of a line, in bytes; longer lines are skipped
 )
 
-// readRollout reads the state of a thread from the last part of a rollout file.
+// readRollout reads the state of a thread from the last part of a rollout file. If path is not a
+// regular file, it returns nil without an error.
 func readRollout(path string) (*Rollout, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // the file was only read, so closing loses nothing
+	defer func() { _ = file.Close() }() // ignore the error: the file was only read
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, err

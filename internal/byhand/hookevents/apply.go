@@ -51,8 +51,8 @@ var handlers = map[string]func(*Session, Event, time.Time) []Action{
 
 // Apply applies an event to a session. It returns the new session and the actions that follow. The
 // zero Session stands for a session without events. If the result is still the zero Session, there
-// is nothing to store: Codex also reports events of internal threads, whose start it does not
-// report.
+// is nothing to store. This happens if the first event has no handler, or is agent-turn-complete:
+// Codex also reports the turns of internal threads, whose start it does not report.
 func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 	handle := handlers[e.Name]
 	if handle == nil || e.Session == "" || !s.known() && e.Name == "agent-turn-complete" {
@@ -94,7 +94,7 @@ func sessionStarted(s *Session, e Event, now time.Time) []Action {
 	return nil
 }
 
-// setIdle sets the status to idle, and drops all pending decisions.
+// setIdle sets the status to idle, and removes all pending decisions and the current compaction.
 func (s *Session) setIdle(now time.Time) {
 	s.Asked, s.Compacting = nil, ""
 	s.setStatus(Idle, now)
@@ -159,8 +159,10 @@ func (s *Session) toolEnded(e Event, failed bool, now time.Time) []Action {
 	return append([]Action{{Kind: RecordWrittenFiles}}, s.countRepeats(e, failed)...)
 }
 
-// notificationShown handles a notification that the program shows to the user. Claude reports a
-// notification with a delay, and also if the user has pressed Esc in the meantime.
+// notificationShown handles a notification that the program shows to the user. If the program asks
+// for a decision, the session waits, unless a decision is already pending. Claude's idle_prompt
+// makes the session idle, unless subagents are still running. Claude reports a notification with a
+// delay, and also if the user has pressed Esc in the meantime.
 func notificationShown(s *Session, e Event, now time.Time) []Action {
 	switch e.Kind {
 	case "permission_prompt", "ToolPermission", "elicitation_dialog", "agent_needs_input", "worker_permission_prompt":

@@ -33,8 +33,9 @@ type Call struct {
 	Actions []Action // actions that the caller must perform
 }
 
-// HandleCall reads the event of a call, and applies it to the stored session. If storing fails, the
-// result may still have actions, which the caller must perform.
+// HandleCall reads the event of a call, and applies it to the stored session. It ignores an event
+// that names no session. The result is never nil: if storing fails, it may still have actions, which
+// the caller must perform.
 //
 // The event is on stdin, with one exception: Codex passes it to its notify program as the last
 // argument.

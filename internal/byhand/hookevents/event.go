@@ -69,8 +69,8 @@ func firstString(v jsontree.Value, names ...string) string {
 	return ""
 }
 
-// countWorking returns the number of background tasks that are not shell commands. A shell command,
-// such as a server that the agent has started, does not mean that the agent is working.
+// countWorking returns the number of background tasks except shell commands and monitors. A shell
+// command, such as a server that the agent has started, does not mean that the agent is working.
 func countWorking(tasks jsontree.Value) (n int) {
 	for _, t := range tasks.Items() {
 		if kind := t.Get("type").Text(); kind != "" && kind != "shell" && kind != "bash" && kind != "monitor" {
@@ -130,8 +130,8 @@ func questions(v jsontree.Value) (list []Question) {
 	return list
 }
 
-// OneLine returns text of another program as one line without control characters. It shortens the
-// line to maxLine bytes.
+// OneLine returns the text of another program as one line without control characters. It shortens
+// the line to maxLine bytes.
 func OneLine(text string) string {
 	if len(text) > 4*maxLine {
 		text = text[:4*maxLine]

@@ -25,9 +25,10 @@ const (
 	maxDocs  = 1000
 )
 
-// Update applies change to the document of a session. After a crash, the file has the old or the
-// new content. Nothing is synced to disk, because a power failure also ends the processes that the
-// documents describe.
+// Update applies change to the document of a session. If there is no valid document, change gets the
+// zero Session. If change returns a session without a status, nothing is stored. After a crash, the
+// file has the old or the new content. Nothing is synced to disk, because a power failure also ends
+// the processes that the documents describe.
 func (f Folder) Update(ctx context.Context, program, session string, change func(Session) Session) (Session, error) {
 	unlock, err := f.lock(ctx)
 	if err != nil {
@@ -47,7 +48,7 @@ func (f Folder) Update(ctx context.Context, program, session string, change func
 }
 
 // lock takes the lock for all documents. A process holds the lock only while it writes a small
-// file. If ctx can never end, lock waits in the kernel's queue; if it can, lock polls.
+// file. If ctx can end, lock polls, so that it can return then. If not, it blocks in the kernel.
 func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	name := f.path + "/" + lockName
 	const flags = syscall.O_RDWR | syscall.O_CREAT | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
@@ -101,8 +102,8 @@ func (f Folder) Load(program, session string) Session {
 }
 
 // readDoc reads the document of a session. If session is empty, the document may belong to any
-// session. If the file is incomplete or belongs to another session, spoilt is true and readDoc
-// returns the zero value.
+// session. If there is no readable file, readDoc returns the zero value. If the file is invalid, too
+// large or not a regular file, or belongs to another session, spoilt is also true.
 func readDoc(path, program, session string) (s Session, spoilt bool) {
 	data, err := ReadSmallFile(path, maxDoc)
 	if err != nil {
@@ -142,14 +143,14 @@ func (f Folder) Sessions() []Session {
 	return list
 }
 
-// read returns all documents with their paths. useless holds the names of files that may no longer
-// be needed.
+// read returns all documents with their paths. useless holds the names of invalid documents and of
+// all usage files; the caller decides which of them to delete.
 func (f Folder) read() (list []Session, paths, useless []string) {
 	dir, err := os.Open(f.path)
 	if err != nil {
 		return nil, nil, nil
 	}
-	defer func() { _ = dir.Close() }() // the file was only read, so closing loses nothing
+	defer func() { _ = dir.Close() }() // ignore the error: the folder was only read
 	names, _ := dir.Readdirnames(maxDocs)
 	for _, name := range names {
 		program, rest, _ := strings.Cut(name, ".")

@@ -2,10 +2,12 @@ package hookevents
 
 import "fmt"
 
-// LoopAfter is how many equal or failed calls in a row count as a loop.
+// LoopAfter is how many calls of a tool in a row count as a loop, if all of them have the same input
+// or all of them fail.
 const LoopAfter = 3
 
-// countRepeats counts how often an agent has repeated the same call. It returns a NotifyLoop action
+// countRepeats counts an agent's calls of one tool in a row that had the same input, and those that
+// failed. It sets s.Loop to the loop that the agent is in, if any. It returns a NotifyLoop action
 // when a loop begins, and each time the loop's length has doubled.
 func (s *Session) countRepeats(e Event, failed bool) []Action {
 	if e.Tool == "" {

@@ -54,7 +54,7 @@ func readObject(in io.Reader) ([]byte, error) {
 
 // brackets finds the end of an object or array in text that arrives in pieces.
 type brackets struct {
-	open           []byte // stack of the closing brackets that are still expected; the next one is the last item
+	open           []byte // stack of the closing brackets that are still expected, the next expected one last
 	quoted, escape bool
 }
 

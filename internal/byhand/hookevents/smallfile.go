@@ -20,14 +20,14 @@ func open(path string, flags int) (fd int, err error) {
 // errNotSmallFile reports that a file is not a regular file, or too large.
 var errNotSmallFile = errors.New("no regular file")
 
-// ReadSmallFile reads a regular file of at most limit bytes. For any other kind of file it returns
-// an error, because reading it could block.
+// ReadSmallFile reads a regular file of at most limit bytes. For a larger file it returns an error.
+// It also returns an error for any other kind of file, because reading it could block.
 func ReadSmallFile(path string, limit int64) ([]byte, error) {
 	fd, err := open(path, syscall.O_RDONLY|syscall.O_NONBLOCK)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer func() { _ = syscall.Close(fd) }() // the file was only read, so closing loses nothing
+	defer func() { _ = syscall.Close(fd) }() // ignore the error: the file was only read
 	var info syscall.Stat_t
 	if err := syscall.Fstat(fd, &info); err != nil {
 		return nil, &os.PathError{Op: "stat", Path: path, Err: err}

@@ -112,8 +112,8 @@ func plainName(name string) string {
 	return name[:min(len(name), maxLength)]
 }
 
-// waitFor asks the user a question, and waits for the answer, at most until the question's time is
-// over. If the question was not answered, waitFor withdraws it.
+// waitFor asks the user a question, and waits for the answer, at most for the time q.Within. If no
+// answer has come by then, or ctx ends, or the fleet returns an error, waitFor withdraws the question.
 func waitFor(ctx context.Context, f Fleet, q fleet.Ask, notify func(waited time.Duration)) (askResult, error) {
 	id, err := askQuestion(ctx, f, q)
 	if err != nil {

@@ -7,9 +7,10 @@ import (
 )
 
 // Identify returns the caller's role and attempt. The program that starts an agent can set the
-// agent's role in an environment variable; the agent of an attempt without this variable is a
-// [Worker]. named is the role on the command line, or empty. For an agent whose role is set in one
-// of these ways, named must be the same role or [Reader].
+// agent's role in an environment variable. Without this variable, the agent of an attempt is a
+// [Worker], and any other agent is a [Person]. named is the role on the command line; if it is not
+// empty, it replaces that role. But if the variable is set or the agent belongs to an attempt, named
+// must be the same role or [Reader].
 func Identify(getenv func(string) string, named string) (Caller, error) {
 	c := Caller{Role: Person, Attempt: getenv(caller.AttemptVar), Run: getenv(caller.RunVar), Task: getenv(caller.TaskVar)}
 	if c.Attempt != "" {

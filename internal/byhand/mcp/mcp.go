@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// maxLine is the maximum length of a message, in bytes. It has room for the largest plan, with
-	// every character escaped.
+	// maxLine is the maximum length of a message, in bytes. It leaves room for a plan of maxPlan
+	// characters in which quotes and line breaks are escaped.
 	maxLine = 16 << 20
 	// maxCalls is the maximum number of calls at the same time. Further calls wait.
 	maxCalls = 32
@@ -77,7 +77,7 @@ type Server struct {
 	callSlots     chan struct{} // semaphore with a slot for each running call
 	questionSlots chan struct{} // semaphore with a slot for each open question
 
-	clientGone     context.Context // ends when answers can no longer be sent to the client
+	clientGone     context.Context // ends when the client's input has ended or sending to the client has failed; calls that wait for the user end then
 	markClientGone context.CancelFunc
 }
 

@@ -51,7 +51,8 @@ func (s *Server) messageSend() tool {
 }
 
 // route returns the roles of the sender and the receiver of a message. Only a caller with the role
-// [Person] may choose the sender.
+// [Person] may choose the sender, and such a caller must. If receiver is empty, it is the role to
+// which the sender's role sends messages.
 func (c Caller) route(sender, receiver string) (team.Role, team.Role, error) {
 	switch {
 	case sender == "" && c.Role == Person:
@@ -149,9 +150,9 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 	return r, countText(len(list), "message") + ":", nil
 }
 
-// fitting returns the first messages of the list that fit into one answer. The remaining messages
-// must not be marked as read. fitting skips a message that is too large for any answer, so that
-// this message does not block later messages.
+// fitting returns the first messages of the list that fit into one answer. The agent does not see
+// the remaining messages, so the caller must not mark them as read. fitting skips a message that is
+// too large for any answer, so that this message does not block later messages.
 func fitting(list []team.Message) ([]team.Message, error) {
 	const limit = maxAnswer - 1<<10 // leaves room for the JSON around the messages
 	fit, left := []team.Message{}, limit

@@ -22,7 +22,7 @@ type runsResult struct {
 	LeftOut int       `json:"left_out" jsonschema:"how many more there are"`
 }
 
-// runLine is the part of a run that a list of runs shows.
+// runLine is the part of a run that the tools run_list and run_status show.
 type runLine struct {
 	ID      string       `json:"id"`
 	Name    string       `json:"name"`
@@ -79,7 +79,7 @@ type statusResult struct {
 	LeftOut int        `json:"left_out" jsonschema:"how many more tasks there are"`
 }
 
-// taskLine is the part of a task that a tool shows, with the state of the task's last attempt.
+// taskLine is the part of a task that run_status shows, with the state of the task's last attempt.
 type taskLine struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name,omitempty"`

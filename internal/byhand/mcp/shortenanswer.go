@@ -9,7 +9,8 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// shortened removes parts of a JSON result until it is short enough for an answer.
+// shortened removes parts of a JSON result until it has at most maxAnswer bytes. It stops at the
+// smallest limit for shortenValue, even if the result is still longer.
 func shortened(data []byte) ([]byte, error) {
 	var result any
 	dec := json.NewDecoder(bytes.NewReader(data))

@@ -35,7 +35,7 @@ type toolDoc struct {
 }
 
 // define returns a tool that calls fn. The function fn returns a result and a short text about that
-// result.
+// result. define panics if the schema or the example of the tool is invalid.
 func define[In, Out any](s *Server, d toolDoc, fn func(context.Context, *sdk.CallToolRequest, In) (Out, string, error)) tool {
 	in, out := inputSchema[In](d), schemaOf[Out]()
 	resolved, err := in.Resolve(nil)

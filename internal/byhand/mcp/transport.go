@@ -21,7 +21,7 @@ type streamTransport struct {
 	in         io.Reader
 	out        io.Writer
 	stop       context.Context //nolint:containedctx // when it ends, that has the same effect as the end of the stream in
-	inputEnded func()          // called when no more requests can come
+	inputEnded func()          // called when the input has ended or a write has failed, possibly more than once
 }
 
 // Connect opens the connection over the two streams. The MCP library calls it.
@@ -49,7 +49,7 @@ type connection struct {
 }
 
 // Read returns the next message. At the end of the input it first waits until all requests have
-// been answered.
+// been answered, but at most finishTimeout.
 func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.read(ctx)
 	if err != nil {

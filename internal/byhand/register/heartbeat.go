@@ -14,7 +14,7 @@ import (
 
 // due returns the heartbeats to send: for agents that are new, have changed or are gone, and for
 // agents whose last heartbeat is too old. What an agent does may change with every tool call. If
-// nothing else has changed, its heartbeats are at least nowInterval apart.
+// only that has changed, the agent's heartbeats are at least nowInterval apart.
 func due(previous map[string]sentBeat, list []discover.Agent, host string, now time.Time) (beats []coordinator.Heartbeat) {
 	there := map[string]bool{}
 	for _, s := range list {

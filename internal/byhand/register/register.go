@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/byhand/discover"
 )
 
-// Options holds the functions that [Run] uses.
+// Options configures [Run]. Find returns the running agents, and Beat sends one heartbeat.
 type Options struct {
 	Find   func(context.Context) ([]discover.Agent, error)
 	Beat   func(context.Context, coordinator.Heartbeat) error
@@ -23,11 +23,11 @@ type Options struct {
 
 const (
 	findInterval = 500 * time.Millisecond
-	// beatInterval is the time between two heartbeats of an agent that has not changed. It is less
-	// than half the time after which the protocol considers an agent offline.
+	// beatInterval is the time between two heartbeats of an agent that has not changed. It is half
+	// the time after which the protocol considers an agent offline.
 	beatInterval = 15 * time.Second
 	// nowInterval is the shortest time between two heartbeats that differ only in what the agent
-	// does.
+	// does and what it has cost.
 	nowInterval = 2 * time.Second
 	// BeatTimeout is the time limit for one heartbeat. A heartbeat that failed is sent again after
 	// the next Find.

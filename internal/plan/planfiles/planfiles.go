@@ -58,7 +58,8 @@ func (e *NoFileError) Error() string {
 // NotFound returns true, even if there is a file at this path that is not a plan file.
 func (e *NoFileError) NotFound() bool { return true }
 
-// Read returns the text of a plan file. path is relative to the folder.
+// Read returns the text of a plan file. path is relative to the folder. The error is a
+// [*NoFileError].
 func (f *Files) Read(path string) (string, error) {
 	if f.root == nil || !filepath.IsLocal(path) || !isPlanName(path) {
 		return "", &NoFileError{path, "want a path below its folder that ends in .yaml, .yml, .json or .md"}
@@ -90,7 +91,7 @@ const (
 )
 
 // List returns the paths of the plan files, sorted. It leaves out hidden folders and folders of
-// dependencies. more is true if there may be further plan files.
+// dependencies. more is true if the search ended at a limit, so that there may be further plan files.
 func (f *Files) List() (paths []string, more bool, err error) {
 	if f.root == nil {
 		return nil, false, nil
@@ -111,7 +112,7 @@ func (f *Files) List() (paths []string, more bool, err error) {
 			return nil
 		}
 		if info, err := entry.Info(); err != nil || info.Size() > maxLooked {
-			return nil //nolint:nilerr // the file was deleted meanwhile
+			return nil //nolint:nilerr // the file is too large, or it was deleted meanwhile
 		}
 		if _, err := f.Read(path); err == nil {
 			paths = append(paths, path)
@@ -123,7 +124,8 @@ func (f *Files) List() (paths []string, more bool, err error) {
 }
 
 // Host returns a [host.Host] on which only these files can be read. If name is not empty, the file
-// with the path name has the given text, whether that file exists or not.
+// with the path name has the given text, whether that file exists or not. Host does not restrict
+// the operations that write: the caller must use it only to read.
 func (f *Files) Host(name, text string) host.Host {
 	h := &confined{Host: host.OS(), files: f, text: text}
 	if name != "" {
@@ -142,7 +144,7 @@ func (f *Files) Dir() string {
 }
 
 // confined is a [host.Host] on which only the files of a project can be read, and one file with a
-// given text.
+// given text. It does not restrict the operations of the embedded Host that write.
 type confined struct {
 	host.Host
 	files *Files

@@ -30,7 +30,7 @@ const (
 )
 
 // Value is the value of an environment variable. If From is empty, the value is Text. If not, it is
-// a reference to a source.
+// a reference to a source, or a mark for a text that was removed for display.
 type Value struct {
 	Text string
 
@@ -105,7 +105,7 @@ func (r reference) value() (Value, error) {
 	return v, v.Check()
 }
 
-// Check returns an error if the value is invalid.
+// Check returns an error if the value is invalid. A hidden text is invalid too.
 func (v Value) Check() error {
 	type key struct {
 		name  string
@@ -182,5 +182,4 @@ func (v *Value) UnmarshalYAML(decode func(any) error) error {
 	return err
 }
 
-// sortedNames returns the names of the variables, sorted.
 func sortedNames(vars map[string]Value) []string { return slices.Sorted(maps.Keys(vars)) }

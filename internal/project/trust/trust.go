@@ -181,7 +181,8 @@ func entryFile(getenv func(string) string, root string) (string, error) {
 	return filepath.Join(dir, hex.EncodeToString(sum[:16])+".json"), nil
 }
 
-// resolved returns the path of a folder, with symbolic links resolved.
+// resolved returns the path of a folder, with symbolic links resolved. If that fails, for example
+// because the folder no longer exists, it only cleans the path.
 func resolved(root string) string {
 	if target, err := filepath.EvalSymlinks(root); err == nil {
 		return target

@@ -38,10 +38,10 @@ type channelState struct {
 // everything is the scope of programs that follow all runs in the store.
 const everything = "*"
 
-// cursor says up to which event the events of a scope were read.
+// cursor says up to which event the programs with the same scope have read the events.
 type cursor struct {
 	Seq   int64     `json:"seq"`
-	Began time.Time `json:"began"` // events before this time cause no notifications
+	Began time.Time `json:"began"` // when the cursor was first stored; earlier daily reports are not sent, and workers that were already offline are not reported
 }
 
 func (b *channelState) noteKey(id string) store.ItemKey {
@@ -219,8 +219,10 @@ func (b *channelState) heldByOther(s sender, now time.Time) bool {
 	return s.Holder != b.program && s.Until.After(now)
 }
 
-// claim makes this program the channel's sender, and returns what to send. It does not use the
-// result of nextAction, because another program may have sent messages after nextAction returned.
+// claim makes this program the channel's sender, and returns what to send. It stores the id of the
+// message with each notification in it. If another program is the sender or nothing is to be sent,
+// the result has no entries and says when to check again. claim does not use the result of
+// nextAction, because another program may have sent messages after nextAction returned.
 func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Write(ctx, func(tx *store.Tx) error {
 		open, s, err := b.queued(tx)
@@ -246,7 +248,8 @@ func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nex
 	return m, err
 }
 
-// choose returns what to send next. It closes queued notifications that are outdated.
+// choose returns what to send next. If notifications to send are outdated, choose closes them and
+// decides again without them.
 func (b *channelState) choose(tx *store.Tx, open []entry, s sender, r Rules, now time.Time) (nextAction, error) {
 	for {
 		m := next(now, open, s, r)

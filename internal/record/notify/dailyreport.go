@@ -6,8 +6,8 @@ import (
 )
 
 // DailyReport is a report that is sent once a day. The id of its notification is computed from the
-// day. So if several programs use one store, only one of them sends the report, even if another one
-// was killed before.
+// day. So if several programs use one store, the report of a day is queued only once, even if the
+// program that queued it was killed and another program sends it.
 type DailyReport struct {
 	Minute int            // when it is sent, in minutes after midnight
 	Zone   *time.Location // time zone of Minute

@@ -25,8 +25,8 @@ const (
 
 // sender is the stored state of a channel that all programs on the store share.
 type sender struct {
-	Holder string      `json:"holder,omitempty"` // id of the program that is sending
-	Until  time.Time   `json:"until,omitzero"`   // until when Holder may send; after that, other programs assume that it has died
+	Holder string      `json:"holder,omitempty"` // id of the program that is sending, or was the last to send
+	Until  time.Time   `json:"until,omitzero"`   // until when only Holder may send; zero if it has finished
 	Tries  int         `json:"tries,omitempty"`  // number of failed messages in a row
 	Retry  time.Time   `json:"retry,omitzero"`   // nothing is sent before this time
 	Sent   []time.Time `json:"sent,omitempty"`   // times at which messages were sent in the last minute

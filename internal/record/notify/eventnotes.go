@@ -187,8 +187,8 @@ func endedText(as store.Status) string {
 // warnPercent is the percentage of a budget that must be used before the user is notified.
 const warnPercent = 80
 
-// budgetNote returns a notification if a run has used most of its budget. spent includes what
-// running agents have cost so far. refused means that a task could not start because of the budget.
+// budgetNote returns a notification if a run has used most of its budget. spent is what the run has
+// cost so far. refused means that a task could not start because of the budget.
 func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) (Notification, bool) {
 	part := max(percentOf(spent.MicroUSD, run.Budget.MicroUSD), percentOf(spent.Tokens, run.Budget.Tokens))
 	n := Notification{Kind: Budget, Time: now.UTC(), Run: run.ID, RunName: nameOf(run), Project: run.Project, Text: spentOf(spent, run.Budget)}
@@ -233,12 +233,14 @@ type workerLoad struct {
 
 // offlineRule says when a worker counts as offline.
 type offlineRule struct {
-	began time.Time     // ignore workers whose last heartbeat was before this time
+	began time.Time     // ignore workers that were already offline at this time
 	since time.Time     // this program has received heartbeats only since this time
 	after time.Duration // a worker without a heartbeat for this long is offline
 }
 
-// offlineNote returns a notification if a worker has been without a heartbeat for too long.
+// offlineNote returns a notification if a worker has been without a heartbeat for too long. It returns
+// none if the last heartbeat is older than maxEventAge, or if the worker belongs to a local run and
+// runs no attempt.
 func offlineNote(w workerLoad, h offlineRule, now time.Time) (Notification, bool) {
 	silent := now.Sub(laterOf(w.Seen, h.since)) >= h.after
 	concern := w.Seen.After(h.began.Add(-h.after)) && now.Sub(w.Seen) < maxEventAge
@@ -264,5 +266,6 @@ func laterOf(a, b time.Time) time.Time {
 	return a
 }
 
-// maxEventAge is the maximum age of an event that causes a notification.
+// maxEventAge is the maximum age of an event that causes a notification. A notification that could
+// not be sent for this long is given up.
 const maxEventAge = 24 * time.Hour

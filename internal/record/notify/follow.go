@@ -24,14 +24,14 @@ type follower struct {
 	run     string // id of the followed run; empty for all runs
 	kinds   []Kind
 	offline time.Duration // a worker without a heartbeat for this long is offline
-	daily   *DailyReport  // nil if there is none
+	daily   *DailyReport  // nil means no report
 
 	cursor         cursor
 	storedSeq      int64 // number of the event in the stored cursor
 	lastCheck      time.Time
 	listeningSince time.Time       // this program has seen all heartbeats since this time, because it was not suspended since then
 	reported       map[string]bool // ids of budget, offline and report notifications that were already returned
-	hasBudget      map[string]bool // by the id of each running run: whether the run has a budget
+	hasBudget      map[string]bool // whether a run has a budget, by the id of the run; has only runs that have not ended
 }
 
 func newFollower(opts Options) follower {
@@ -40,7 +40,8 @@ func newFollower(opts Options) follower {
 	}
 }
 
-// begin starts at the cursor c, which an earlier program may have stored.
+// begin sets the cursor to c, which an earlier program may have stored, and finds out which of the
+// running runs have a budget.
 func (f *follower) begin(ctx context.Context, c cursor) error {
 	f.cursor, f.storedSeq = c, c.Seq
 	return f.store.Read(ctx, func(r store.Reader) error {
@@ -203,8 +204,8 @@ func countsOf(r store.Reader, run string) (map[store.Status]int, error) {
 	return counts, err
 }
 
-// recordBudget adds a run that has not ended to f.hasBudget. It does nothing if the user wants no
-// notifications about budgets.
+// recordBudget adds a run to f.hasBudget, unless the run has ended or does not exist. It does nothing
+// if the user wants no notifications about budgets.
 func (f *follower) recordBudget(r store.Reader, id string) error {
 	if _, known := f.hasBudget[id]; known || !slices.Contains(f.kinds, Budget) {
 		return nil
@@ -301,7 +302,8 @@ func (f *follower) addOffline(r store.Reader, found *findings, missing []store.W
 	return nil
 }
 
-// advance moves the cursor forward, after the notifications in found were queued.
+// advance moves the cursor forward, after the notifications in found were queued. It remembers
+// budget, offline and report notifications, so that they are not returned again.
 func (f *follower) advance(found findings) {
 	f.cursor = found.cursor
 	for _, n := range found.notes {

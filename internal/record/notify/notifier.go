@@ -16,14 +16,14 @@ type Options struct {
 	Store    store.Store
 	Channels []Channel
 	Run      string // id of the run to follow; empty for all runs in the store
-	From     int64  // number of the event after which to start if no cursor is stored; zero means the last event
+	From     int64  // if no cursor is stored: notify of the events after this number; zero means only of events from now on
 	Kinds    []Kind
 	Rules    Rules
 	Now      func() time.Time // current time according to the store
 	ID       string           // unique id of this process
 	Notice   func(text string)
 
-	Daily        *DailyReport  // report that is sent once a day; nil if none is
+	Daily        *DailyReport  // report that is sent once a day; nil means no report
 	OfflineAfter time.Duration // a worker without a heartbeat for this long is offline
 }
 
@@ -35,8 +35,8 @@ type Notifier struct {
 	all        sync.WaitGroup
 }
 
-// Start starts to send notifications. It also sends the notifications that an earlier program has
-// left in the queue.
+// Start starts to send notifications in the background, until the caller calls Stop or Finish. It
+// also sends the notifications that an earlier program has left in the queue.
 func Start(opts Options) *Notifier {
 	ctx, stop := context.WithCancel(context.Background())
 	idle, rush := context.WithCancel(ctx)

@@ -43,7 +43,7 @@ func nameOf(run store.Run) string {
 	return line(run.ID, maxTitle/2)
 }
 
-// elapsed formats a duration like all screens of gaffer: 42s, 2m 34s, 1h 05m.
+// elapsed formats a duration in the same form as all screens of gaffer: 42s, 2m 34s, 1h 05m.
 func elapsed(d time.Duration) string {
 	s := int(max(d, 0) / time.Second)
 	switch {

@@ -51,7 +51,7 @@ func (w *Webhook) Name() string { return "webhook" }
 func (w *Webhook) Key() string { return keyOf(w.Name(), w.URL) }
 
 // Where returns only the scheme and the host of the URL, because the path of a webhook's URL is
-// often a secret.
+// often a secret. It adds whether messages are signed.
 func (w *Webhook) Where() string {
 	u, err := url.Parse(w.URL)
 	if err != nil {

@@ -57,7 +57,7 @@ func (e *UnwrittenError) Hint() string {
 	return "remove what is in the way; the next gaffer in the project writes them, and so does 'gaffer doctor --repair'"
 }
 
-// content is the JSON data of an item. Why says why the documents could not be written.
+// content is the JSON data of an item in the store. Why says why the documents could not be written.
 type content struct {
 	Paths map[string]string `json:"paths"`
 	Why   string            `json:"why,omitempty"`
@@ -69,8 +69,8 @@ type List struct {
 	Now   func() time.Time
 }
 
-// Add adds a run to the list: its documents must be written to these paths. reason says why they
-// are not written yet.
+// Add adds a run to the list, or replaces its entry. paths says where the run's documents must be
+// written, and reason why they are not written yet. An empty reason means that it is unknown.
 func (l List) Add(ctx context.Context, run string, paths map[string]string, reason string) error {
 	data, err := json.Marshal(content{paths, reason})
 	if err != nil {

@@ -16,14 +16,15 @@ type DeleteOptions struct {
 	// LockRun locks a run while its rows are being deleted. If it fails, the run is not deleted,
 	// and Notice prints the error.
 	LockRun   func(run string) (release func(), err error)
-	OnDeleted func(run string)  // called for each deleted run
+	OnDeleted func(run string)  // called for each run whose own row was deleted now or by an earlier, unfinished prune
 	Notice    func(text string) // prints a message for the user
 	// BatchSize is how many tasks one transaction deletes. Zero means 100.
 	BatchSize int
 }
 
-// Delete deletes the rows that [Find] has found. It keeps rows that have changed since Find. It
-// returns the numbers of deleted rows.
+// Delete deletes the rows that [Find] has found. It keeps runs, workers and idempotency records that
+// are no longer old, because they were used again since Find. It returns the numbers of deleted
+// rows, also after an error.
 func Delete(ctx context.Context, s store.Store, f Found, how DeleteOptions) (Counts, error) {
 	t := &deleter{store: s, found: f, DeleteOptions: how}
 	for _, take := range []func(context.Context) error{

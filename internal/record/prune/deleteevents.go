@@ -6,8 +6,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// eventsPerWrite is how many events one transaction reads. The next transaction deletes those of them
-// that it may delete.
+// eventsPerWrite is how many events one transaction reads. The next transaction deletes those of
+// these events that may be deleted.
 const eventsPerWrite = 1000
 
 // deleteEvents deletes old events: those of runs that no longer exist, those of protocol clients'
@@ -39,7 +39,8 @@ func (t *deleter) deleteEvents(ctx context.Context) error {
 }
 
 // orphans reads the page of events after the number cursor. It returns the numbers of the events in
-// it that can be deleted, the cursor for the next page, and whether there are more events.
+// it that can be deleted, the cursor for the next page, and whether there are more events. The last
+// event of the store is never deleted.
 func (t *deleter) orphans(ctx context.Context, cursor int64, existingRuns map[string]bool) (orphans []int64, next int64, more bool, err error) {
 	err = t.store.Read(ctx, func(r store.Reader) error {
 		orphans, next, more = nil, cursor, false

@@ -55,8 +55,8 @@ func (t *deleter) deleteRuns(ctx context.Context) error {
 }
 
 // deleteRun deletes a run, unless a user has made it active again. It deletes the run's own row
-// first, so that readers no longer find the run. For a small run, the same transaction deletes all
-// other rows. For a larger run, it stores a mark until the other rows are deleted too.
+// first, so that readers no longer find the run. For a small run, the same transaction also deletes
+// the tasks, questions and logs. It stores a mark, which stays until all other rows are deleted too.
 func (t *deleter) deleteRun(ctx context.Context, id string) error {
 	left, err := t.readRunRows(ctx, id)
 	if err != nil {
@@ -138,7 +138,8 @@ func (left *runRows) addAttempts(r store.Reader, run string) error {
 	return err
 }
 
-// deleteRunRows deletes the remaining rows of a run after the run's own row was deleted.
+// deleteRunRows deletes the remaining rows of a run after the run's own row was deleted. At the end
+// it deletes the mark that the run is partly deleted.
 func (t *deleter) deleteRunRows(ctx context.Context, id string, left runRows) error {
 	for chunk := range slices.Chunk(left.logs, logsPerWrite) {
 		if err := t.store.Write(ctx, func(tx *store.Tx) error { deleteLogs(tx, chunk); return nil }); err != nil {

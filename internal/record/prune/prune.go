@@ -23,9 +23,9 @@ import (
 type Retention struct {
 	Before     time.Time // a row is old if it ended before this time
 	Now        time.Time
-	KeepLatest int // number of runs per project to keep: the runs that ended last
+	KeepLatest int // keep this many runs of each project even if they are old, those that ended last; 0 keeps none
 	// ReasonToKeep returns why an old run must not be deleted, or "" if it may be deleted. run
-	// includes the plan of the run.
+	// includes the plan of the run. If ReasonToKeep is nil, every old run may be deleted.
 	ReasonToKeep func(r store.Reader, run store.Run) (why string, err error)
 	// Protocol finds the old rows of protocol clients.
 	Protocol ProtocolRows
@@ -44,7 +44,7 @@ type ProtocolRows interface {
 // OldProtocolRows lists the old rows of protocol clients, and the tasks that are kept.
 type OldProtocolRows struct {
 	Tasks     []OldTask
-	KeptTasks map[store.TaskKey]bool // tasks of protocol clients that are too recent to delete; their events are kept too
+	KeptTasks map[store.TaskKey]bool // tasks of protocol clients that have not ended or are too recent to delete; their events are kept too
 	Inputs    []store.ItemKey        // inputs that an agent has claimed
 	Notes     []store.ItemKey
 }
@@ -73,14 +73,15 @@ type Found struct {
 	promisesBefore time.Time           // idempotency records that were stored before this time are old
 	partlyDeleted  []string            // ids of runs whose deletion an earlier prune did not finish
 	protocol       OldProtocolRows
-	ownsRun        func(run string) bool // the method ProtocolRows.OwnsRun
+	ownsRun        func(run string) bool // reports whether a run holds the tasks of a channel or a chain
 	workers        []string
 }
 
 // Spared is an old run that is not deleted. Why is the reason.
 type Spared struct{ Run, Why string }
 
-// Counts holds the number of rows of each kind.
+// Counts holds the number of rows of each kind. Inputs and Notes are those of protocol clients, and
+// Promises are idempotency records.
 type Counts struct {
 	Runs, Tasks, Attempts, Questions, Inputs, Notes, Promises, Workers, Events int
 }
@@ -112,7 +113,8 @@ type search struct {
 	deletableRuns map[string]bool // ids of the runs that will be deleted
 }
 
-// skew is more than the clocks of two machines that use the same store can differ.
+// skew is larger than any difference between the clocks of two machines that use the same store. A
+// run's times of creation and end may come from different clocks.
 const skew = 24 * time.Hour
 
 func (l *search) findRuns() error {
@@ -301,8 +303,8 @@ func (f *Found) orphan(e store.Event, existingRuns map[string]bool) bool {
 	return false
 }
 
-// DeletedUpTo returns the number of the last event that may have been deleted. A reader that starts
-// at an earlier event may miss events.
+// DeletedUpTo returns the number of the last event that may have been deleted, or 0 if no event was
+// deleted yet. A reader that starts at an earlier event may miss events.
 func DeletedUpTo(r store.Reader) (int64, error) {
 	c, err := r.Cursor(deletedUpToCursor)
 	if errors.Is(err, store.ErrNotFound) {

@@ -26,7 +26,8 @@ func (r *Recorder) open(ctx context.Context) error {
 	return r.openFrom(ctx, cursor.Seq)
 }
 
-// openFrom is like open, but writes records for all events whose number is higher than recorded.
+// openFrom does the same as open, but always sets r.state, and takes recorded as the number of the
+// last event whose records are already written.
 func (r *Recorder) openFrom(ctx context.Context, recorded int64) error {
 	run, tasks, last, err := r.readRows(ctx)
 	if err != nil {

@@ -72,8 +72,8 @@ func resultOf(a store.Attempt) *ledger.Result {
 	return r
 }
 
-// verificationOf combines the results of all verify commands into one. It cannot tell which of them
-// are linters and which are tests.
+// verificationOf combines the results of all verify commands into one. It cannot distinguish linters
+// from tests. It returns nil if there are no results.
 func verificationOf(checks json.RawMessage) *ledger.Verification {
 	var list []fleet.Check
 	if json.Unmarshal(checks, &list) != nil || len(list) == 0 {
@@ -122,7 +122,7 @@ func messagesOf(from store.Reader, a store.Attempt) (texts []string, err error) 
 	return texts, nil
 }
 
-// bead is the name of a task in the ledger.
+// bead identifies a task in the ledger. Ledger records call a task a bead.
 type bead struct {
 	name    string
 	earlier int // number of attempts at the bead before this task

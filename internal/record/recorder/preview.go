@@ -114,7 +114,8 @@ type startedAttempts struct {
 	order    []attemptKey
 }
 
-// emitEnded calls visit with the records of the attempts whose end was read.
+// emitEnded calls visit with the records of the attempts whose end is pending in the recorder. It
+// remembers the attempts whose start is pending, and then clears the pending entries.
 func (u *startedAttempts) emitEnded(ctx context.Context) error {
 	for _, e := range u.recorder.pending {
 		name := attemptKey{e.task, e.number}

@@ -57,7 +57,7 @@ type Recorder struct {
 	opts             Options
 	cursor           string // name of the store's cursor
 	recording        *session.Recording
-	state            *sessionState       // nil before open
+	state            *sessionState       // nil until open was called
 	seq              int64               // number of the last event that was applied to state
 	recorded         int64               // number in the stored cursor: the last event whose records are written
 	pending          []entry             // records to write, in the order of their events
@@ -187,8 +187,8 @@ func (r *Recorder) flush(ctx context.Context) error {
 
 func (r *Recorder) close() { r.recording.Close() }
 
-// RefusedError reports that everything was written except some records, because files of other
-// programs have the names of these records. Those files stay unchanged.
+// RefusedError reports that everything was written except some records that can never be written,
+// for example because files of other programs have their names. Those files stay unchanged.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
@@ -211,9 +211,10 @@ func (r *Recorder) problems() error {
 	return errors.Join(all...)
 }
 
-// wait returns when there is something to write. If records are left to write, it returns at once.
-// If not, it waits for one pace, and then until there are events, another program has changed the
-// document, or a failed write must be retried.
+// wait returns when there is something to write. If records are left to write and the last write of
+// records did not fail, it returns at once. If not, it waits until one pace has passed since began,
+// and then until there are events, another program has changed the document, or a failed write must
+// be retried.
 func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	if len(r.pending) > 0 && r.failing[recordsProblem] == nil {
 		return ctx.Err()

@@ -65,9 +65,9 @@ func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error
 // fileNames is the set of names of the regular files in a folder.
 type fileNames map[string]bool
 
-// has reports whether the records of all attempts at a bead exist. The file name of the last
-// attempt's record is the bead's name. The file names of earlier records also contain the attempt's
-// number.
+// has reports whether the records of a task's attempts at a bead exist. attempts is their number.
+// The file name of the last attempt's record is the bead's name. The file names of earlier records
+// also contain the attempt's number.
 func (n fileNames) has(as bead, attempts int) bool {
 	if attempts > 0 && !n[as.name+".json"] {
 		return false

@@ -105,7 +105,8 @@ func exitOf(a store.Attempt) *int {
 	return &exit
 }
 
-// failureText returns one sentence that says how an attempt failed.
+// failureText returns a short text that says how an attempt failed: the exit code or the failure
+// class, and the attempt's summary if it has one.
 func failureText(a store.Attempt) string {
 	what := string(a.Class)
 	if exit := exitOf(a); a.Class == failure.Crashed && exit != nil {

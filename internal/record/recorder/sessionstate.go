@@ -20,7 +20,7 @@ type sessionState struct {
 	status     session.Status
 	stopping   bool            // the run starts no more tasks
 	agentIndex map[string]int  // index of each task in status.Agents and attempts, by the task's id
-	attempts   []attemptCounts // number of attempts at each task
+	attempts   []attemptCounts // number of attempts at each task, with the same indexes as status.Agents
 	beads      map[string]bead // beads of the tasks that were dispatched from a bead, by task id
 	changed    map[int]bool    // indexes in status.Agents of agents with unwritten changes
 	unwritten  bool            // the document differs from the state
@@ -36,7 +36,7 @@ func newSessionState(run store.Run, tasks []store.Task, project string) (*sessio
 		Source: sourceOf(run), SourceFile: run.SourceFile, StartedAt: session.Time{Time: run.Created},
 		Status: session.Running, Waves: []session.Wave{},
 	}
-	if len(tasks) == 0 { // a run without tasks ends with its first event
+	if len(tasks) == 0 { // openFrom skips the past events of a run without tasks, so take the run's status from its row
 		p.applyRun(run)
 	}
 	waves := wavesOf(tasks)
@@ -147,7 +147,8 @@ func sessionWaves(agents []session.Agent) []session.Wave {
 func (p *sessionState) ended() bool { return p.status.Status.Final() }
 
 // isKnownTask reports whether an event only says that a task was added, and the state already has
-// the task. A large run has thousands of these events, so they are not decoded.
+// the task. If so, it marks the task's agent as changed. A large run has thousands of these events,
+// so they are not decoded.
 func (p *sessionState) isKnownTask(e store.Event) bool {
 	i, known := p.agentIndex[e.Task]
 	if !known || e.Kind != "task.queued" || e.From != "" {

@@ -163,7 +163,7 @@ func (r *Recorder) withEnd(e entry) entry {
 }
 
 // isPermanent reports whether a record can never be written, because another record has its file
-// name.
+// name, or because its content or its change of status is invalid.
 func isPermanent(err error) bool {
 	var (
 		other  *ledger.ImmutableError

@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Printable replaces every character that is not printable, including newlines. The result cannot
-// control a terminal and fits on one line.
+// Printable replaces every character that is not printable, including newlines, by the replacement
+// character U+FFFD. The result cannot control a terminal and is one line.
 func Printable(text string) string { return replaceUnprintable(text, "") }
 
 // PrintableLines is like [Printable], but keeps newlines and tabs.

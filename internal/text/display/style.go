@@ -14,7 +14,8 @@ const (
 	Yellow Style = "33"
 )
 
-// Paint returns text between the escape sequences that select and reset the style.
+// Paint returns text between the escape sequences that select and reset the style. If the text or
+// the style is empty, it returns the text as it is.
 func (s Style) Paint(text string) string {
 	if text == "" || s == "" {
 		return text

@@ -5,8 +5,8 @@ import "strings"
 // plain returns a text without its Markdown and without styles.
 func plain(text string) string { return (&formatter{}).inline(text) }
 
-// inline formats the links, code, bold and italic text in a text. Each word is painted by itself, so
-// that the text can be wrapped afterwards.
+// inline formats the links, code, bold and italic text in a text. Italic text is not painted; it
+// only loses its stars. Each word is painted by itself, so that the text can be wrapped afterwards.
 func (f *formatter) inline(text string) string {
 	var b strings.Builder
 	strong, italic := false, false

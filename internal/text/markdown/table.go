@@ -9,9 +9,9 @@ import (
 const gap = "  " // between two columns
 
 // table writes a table. Each column is as wide as its widest cell, except that the cells of the
-// last column are wrapped. If less than 30 columns of the terminal or less than half of the line is
-// left for the last column, the table is written as a list: the first cell of each row, and its
-// other cells below it.
+// last column are wrapped. If they need to be wrapped and less than 30 terminal columns or less
+// than half of the line is left for them, the table is written as a list: the first cell of each
+// row, and its other cells below it.
 func (f *formatter) table(lines []string) {
 	rows := make([][]string, 0, len(lines))
 	for i, line := range lines {

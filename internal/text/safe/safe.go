@@ -10,9 +10,9 @@ import (
 )
 
 // Writer writes the output of other programs to a terminal. It passes on text, newlines, tabs and
-// the escape sequences that set colours. A carriage return becomes a new line. Other escape
-// sequences are dropped. All other control characters become the replacement character. It uses a
-// limited amount of memory.
+// the escape sequences that set colours. Text after a carriage return starts a new line. Other
+// escape sequences are dropped. All other characters that are not printable become the replacement
+// character. It uses a limited amount of memory.
 type Writer struct {
 	Plain bool // also drop colours
 
@@ -31,7 +31,7 @@ const (
 	text       escape = iota
 	escaped           // after ESC
 	control           // after ESC [ and parameters
-	skipped           // after ESC [, in a sequence that cannot set a colour
+	skipped           // after ESC [, in a sequence that is dropped: it sets no colour or is too long
 	command           // in a sequence such as ESC ], which ends with BEL or ESC \
 	commandEnd        // after an ESC in a command sequence
 )

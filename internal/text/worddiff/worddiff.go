@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Piece is a part of a line. A piece that is changed does not occur in the other line.
+// Piece is a part of a line. A piece that is changed has no counterpart in the other line.
 type Piece struct {
 	Text    string
 	Changed bool

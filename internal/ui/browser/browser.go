@@ -65,7 +65,8 @@ func programs(getenv func(string) string, system, url string) (list [][]string) 
 }
 
 // start starts a program in a new process session, so that the program cannot read the user's
-// keystrokes and Ctrl-C does not end it.
+// keystrokes and Ctrl-C does not end it. It returns nil if the program exits with success, or is
+// still running after grace or when ctx ends.
 func start(ctx context.Context, argv []string) error {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -94,7 +95,8 @@ func start(ctx context.Context, argv []string) error {
 	}
 }
 
-// ended reports whether a child process has ended. It does not wait for the process.
+// ended reports whether a child process has ended and, if it has, returns its status and reaps it.
+// It does not wait for the process.
 func ended(pid int) (status syscall.WaitStatus, over bool) {
 	got, err := syscall.Wait4(pid, &status, syscall.WNOHANG, nil)
 	return status, err == nil && got == pid

@@ -184,7 +184,7 @@ func (a asset) send(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// accepts reports whether an Accept-Encoding header allows a response in gzip.
+// accepts reports whether an Accept-Encoding header names gzip and does not exclude it with q=0.
 func accepts(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		name, params, _ := strings.Cut(strings.TrimSpace(part), ";")

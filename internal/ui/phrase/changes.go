@@ -9,7 +9,8 @@ import (
 )
 
 // Changes returns a line such as "5 changes: 3 ready to merge, 1 with comments, 1 conflicts with
-// main". It returns "" if there are no changes.
+// main". If the plan says that gaffer merges some of them by itself, the line ends with their
+// number and the command that continues the run. It returns "" if there are no changes.
 func Changes(c fleet.Changes) string {
 	if c.Total == 0 {
 		return ""
@@ -46,7 +47,8 @@ func Changes(c fleet.Changes) string {
 	return text
 }
 
-// Sizes returns a text with the size of a file before and after a change.
+// Sizes returns the size of a file before and after a change, such as "1.2 kB before, 2.0 kB
+// after". For an added file it returns only the new size, for a deleted file only the old size.
 func Sizes(f fleet.ChangeFile) string {
 	switch f.Status {
 	case "added":

@@ -108,7 +108,7 @@ func Money(usd float64) string {
 }
 
 // SpentOf formats a cost and the budget that limits it, such as "1.2k tokens, $0.0047 of $0.0020".
-// Without a budget it is the same as Spent.
+// Without a budget it is the same as [Spent].
 func SpentOf(c, budget fleet.Cost) string {
 	tokens, money := Tokens(c.Tokens), Money(c.USD)
 	switch {
@@ -249,7 +249,7 @@ func Using(t fleet.Task, a *fleet.Attempt) string {
 	return Line(text)
 }
 
-// untilText formats a time without its date if it is less than a day away.
+// untilText formats a time like [Clock], but without the date if it is at most a day after now.
 func untilText(t, now time.Time) string {
 	if t.Sub(now) <= 24*time.Hour {
 		return t.In(now.Location()).Format("15:04")

@@ -54,8 +54,9 @@ func FailedFirst(tasks []fleet.Task) []fleet.Task {
 	return tasks
 }
 
-// State returns what the agent of a task does, for how long, and the source of that information,
-// such as "waiting, Bash: make install, 4m, source control".
+// State returns what the agent of a task does, for how long, and how the worker knows it, such as
+// "waiting, Bash: make install, 4m, source output". If the agent reports no state, State starts
+// with the status of the task.
 func State(t fleet.Task, now time.Time) string {
 	detail := Detail(t, now)
 	if first := word(t); first == string(t.Status) || Waiting(t) {
@@ -65,8 +66,8 @@ func State(t fleet.Task, now time.Time) string {
 }
 
 // Detail is like [State], but without the word that [TaskLabel] shows. If the agent uses one of the
-// user's accounts or is a fallback, it says so. If the agent has waited for the user, the text ends
-// with how long it has waited.
+// user's accounts or is a fallback, it says so. If the agent has waited for the user before, the
+// text ends with how long it waited in total.
 func Detail(t fleet.Task, now time.Time) string {
 	since, source, age := time.Time{}, "", ""
 	if a := t.Attempt; a != nil && t.Status == fleet.Running {
@@ -110,7 +111,7 @@ func word(t fleet.Task) string {
 }
 
 // Doing describes a task in a few words, but not its status: what the agent does or asks, what the
-// task waits for, or how it ended.
+// task waits for, or how it ended. It returns "" if there is nothing to say.
 func Doing(t fleet.Task, now time.Time) string {
 	switch {
 	case Waiting(t):
@@ -146,7 +147,8 @@ func Why(t fleet.Task) string {
 }
 
 // Cause returns a word or two about how a task failed: the failure class, or how its program ended.
-// It never contains output of the program.
+// For a cancelled task it returns why the task was cancelled. It never contains output of the
+// program. It returns "" if the cause is unknown.
 func Cause(t fleet.Task) string {
 	class, reason := reasonOf(t)
 	switch {
@@ -159,7 +161,8 @@ func Cause(t fleet.Task) string {
 }
 
 // Failure returns a text about how a task failed, and the last lines of output of the failed check
-// or of the program. If there is only one line of output, it becomes part of the text.
+// or of the program. If there is only one line of the program's output, it becomes part of the
+// text. For a cancelled task, the text says why it was cancelled, and there are no lines.
 func Failure(t fleet.Task) (head string, lines []string) {
 	class, reason := reasonOf(t)
 	if t.Status == fleet.Cancelled {
@@ -346,8 +349,9 @@ func Advice(t fleet.Task) string {
 	return ""
 }
 
-// ByHand describes an agent that the user has started: its status, what it waits for, since when,
-// and the source of the status, such as "waiting, Bash: make, 4m, source hook".
+// ByHand describes an agent that the user has started: its status, what it waits for, how long it
+// has had this status, and the source of the status, such as "waiting, Bash: make, 4m, source
+// hook".
 func ByHand(w fleet.Worker, now time.Time) string {
 	age, source := "", ""
 	if !w.ClaudeSince.IsZero() {

@@ -99,8 +99,8 @@ func filters(f ledger.Filter) []string {
 	return list
 }
 
-// bucket returns the name of a bucket of durations, which is made of its two bounds. dash is the
-// text between the bounds.
+// bucket returns the name of a bucket of durations, such as "5m – 30m", "under 30s" or "over 2h".
+// dash is the text between the two bounds.
 func bucket(b ledger.Bucket, dash string) string {
 	switch {
 	case b.To == nil:

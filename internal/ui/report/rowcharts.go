@@ -37,8 +37,8 @@ const (
 	maxTableRows = 200
 )
 
-// stack returns the parts of a bar, one after the other. values has a number of runs for each
-// outcome. total is the number of runs whose bar would fill the whole chart.
+// stack returns the parts of a bar, one after the other. values has a number of runs or tasks for
+// each outcome. total is the number whose bar would fill the whole chart.
 func stack(values [len(outcomes)]int, total int) []part {
 	var parts []part
 	at := 0
@@ -215,7 +215,8 @@ func retryChart(s ledger.Statistics) rowsChart {
 	return c
 }
 
-// costChart returns a chart of the costs of groups. If no cost is known, the chart has no rows.
+// costChart returns a chart of the costs of groups, the highest cost first. It sorts list. If no
+// cost is known, the chart has no rows.
 func costChart(id, title, head string, list []group) rowsChart {
 	c := rowsChart{ID: id, Title: title}
 	c.Table.Head = []string{head, "Cost", "Runs with a known cost"}

@@ -10,7 +10,7 @@ import (
 
 // Screen describes the terminal on which a report is printed.
 type Screen struct {
-	Width int  // number of columns; 0 means 80
+	Width int  // number of columns; 0 means 80; a report has at least 48 and at most 140
 	Color bool // the screen understands escape sequences
 	ASCII bool // the screen can show only ASCII
 }
@@ -101,7 +101,8 @@ func sign(n int) int {
 }
 
 // furthestFromShare returns the index of the part whose width, in columns, is furthest below its
-// exact share. If below is false, it returns the part whose width is furthest above its share.
+// exact share. If below is false, it returns the part whose width is furthest above its share, but
+// no part that is only one column wide.
 func furthestFromShare(parts, widths []int, columns, total int, below bool) int {
 	at, most := 0, math.Inf(-1)
 	for i, n := range parts {
@@ -116,8 +117,8 @@ func furthestFromShare(parts, widths []int, columns, total int, below bool) int 
 	return at
 }
 
-// bar draws a bar for the value n. limit is the value whose bar would fill all columns. If the
-// screen can show them, it uses eighths of a column.
+// bar draws a bar for the value n. limit is the value whose bar would fill all columns. The length
+// is exact to an eighth of a column or, on a screen that shows only ASCII, to a column.
 func (s Screen) bar(n, limit float64, columns int) string {
 	if n <= 0 || limit <= 0 {
 		return ""

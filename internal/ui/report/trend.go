@@ -88,7 +88,8 @@ func amount(usd *float64) float64 {
 }
 
 // extremes returns four weeks: the week with the most runs, with the lowest success rate, with the
-// longest average duration and with the highest cost.
+// longest average duration and with the highest cost. If no week has such a value, the zero Week is
+// returned for it.
 func extremes(weeks []ledger.Week) (busiest, weakest, longest, dearest ledger.Week) {
 	for _, w := range weeks {
 		if w.Count > busiest.Count {

@@ -146,7 +146,8 @@ func valueChart(s ledger.Statistics, id, title, class string, top float64, show 
 	return c
 }
 
-// roundUp returns the smallest round number that is at least n.
+// roundUp returns the smallest round number that is at least n: 1, 2, 4, 5, 6 or 8 times a power of
+// ten. It returns 1 if n is not positive.
 func roundUp(n float64) float64 {
 	if n <= 0 {
 		return 1

@@ -7,7 +7,7 @@ import (
 
 // chunksOf returns the progress of the build, from the chunks of the build run. If the build run
 // has no chunks, it uses the chunkProgress that another program has written. It returns nil if the
-// build is complete.
+// build is complete or has no known progress.
 func chunksOf(state jsontree.Value, run *workflow.BuildRun) *Chunks {
 	switch {
 	case run != nil && run.Status == workflow.RunCompleted:

@@ -30,7 +30,7 @@ type Action struct {
 	Text     string
 	Deny     bool
 	Scope    fleet.GrantScope // for how long the answer holds; empty means for this request only
-	Rule     string           // the rule that holds within Scope; empty means the question's first suggestion
+	Rule     string           // the permission rule to add for Scope; empty means the first rule that the question suggests
 }
 
 // Reply returns the answer of an action whose kind is Answer.
@@ -43,7 +43,7 @@ type mode int
 
 const (
 	watching   mode = iota
-	choosing        // no more tasks start; the user may detach, cancel or continue
+	choosing        // the user may detach, cancel or continue; until then no task starts, except if Remote is set
 	cancelling      // the run is being cancelled
 )
 
@@ -70,6 +70,8 @@ type Keyboard struct {
 // With Remote set, Ctrl-C does not stop the run. Then, while choosing, Ctrl-C, d and Enter detach, c
 // cancels the run, and any other key continues watching. If a question is closed while its answer is
 // being typed, the following keystrokes are discarded up to Enter, Escape or Tab.
+//
+// With Observer set, Ctrl-C leaves the view in every mode, and so does q if no question is open.
 func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
 	k = k.WithQuestions(open)
 	switch {
@@ -91,8 +93,9 @@ func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Acti
 	return k, Action{}
 }
 
-// End returns the new state and the action for a request to end the run. It is for requests that
-// are not keys, such as a signal.
+// End returns the new state and the action for a request to end the run that is not a key, such as
+// a signal. The action is Leave for an observer or if the run is already being cancelled, Detach
+// for a run on a server, and CancelRun otherwise.
 func (k Keyboard) End() (Keyboard, Action) {
 	switch {
 	case k.Observer || k.mode == cancelling:

@@ -61,7 +61,8 @@ func (v View) Final(width int, color bool) []string {
 	return rows
 }
 
-// head returns the rows at the top: the run's name, progress, cost and paused agent accounts.
+// head returns the rows at the top: the run's name, cost and progress, paused agent accounts, why
+// no task starts any more, and a warning if most of the budget is spent.
 func (v View) head(width int) []paint.Line {
 	rows := []paint.Line{v.title(width), v.bar(width)}
 	for _, l := range v.Run.Lanes {

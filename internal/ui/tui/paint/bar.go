@@ -14,14 +14,15 @@ const (
 	barOpen = "░"
 )
 
-// Bar returns a bar that shows the progress of a run, in this number of columns.
+// Bar returns a bar that shows the progress of a run, in this number of columns. It returns nil if
+// there are no tasks or no columns.
 func Bar(c fleet.Counts, columns int) Line {
 	if columns <= 0 || c.Total <= 0 {
 		return nil
 	}
 	done, lost := share(c.Complete, c.Total, columns), share(c.Failed+c.Cancelled, c.Total, columns)
 	if lost = min(lost, columns-done); c.Complete+c.Failed+c.Cancelled == c.Total && lost > 0 {
-		lost = columns - done // all tasks have ended: fill the bar
+		lost = columns - done // all tasks have ended: fill the bar, because the shares are rounded down
 	}
 	return Line{
 		{strings.Repeat(barDone, done), display.Green},

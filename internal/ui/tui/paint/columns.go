@@ -28,7 +28,8 @@ type Table struct {
 func (t *Table) Add(cells ...Span) { t.rows = append(t.rows, cells) }
 
 // Rows returns the rows, with columns as wide as their contents. If the rows do not fit into width,
-// it removes columns, the column with the lowest Drop first.
+// it removes columns, the column with the lowest Drop first. If that is not enough, it makes
+// columns narrower.
 func (t *Table) Rows(width int) []Line {
 	fit(t.Columns, t.rows, width)
 	lines := make([]Line, len(t.rows))
@@ -109,6 +110,8 @@ func totalWidth(cols []Column) int {
 }
 
 // nextToDrop returns the index of the column to remove next, or -1 if no column may be removed.
+// flex is the index of the column with Flex, or -1, and wanted the width that this column needs:
+// its own Width is 0 while [fit] computes the others.
 func nextToDrop(cols []Column, flex, wanted int) int {
 	found := -1
 	for i, c := range cols {

@@ -1,5 +1,6 @@
 // Package paint provides the building blocks of terminal screens: rows of styled text, tables that
-// fit the screen, and bars. The functions are pure. Their results never exceed the given width.
+// fit the screen, and bars. The functions are pure. [Line.Render] cuts a row to the width of the
+// screen.
 package paint
 
 import (
@@ -58,8 +59,9 @@ func Ends(left, right Line, width int) Line {
 	return append(append(left, Span{Text: strings.Repeat(" ", gap)}), right...)
 }
 
-// Wrap breaks the text of another program into at most maxRows rows. A word that is longer than a
-// row continues in the next row.
+// Wrap makes the text of another program printable and breaks it into at most maxRows rows. If the
+// text needs more rows, the last row is "…". A word that is longer than a row continues in the next
+// row.
 func Wrap(text string, width, maxRows int) []string {
 	var rows []string
 	for _, paragraph := range strings.Split(display.PrintableLines(text), "\n") {
@@ -84,9 +86,9 @@ func Wrap(text string, width, maxRows int) []string {
 	return rows
 }
 
-// HangingIndent breaks a line into rows of at most width columns. The rows after the first are
-// indented by columns more than the first. If too little width would remain for text, HangingIndent
-// does not break the line.
+// HangingIndent breaks a line into rows of at most width columns. The first row keeps the indent of
+// the line; the argument columns says how much further the other rows are indented. If fewer than
+// 20 columns would remain for their text, HangingIndent does not break the line.
 func HangingIndent(line string, width, columns int) []string {
 	further := strings.Repeat(" ", columns)
 	text := strings.TrimLeft(line, " ")

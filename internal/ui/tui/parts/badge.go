@@ -10,8 +10,8 @@ import (
 // Waiting is the badge of a task that waits for the user.
 var Waiting = paint.Span{Text: "? waiting", Style: display.Yellow}
 
-// badges maps a status to its badge. A badge has a sign, a word and a colour; each of the three
-// alone is enough to recognise the status.
+// badges maps a status to its badge. The sign and the word of a badge each identify the status, so
+// that it is recognised without colours.
 var badges = map[fleet.Status]paint.Span{
 	fleet.Queued:    {Text: "○ queued", Style: display.Faint},
 	fleet.Running:   {Text: "● running", Style: display.Green},

@@ -63,7 +63,8 @@ func AnswerRow(q fleet.Question, typed Input, width int) paint.Line {
 }
 
 // ParseAnswer interprets the typed answer: a number chooses one of the [Options], a single d denies
-// the request, and anything else is the text of the answer.
+// the request, and anything else is the text of the answer. It returns an error if the question has
+// options, but none with the typed number.
 func ParseAnswer(q fleet.Question, typed Input) (fleet.Reply, error) {
 	if typed.Trimmed() == "d" {
 		return fleet.Reply{Deny: true}, nil

@@ -13,7 +13,8 @@ import (
 // TaskTable is a table of tasks. Its columns are as wide as their contents.
 type TaskTable struct {
 	Now time.Time
-	// Detailed adds two columns: the status in words, and the source of the state with its age.
+	// Detailed adds two columns: the status in words, and how the worker knows what the agent does,
+	// with the age of that information.
 	Detailed bool
 }
 
@@ -63,7 +64,7 @@ func (t TaskTable) Rows(tasks []fleet.Task, width int) []paint.Line {
 }
 
 func (t TaskTable) cells(task fleet.Task) []paint.Span {
-	quiet := display.Style("") // style of a task that is queued or cancelled
+	quiet := display.Style("") // style of the task's id, name and attempt number: faint if the task is queued or cancelled
 	if task.Status == fleet.Queued || task.Status == fleet.Cancelled {
 		quiet = display.Faint
 	}
@@ -104,8 +105,8 @@ func Doing(t fleet.Task, now time.Time) paint.Span {
 	return doing
 }
 
-// Source returns the source of a running task's state and the age of the state, such as "control
-// 4s".
+// Source returns how the worker knows what the agent of a running task does, and the age of that
+// information, such as "output 4s". It returns "" if the task is not running or nothing is known.
 func Source(t fleet.Task, now time.Time) string {
 	a := t.Attempt
 	if a == nil || t.Status != fleet.Running || a.Said.IsZero() {

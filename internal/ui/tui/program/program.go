@@ -103,8 +103,8 @@ func (p *Program) Show() error {
 	return err
 }
 
-// Finish waits for tasks that are unfinished when the screen has closed. It returns the errors of
-// tasks that failed, or that did not end before ctx ended.
+// Finish waits for tasks that are unfinished when the screen has closed, and starts those that have
+// not started. It returns the errors of tasks that failed, or that did not end before ctx ended.
 func (p *Program) Finish(ctx context.Context) error {
 	var errs []error
 	for _, one := range p.pending.list() {
@@ -125,8 +125,8 @@ func (p *Program) Finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// started is a task that has not ended. When the user leaves, Bubble Tea drops the task, possibly
-// before it has started. So [Program.Finish] calls do again.
+// started is a task that has not ended. When the user leaves, Bubble Tea no longer waits for the
+// task, and may not even have started it. So [Program.Finish] calls do again.
 type started struct {
 	name string
 	do   func() (any, error) // does the work once; later calls return the same result
@@ -215,7 +215,7 @@ func (a adapter[M]) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		one := &started{display.Printable(task.Name), sync.OnceValues(task.Do)}
 		a.pending.add(one)
 		cmds = append(cmds, func() tea.Msg {
-			event, _ := one.do() // ignore the error: the event contains it, too
+			event, _ := one.do() // ignore the error: the event contains it, too; only Finish needs it
 			return ended{one, event}
 		})
 	}

@@ -20,11 +20,11 @@ type change struct {
 	page      Page
 	read      bool
 	readError string          // why the last read of the change failed; empty if it succeeded
-	diffs     map[string]diff // diffs that were read, by path; this map is replaced and never modified
+	diffs     map[string]diff // diffs that were requested or read, by path; this map is replaced and never modified
 	file      int             // number of the shown file, from 1; 0 means that the overview is shown
 	cursor    key             // the chosen row; the zero key means the first row
 	at        int             // index of the chosen row; used if the row has disappeared
-	mark      bool            // the user has chosen a range of lines: from the row in the field from to the cursor
+	mark      bool            // the user has chosen a range of lines: those between the row from and the cursor
 	from      key
 	top       int
 	sideways  int // number of columns that the user has scrolled to the right
@@ -41,7 +41,8 @@ type diff struct {
 func (c change) show() Show { return Show{Run: c.run, Task: c.task, Since: c.since} }
 
 // withPage returns the screen with the change in p. It keeps the file and the row that are shown,
-// and the diffs of files that have not changed.
+// and the diffs of files that have not changed. If the change no longer contains the shown file, it
+// shows the overview.
 func (c change) withPage(p Page) change {
 	if p.Change.Run != c.run || p.Change.Task != c.task || (p.Since != "") != c.since {
 		return c // p is about a change that is no longer shown
@@ -105,8 +106,8 @@ func (c change) goTo(file int) change {
 	return c
 }
 
-// newComment returns a comment without text at the chosen position. It returns false if the diff of
-// the chosen file is not read yet.
+// newComment returns a comment without text at the chosen position: the whole change, a file, lines
+// of code, or the position of the chosen comment. It returns false if no row can be chosen.
 func (c change) newComment(f frame) (fleet.Comment, bool) {
 	rows := c.rows(f.width)
 	first, last := c.chosen(rows)
@@ -123,7 +124,8 @@ func (c change) newComment(f frame) (fleet.Comment, bool) {
 		comment, _ := c.comment(k.comment)
 		return fleet.Comment{Path: comment.Path, Side: comment.Side, First: comment.First, Last: comment.Last, Tree: comment.Tree, Lines: comment.Lines}, true
 	}
-	// Start with the old side of the diff, because lines that the change deletes exist only there.
+	// Comment on the lines that exist in the new file. If all chosen lines are deleted by the
+	// change, comment on the old file, because they exist only there.
 	at := fleet.Comment{Path: k.path, Side: fleet.OldSide, Tree: c.page.Since}
 	if at.Tree == "" {
 		at.Tree = c.page.Change.Base

@@ -33,7 +33,8 @@ func (c change) commentsOf(path, oldPath string) (list []placed) {
 	return list
 }
 
-// blocks returns the rows of all comments on the file at path.
+// blocks returns the rows of all comments on the file at path or, if path is empty, on the whole
+// change.
 func (c change) blocks(path string, width int) (rows []row) {
 	for _, one := range c.commentsOf(path, "") {
 		rows = append(rows, one.rows(width)...)

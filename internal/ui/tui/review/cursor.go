@@ -117,7 +117,7 @@ func (c change) choose(rows []row, target int) change {
 }
 
 // extend adds the next line to the chosen lines: the line below if step is 1, or the line above if
-// step is -1.
+// step is -1. If that is not possible, the returned text says why.
 func (c change) extend(rows []row, at, step int) (change, string) {
 	if at < 0 {
 		return c, ""
@@ -179,7 +179,8 @@ func next(rows []row, start, step int) int {
 	return start
 }
 
-// chosen returns the indexes of the first and the last chosen row. Both are -1 if no row is chosen.
+// chosen returns the indexes of the first and the last chosen row. Both are -1 if no row can be
+// chosen.
 func (c change) chosen(rows []row) (first, last int) {
 	last = c.index(rows)
 	first = last

@@ -210,8 +210,8 @@ func (m Model) changeComment(key string) (Model, []any) {
 	return m, nil
 }
 
-// toggleViewed marks the chosen file as viewed and goes to the next file. If the file is marked, it
-// removes the mark.
+// toggleViewed marks the chosen file as viewed and, if its diff is shown, goes to the next file. If
+// the file is marked and has not changed since, it removes the mark.
 func (m Model) toggleViewed() (Model, []any) {
 	c := m.change
 	file, ok := c.chosenFile(m.body())
@@ -238,7 +238,7 @@ func (m Model) approve() (Model, []any) {
 
 func (m Model) sendBack() (Model, []any) {
 	review := m.change.page.Review
-	if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack { // sent comments may still wait for the agent, if the gaffer process has died
+	if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack { // after comments were sent, SendBack restarts the gaffer process that passes them to the agent, if it has died
 		return m.showNote("there is no comment to send: c writes one", false), nil
 	}
 	return m, []any{m.act(SendBack)}
@@ -264,7 +264,7 @@ func (m Model) undo() (Model, []any) {
 	return m.showNote("only a merge or a discarded change can be undone", false), nil
 }
 
-// drafts returns the comments that were not sent yet.
+// drafts returns the comments that were not sent yet, without those that are resolved.
 func drafts(r fleet.Review) (list []fleet.Comment) {
 	for _, c := range r.Comments {
 		if c.Round == 0 && !c.Resolved {

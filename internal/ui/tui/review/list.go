@@ -101,8 +101,8 @@ func (e Entry) cells() []paint.Span {
 	}
 }
 
-// badge returns the state of a review as a sign, words and a colour. Each of the three alone is
-// enough to recognise the state.
+// badge returns the state of a review as a sign, words and a colour. The sign and the words each
+// identify the state, so that it is recognised without colours.
 func badge(r fleet.Review, t fleet.Task) paint.Span {
 	switch r.State {
 	case fleet.ReviewCommented:
@@ -151,7 +151,8 @@ func Overview(entries []Entry) string {
 	return phrase.Count(len(entries), "change") + ": " + strings.Join(facts, ", ")
 }
 
-// PlaceName returns the position of a comment in words.
+// PlaceName returns the position of a comment in words, such as "main.go, old lines 3 to 5". The
+// line numbers are those of the version of the file on which the comment was written.
 func PlaceName(c fleet.Comment) string {
 	path := display.Line(c.Path, 60)
 	old := ""

@@ -30,8 +30,8 @@ type Model struct {
 	noted         time.Time
 }
 
-// editor is a comment that the user is typing. It stays open until the comment is saved, so that no
-// text is lost if saving fails.
+// editor is a comment that the user is typing. It stays open until the comment is saved or the user
+// drops it, so that no text is lost if saving fails.
 type editor struct {
 	open   bool
 	saving bool

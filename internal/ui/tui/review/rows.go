@@ -62,7 +62,7 @@ func plain(lines ...paint.Line) (rows []row) {
 }
 
 // section returns the rows of a heading and of a text below it. The text is wrapped, and cut to
-// maxRows rows.
+// maxRows rows. If the text is empty, section returns no rows.
 func section(title, text string, width, maxRows int) []row {
 	wrapped := paint.Wrap(text, width-2, maxRows)
 	if len(wrapped) == 0 {
@@ -76,7 +76,8 @@ func section(title, text string, width, maxRows int) []row {
 }
 
 // overview returns the rows of the overview: first the files, because the user opens them from
-// here, then the agent's summary, checks and messages.
+// here, then the agent's summary, its checks, what it was denied, the messages to it and its
+// prompt.
 func (c change) overview(width int) []row {
 	files := c.page.Change.Files
 	title := "All files"
@@ -171,8 +172,8 @@ func (c change) fileCells(file fleet.ChangeFile) []paint.Span {
 	return []paint.Span{{Text: sign, Style: style}, {Text: path}, {Text: size}, viewed, {Text: comments, Style: display.Yellow}}
 }
 
-// fileRows returns the rows of a file: a heading, the comments whose line is not shown, and the
-// hunks with the comments below their lines.
+// fileRows returns the rows of a file: a heading, the comments on the file as a whole or on lines
+// that are not shown, and the hunks with the other comments below their lines.
 func (c change) fileRows(file fleet.ChangeFile, width int) []row {
 	cellsOf := c.fileCells(file)
 	heading := paint.Line{{Text: cellsOf[0].Text + " ", Style: cellsOf[0].Style}, {Text: cellsOf[1].Text, Style: display.Bold}, {Text: "  " + cellsOf[2].Text + "  "}, cellsOf[3]}
@@ -294,8 +295,9 @@ const (
 	addedWord   display.Style = "32;7"
 )
 
-// paint returns the row of a line of code. On a narrow screen, the row has one column of line
-// numbers instead of two.
+// paint returns the row of a line of code. numbers is the width of a column of line numbers, and
+// sideways the number of columns that are cut off at the left. If narrow is set, the row has one
+// column of line numbers instead of two.
 func (r row) paint(numbers, sideways int, narrow bool) paint.Line {
 	number := func(n int) string {
 		if n == 0 {

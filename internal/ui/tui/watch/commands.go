@@ -25,7 +25,7 @@ func command(key string, s snapshot, it item) keyResult {
 		return openLog(s, it)
 	case "c":
 		return cancel(s, it)
-	case "C": // cancel the shown run
+	case "C": // cancel the shown run or, if the whole fleet is shown, the chosen item
 		if s.focus.Run == "" {
 			return cancel(s, it)
 		}

@@ -163,7 +163,9 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// runState describes a run: why it stops, its open questions, and its tasks by status.
+// runState describes a run in words such as "stopping, 1 waiting, 2 running": whether it is
+// stopping, the number of open questions, and the numbers of tasks by status. It leaves out
+// complete tasks.
 func runState(s snapshot, r fleet.Run) string {
 	var words []string
 	if r.Stopping != "" && !r.Status.Final() {
@@ -193,7 +195,7 @@ func workerRows(s snapshot, f filter, width int) (items []item, rows []paint.Lin
 		{Max: 9},
 		{Max: 24},
 		{Max: 12, Drop: 9},
-		{Max: 20, Min: 11, Right: true, Drop: 3}, // source of the state, and its age
+		{Max: 20, Min: 11, Right: true, Drop: 3}, // how the worker knows the status of its agents, and the age of the status
 		{Max: 40, Min: 16, Flex: true, Drop: 8},
 		{Max: 11, Right: true, Drop: 6},
 		{Max: 15, Min: 12, Right: true, Drop: 7},

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/ui/tui/parts"
 )
 
-// item identifies what a row of a list shows, such as a run. The zero item is a heading, which
-// cannot be chosen.
+// item identifies what a row of a list shows, such as a run. The zero item stands for a row that
+// cannot be chosen, such as a heading.
 type item struct {
 	kind itemKind
 	id   string

@@ -31,7 +31,8 @@ const (
 	maxLine  = 4000 // maximum bytes of one line
 )
 
-// add appends new output to the pane. If the user has scrolled back, the same lines stay visible.
+// add appends new output to the pane. If l begins the log of an attempt, add drops the lines that
+// the pane has. If the user has scrolled back, the same lines stay visible.
 func (p logPane) add(l Log) logPane {
 	if l.Begin {
 		p = logPane{begun: true, filter: p.filter, sideways: p.sideways}

@@ -61,7 +61,8 @@ func (f frame) render(lines []paint.Line) []string {
 	return rows
 }
 
-// keyResult is the effect of a key outside of its own screen. At most one field is set.
+// keyResult is what a key does in addition to changing the screen that handles it. At most one
+// field is set.
 type keyResult struct {
 	open    screen // screen to open above the current one
 	back    bool   // close the current screen and show the screen below
@@ -214,8 +215,8 @@ func (m Model) frame() frame {
 	return frame{m.width, m.height - len(m.head()) - len(m.foot()), m.Color}
 }
 
-// head returns the rows at the top: the title, a warning if the fleet is unreachable, and a
-// summary. They take at most a third of the terminal.
+// head returns the rows at the top: the title, a warning if the fleet is unreachable, a summary,
+// and the text of the active filter. They take at most a third of the terminal.
 func (m Model) head() []paint.Line {
 	rows := []paint.Line{m.title()}
 	if away := m.known.unreachable(); !away.Since.IsZero() {

@@ -23,7 +23,8 @@ func NewProgram(ctx context.Context, m Model, t program.Terminal, b Backend) *pr
 	return program.New(ctx, m, t, func(action any) program.Task { return perform(ctx, b, action) })
 }
 
-// perform returns the task that performs an action.
+// perform returns the task that performs an action. It performs a [Focus] at once and returns the
+// zero Task for it.
 func perform(ctx context.Context, b Backend, action any) program.Task {
 	switch action := action.(type) {
 	case Focus:
@@ -56,7 +57,7 @@ func perform(ctx context.Context, b Backend, action any) program.Task {
 	return program.Task{}
 }
 
-// resultOf returns a Result with err or, if err is nil, with the text.
+// resultOf returns a failed Result with the message of err or, if err is nil, a Result with text.
 func resultOf(text string, err error) Result {
 	if err != nil {
 		return Result{Text: err.Error(), Failed: true}

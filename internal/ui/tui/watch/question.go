@@ -39,7 +39,8 @@ func (v questionScreen) indexIn(list []fleet.Question) int {
 }
 
 // update handles a key while the user types the answer. Text that was typed for one question is
-// never sent to another.
+// never sent to another. While an answer is being sent, or if the question is no longer open, only
+// Escape and Tab have an effect.
 func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, keyResult) {
 	open := s.questions()
 	at := v.indexIn(open)
@@ -84,6 +85,7 @@ func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, keyResult) {
 }
 
 // deny returns a confirmation. If the user confirms it, the request of the question is denied.
+// reason is sent to the agent; it may be empty.
 func deny(s snapshot, q fleet.Question, reason string) keyResult {
 	because := ""
 	if reason != "" {
@@ -93,8 +95,9 @@ func deny(s snapshot, q fleet.Question, reason string) keyResult {
 	return keyResult{confirm: confirmation{text, "y denies", Answer{Question: q.ID, Name: q.Name, Reply: fleet.Reply{Text: reason, Deny: true}}}}
 }
 
-// nextOption returns the number of the next option or, if step is -1, of the previous option. The
-// first option follows after the last.
+// nextOption returns the number of the option after the typed number or, if step is -1, before it.
+// The first option follows after the last. If typed is not a number, nextOption returns the first
+// or the last option. If there are no options, it returns typed.
 func nextOption(q fleet.Question, typed parts.Input, step int) parts.Input {
 	last := len(q.Choices())
 	if last == 0 {

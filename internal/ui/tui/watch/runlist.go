@@ -70,8 +70,8 @@ func (v runList) summary(s snapshot, width int) []paint.Line {
 	return rows
 }
 
-// manyRows is a number of rows. In a longer list, the widths of the columns depend only on the
-// visible rows, to save time.
+// manyRows is the number of rows up to which the widths of the columns depend on all rows of the
+// list. In a longer list they depend only on the visible rows, to save time.
 const manyRows = 400
 
 func (runList) list(s snapshot, f filter, width int) list {

@@ -50,7 +50,8 @@ func (s snapshot) with(data any) snapshot {
 	return s
 }
 
-// refocused returns the snapshot without data about runs and tasks that are not in the new focus.
+// refocused returns the snapshot with a new focus. It drops the data of the task and, if the new
+// focus is on another run, the data of the run.
 func (s snapshot) refocused(to Focus) snapshot {
 	if to.Run != s.focus.Run {
 		s.run, s.stages = fleet.Run{}, nil
