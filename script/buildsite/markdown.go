@@ -25,8 +25,8 @@ func parse(page []byte) ast.Node { return markdown.Parser().Parse(text.NewReader
 func render(page []byte, document ast.Node) (string, error) {
 	var b bytes.Buffer
 	err := markdown.Renderer().Render(&b, page, document)
-	// Remove what goldmark writes in place of HTML comments: the pages contain comments for the
-	// tests of their examples.
+	// Remove the text that goldmark writes in place of HTML comments: the pages contain such comments
+	// for the tests of their examples. Also put each table into a div, for which there is a style.
 	return strings.NewReplacer("<!-- raw HTML omitted -->\n", "", "<table>", `<div class="table"><table>`, "</table>", "</table></div>").Replace(b.String()), err
 }
 
@@ -100,9 +100,9 @@ func (s *site) readNavigation() error {
 	})
 }
 
-// navigation returns the navigation as HTML, for the page at the path out of the site. Its links
-// start at from, a page of the repository. The part of the navigation that contains the page at out
-// is unfolded.
+// navigation returns the navigation as HTML, for the page at the path out of the site. Its links are
+// relative to from, a page of the repository. The part of the navigation that contains the page at
+// out is unfolded.
 func (s *site) navigation(from, out string) (string, error) {
 	var b strings.Builder
 	index, err := s.href(from, indexPage)

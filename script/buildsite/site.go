@@ -14,13 +14,13 @@ import (
 )
 
 // site is the state of the build. root is the folder of the repository, and dir the folder of the
-// site. All other paths are relative to root, with slashes.
+// site. The paths in the other fields are relative to root, with slashes.
 type site struct {
 	root   string
 	dir    string
 	pages  []string
 	nav    []navPart
-	copies map[string]bool // files and folders that pages link to
+	copies map[string]bool // files and folders that pages link to and that are not pages themselves
 }
 
 // build makes the site of the repository root in the folder dir, and returns the number of pages.
@@ -87,7 +87,7 @@ func (s *site) outputOf(target string) string {
 	case isPicture(target):
 		return target
 	}
-	return target + ".txt" // browsers show text, and save other files
+	return target + ".txt" // browsers display .txt files, but download files of unknown types
 }
 
 func (s *site) isFolder(target string) bool {
@@ -161,8 +161,8 @@ func (s *site) writePage(page string) error {
 	return s.write(page, s.outputOf(page), titleOf(data, document), body)
 }
 
-// write writes a page of the site to the path out. The links of the navigation start at from, a
-// page of the repository.
+// write writes a page of the site to the path out. The links of the navigation are relative to from,
+// a page of the repository in the same folder as out. That page need not exist.
 func (s *site) write(from, out, title, body string) error {
 	home, err := filepath.Rel(path.Dir(out), ".")
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *site) write(from, out, title, body string) error {
 	return os.WriteFile(file, []byte(text), 0o644)
 }
 
-// copy copies a file, or makes a page with the content of a folder.
+// copy copies a file to the site. For a folder it writes a page that lists the folder's files.
 func (s *site) copy(target string) error {
 	if s.isFolder(target) {
 		return s.writeFolder(target)
@@ -196,7 +196,8 @@ func (s *site) copy(target string) error {
 	return os.WriteFile(file, data, 0o644)
 }
 
-// writeFolder writes a page with links to the pages and files of a folder.
+// writeFolder writes a page with links to the pages and files of a folder, and copies these files. It
+// leaves out subfolders.
 func (s *site) writeFolder(folder string) error {
 	entries, err := os.ReadDir(filepath.Join(s.root, filepath.FromSlash(folder)))
 	if err != nil {

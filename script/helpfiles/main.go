@@ -1,5 +1,6 @@
 // Command helpfiles writes gaffer's man pages and completion scripts into a folder, at the paths
-// that they have below /usr. The date of the man pages is SOURCE_DATE_EPOCH. See script/release.
+// that they have below /usr. The date of the man pages comes from the environment variable
+// SOURCE_DATE_EPOCH. See script/release.
 package main
 
 import (

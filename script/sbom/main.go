@@ -84,7 +84,7 @@ func describe(info *debug.BuildInfo, sum [sha256.Size]byte, version, time string
 	b := bom{
 		Format: "CycloneDX", SpecVersion: "1.6", Version: 1,
 		Metadata: metadata{time, program},
-		// The go command records the standard library as the version of the compiler: "go1.26.8".
+		// info.Deps lacks the standard library. Its version is the compiler's, such as "go1.26.8".
 		Components: []component{newComponent("library", "std", strings.TrimPrefix(info.GoVersion, "go"))},
 	}
 	for _, module := range info.Deps {
@@ -112,7 +112,7 @@ func newComponent(kind, path, version string) component {
 	return component{Type: kind, Ref: purl, Name: path, Version: version, PURL: purl}
 }
 
-// moduleHash converts a line of go.sum: "h1:" and the SHA-256 of the module's files, in base64.
+// moduleHash converts the checksum of a module as go.sum has it: "h1:" and a SHA-256 in base64.
 func moduleHash(sum string) (hash, error) {
 	encoded, ok := strings.CutPrefix(sum, "h1:")
 	raw, err := base64.StdEncoding.DecodeString(encoded)

@@ -65,7 +65,8 @@ type Request struct {
 }
 
 // Dispatch submits beads as one run and returns the id of the run. If an agent already works on one
-// of the beads and q.Force is not set, it submits nothing and returns an [*engine.BeadHeldError].
+// of the beads, Dispatch submits nothing and returns an [*engine.BeadHeldError], unless q.Force is
+// set: then it ends that agent and tries again.
 func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	inTmux := false
 	if q.Terminal != Headless {
@@ -96,8 +97,8 @@ func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	}
 }
 
-// Prepare completes the Dispatch of each task in tasks, and returns tasks. Afterwards the tasks can
-// be submitted as a part of any run. Their agents run without a terminal.
+// Prepare sets the missing fields in the Dispatch of each task. It changes tasks and returns it.
+// Afterwards the tasks can be submitted as a part of any run. Their agents run without a terminal.
 func (b *Beads) Prepare(ctx context.Context, tasks []plan.Task) ([]plan.Task, error) {
 	for i := range tasks {
 		if err := b.prepare(ctx, &tasks[i], false); err != nil {

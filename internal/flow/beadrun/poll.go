@@ -36,7 +36,7 @@ type Polled struct {
 	// Why says what the agent does, what proves the state, or what the user can do about it.
 	Why     string    `json:"why,omitempty"`
 	Started time.Time `json:"started,omitzero"`
-	Run     string    `json:"run,omitempty"` // id of gaffer's run; empty if another program wrote the record
+	Run     string    `json:"run,omitempty"` // id of gaffer's run; empty if only a record says that the attempt runs
 	Task    string    `json:"task,omitempty"`
 	PID     int       `json:"pid,omitempty"`
 	Session string    `json:"session,omitempty"`
@@ -45,16 +45,16 @@ type Polled struct {
 	Repaired string `json:"repaired,omitempty"`
 }
 
-// Values of Polled.State for attempts whose run is not executed by any gaffer process.
+// Values of Polled.State for attempts that no gaffer process executes.
 const (
 	Unattended = "unattended"
 	Stale      = "stale"
 )
 
-// Poll returns the attempts that are running according to this project's records, with their real
-// state. If repair is true, Poll also records how the stale attempts have ended. If the error is a
-// [*pending.UnwrittenError], the list is still valid: the outcomes are in the store, but documents
-// could not be written.
+// Poll returns the attempts that are running according to the store or to this project's records,
+// with their real state. If repair is true, Poll also records how the stale attempts have ended,
+// and sets their field Repaired. If the error is a [*pending.UnwrittenError], the list is still
+// valid: the outcomes are in the store, but documents could not be written.
 func (b *Beads) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 	ours, err := b.pollRuns(ctx)
 	if err != nil {
@@ -205,7 +205,7 @@ func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 // pollRecords returns the attempts that are running according to the records but not according to
 // the store. These are attempts of other programs, and attempts of gaffer's ended runs whose
 // records were not completed. inStore has the names of the attempts that are running according to
-// the store.
+// the store. If repair is true, pollRecords also completes the records of stale attempts.
 func (b *Beads) pollRecords(ctx context.Context, inStore map[string]bool, repair bool) (list []Polled, err error) {
 	err = b.opts.Ledger.Unfinished(ctx, func(r ledger.Attempt) error {
 		if inStore[attemptName(r.Bead, r.Attempt)] {
@@ -235,10 +235,11 @@ func (b *Beads) pollRecords(ctx context.Context, inStore map[string]bool, repair
 	return list, err
 }
 
-// liveAgents holds evidence that agents of other programs are running.
+// liveAgents holds evidence of running agents, for attempts that the store does not list as
+// running.
 type liveAgents struct {
 	sessions map[string]bool // names of the sessions in the user's own tmux server
-	beads    map[string]bool // beads that are named in the environments of running processes
+	beads    map[string]bool // beads of this ledger that are named in the environments of running processes
 }
 
 func (e liveAgents) of(bead string) string {
@@ -316,8 +317,8 @@ func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 }
 
 // finishRecords looks for runs of this project that have attempts in stale. It writes the records
-// of these runs, and removes their attempts from stale. Afterwards each record is complete, or
-// belongs to a task that has started again and must stay unchanged.
+// of these runs, and removes their attempts from stale. Afterwards the record of each removed
+// attempt is complete, or the task is running again and the record must stay unchanged.
 func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) error {
 	var runs []store.Run
 	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {
@@ -346,8 +347,8 @@ func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) err
 	return nil
 }
 
-// recordedBy finds the attempts in stale that belong to the run. mine has the status of the task in
-// the store, by the name of the attempt.
+// recordedBy finds the attempts in stale that belong to the run. It returns the status of each
+// attempt's task in the store, by the name of the attempt.
 func (b *Beads) recordedBy(ctx context.Context, run string, stale map[string]*Polled) (mine map[string]string, err error) {
 	mine = map[string]string{}
 	err = b.opts.Store.Read(ctx, func(r store.Reader) error {

@@ -21,7 +21,7 @@ import (
 type Plan struct {
 	Name           string        `yaml:"name"`
 	Priorities     []string      `yaml:"priorities"`
-	PrioritySource string        `yaml:"prioritySource"` // global, project or user-prompt
+	PrioritySource string        `yaml:"prioritySource"` // where the priorities come from: global, project or user-prompt
 	SpecVersion    string        `yaml:"specVersion"`    // version of the spec; if empty, the version that the spec states
 	Convergence    []Phase       `yaml:"convergence"`
 	Parallel       int           `yaml:"parallel"`
@@ -78,7 +78,7 @@ type Check struct {
 type Build struct {
 	Run    workflow.BuildRun `json:"run"`
 	Phases []Phase           `json:"phases,omitempty"`
-	Tasks  map[string]string `json:"tasks"`  // id of the engine's task, by chunk id; a chunk without a task is not built
+	Tasks  map[string]string `json:"tasks"`  // ids of the engine's tasks, by chunk id; a chunk without a task is done already or held
 	Checks string            `json:"checks"` // name of the folder with the checks and their results
 
 	Command workflow.Command `json:"command,omitempty"` // the workflow command to which the build belongs; empty means [workflow.Execute]
@@ -97,13 +97,14 @@ type Start struct {
 	// again.
 	Done map[workflow.ID]workflow.Chunk
 	// Held holds the chunks that gaffer must not build, by id, for example because only the user
-	// can do them. They stay as they are.
+	// can do them. The new build contains them unchanged.
 	Held map[workflow.ID]workflow.Chunk
 	// VerifyCommand returns the shell command that checks a chunk's work.
 	VerifyCommand func(c Chunk) string
 }
 
-// New creates a build from a valid plan. It returns the build and the engine's plan for it.
+// New creates a build from a valid plan. It returns the build and the engine's plan, which has a
+// task for each chunk that is neither done nor held.
 func New(p Plan, s Start) (Build, plan.Plan, error) {
 	b := Build{Phases: p.Convergence, Tasks: map[string]string{}, Checks: s.Checks, Command: s.Command, Source: &p, Run: workflow.BuildRun{
 		RunID: s.RunID, Status: workflow.Running, StartedAt: timestamp.Format(s.Now),
@@ -154,8 +155,9 @@ func Of(text json.RawMessage) (*Build, error) {
 // TaskName returns the id of the engine's task for a chunk.
 func TaskName(id ID) string { return "chunk-" + string(id) }
 
-// FromState creates a plan from the state of a build that another program has started. It returns
-// an error if the chunks have no unique ids, because then the build cannot be continued.
+// FromState creates a plan from the state of a build that another program has started. It returns a
+// [*StateError] if the build cannot be continued, because ids of chunks are missing or not unique,
+// or the plan would not be valid.
 func FromState(run workflow.BuildRun) (Plan, error) {
 	p := Plan{
 		Name: run.RunID, Priorities: run.Plan.Priorities, PrioritySource: run.Plan.PrioritySource, SpecVersion: run.Plan.SpecVersion,
@@ -168,7 +170,7 @@ func FromState(run workflow.BuildRun) (Plan, error) {
 		seen[c.ID] = true
 		chunk := Chunk{ID: ID(c.ID), Name: cmp.Or(c.Name, "chunk "+string(c.ID)), Sections: c.Sections, Scenarios: c.Scenarios}
 		for _, id := range c.DependsOn {
-			// Keep a dependency only if the chunk is not completed and the id exists.
+			// Keep a dependency only if chunk c is not completed and another chunk has the id.
 			// [workflow.BuildRun.Resume] handles dependencies on unknown ids.
 			if c.Status != workflow.Completed && slices.ContainsFunc(run.Chunks, func(o workflow.Chunk) bool { return o.ID == id }) {
 				chunk.DependsOn = append(chunk.DependsOn, ID(id))

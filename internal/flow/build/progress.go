@@ -36,8 +36,8 @@ type Progress struct {
 	Build Build
 	Ended store.Status // final status of the engine's run; empty while the run continues
 
-	// Written is true once the workflow state contains this build. If the state contains another
-	// build later, another program has replaced this one.
+	// Written is true once this build was written to the workflow state. If the state contains
+	// another build after that, another program has replaced this build.
 	Written bool
 
 	chunk       map[string]int    // index of a chunk in the build, by task id
@@ -106,11 +106,11 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	case tried == nil && to == store.Failed:
 		c.Status, c.FailedAt = workflow.Failed, at
 		return []workflow.Draft{s.failed(i, e.Why)}, nil
-	case tried == nil && to == store.Complete: // the task was queued for a message, and the user has withdrawn the message
+	case tried == nil && to == store.Complete: // the complete task was queued again for a message to its agent, and the message was withdrawn
 		c.Status, c.CompletedAt = workflow.Completed, at
 		return nil, nil
 	case tried == nil:
-		return nil, nil // the task has never started: the chunk stays planned
+		return nil, nil // the status has changed without an attempt: the chunk stays as it is
 	}
 	why := failureReason(*tried, outcome)
 	s.lastFailure[e.Task] = why
@@ -126,7 +126,7 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 		*c = planned(*c)
 		c.Status, c.FailedAt = workflow.Failed, at
 		drafts = append(drafts, s.failed(i, why))
-		// Failures that only the user can fix.
+		// The classes of failures that only the user can fix.
 		needUser := []failure.Class{failure.Denied, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget}
 		if slices.Contains(needUser, tried.Class) {
 			drafts = append(drafts, draft(workflow.EscalationEmitted, s.label(i), "The user must act: "+why, workflow.Field{Name: "reason", Value: tried.Class}))
@@ -166,8 +166,8 @@ func (s *Progress) started(i int, a store.Attempt, at string) []workflow.Draft {
 	return drafts
 }
 
-// isolation returns whether the attempt's agent works in a fresh or in a resumed session, in the
-// words of the workflow protocol.
+// isolation returns "fresh session" or "resumed session", the words of the workflow protocol. A
+// session is resumed if earlier attempts of the same conversation have used tokens.
 func isolation(a store.Attempt) string {
 	if a.SpentEarlier != (store.Amount{}) {
 		return "resumed session"

@@ -18,8 +18,8 @@ import (
 const maxChunks = 10_000
 
 // Read parses a plan of chunks from YAML or JSON. agents are the names of the agents defined in
-// gaffer.yaml. If the text can be parsed but the plan is not valid, the error lists all problems as
-// [plan.Problems].
+// gaffer.yaml. A chunk without an id gets its position as the id. Errors are [plan.Problems]: one
+// problem if the text cannot be parsed, and all problems if the plan is not valid.
 func Read(file string, data []byte, agents []string) (p Plan, err error) {
 	if err := decode(data, &p); err != nil {
 		return p, plan.Problems{problemOf(file, err)}

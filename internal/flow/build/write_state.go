@@ -44,8 +44,10 @@ func (e *ReplacedError) Error() string {
 }
 
 // Write updates the workflow state to match s, and returns the feed events that the state lacks.
-// entries holds all feed entries of the build, because the whole feed is returned again if another
-// program has emptied the state. seq is the number of the last applied event.
+// run is the id of the engine's run, and seq is the number of the last applied event. entries holds
+// all feed entries of the build, because the whole feed is returned again if another program has
+// emptied the state. If the state has another program's build instead of this one, Write changes
+// nothing and returns a [*ReplacedError].
 func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, seq int64, spec SpecInfo) ([]jsontree.Value, error) {
 	before, from := Cursor(root.Value())
 	if before != run {
@@ -67,8 +69,8 @@ func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, s
 		feed = append(feed, event)
 	}
 	if before != run && state.CurrentCommand == "" && state.WorkflowStep == "" {
-		// Another program has cleared the command and the step since the build set them: set them
-		// again.
+		// Another program has cleared the workflow's command and step since the build set them: set
+		// them again.
 		root.Set("currentCommand", cmp.Or(string(s.Build.Command), string(workflow.Execute)))
 		root.Set("workflowStep", workflow.ExecutorBuild)
 		state, _ = workflow.Read(root.Value())
@@ -79,8 +81,8 @@ func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, s
 	return feed, s.writeRun(root, state, spec)
 }
 
-// writeRun writes the build run and the active section to the state. If the build has ended, it
-// also writes the next step for the user.
+// writeRun writes the build run and the active section to the state, or removes both if the build
+// is completed. If the build has ended, it also writes the next step for the user.
 func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec SpecInfo) error {
 	if s.Ended == store.Complete && s.Build.Run.Outcome() == workflow.RunCompleted {
 		workflow.ClearRun(root)
@@ -132,7 +134,7 @@ func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec Spec
 	return s.finish(root, state, "Run 'gaffer build resume' to go on with the build")
 }
 
-// chunkInState returns the chunk with this id in the workflow state.
+// chunkInState returns the chunk with this id in the workflow state, and false if there is none.
 func chunkInState(state workflow.State, id workflow.ID) (workflow.Chunk, bool) {
 	if state.BuildRun != nil {
 		for _, c := range state.BuildRun.Chunks {
@@ -156,9 +158,9 @@ func setText(root *jsontree.Node, name, text string) {
 	}
 }
 
-// finish ends the build's step if it is still the current step. If the current command is
-// [workflow.Execute], finish ends it too, and sets nextStep in the state, which tells the user what
-// to do next.
+// finish ends the build's step if it is still the current step of the workflow. If the current
+// command of the workflow is [workflow.Execute], finish ends it too, and sets nextStep in the
+// state, which tells the user what to do next.
 func (s *Progress) finish(root *jsontree.Node, state workflow.State, nextStep string) error {
 	if state.WorkflowStep == workflow.ExecutorBuild {
 		if err := workflow.DoneStep(root, workflow.ExecutorBuild, ""); err != nil {

@@ -84,7 +84,9 @@ func (e *IncompleteError) Error() string {
 func (e *IncompleteError) Conflict() bool { return true }
 
 // Start submits a build of chunks and returns the id of the engine's run. The user must have
-// approved the build. Agents start when a gaffer process executes the run.
+// approved the build. Agents start when a gaffer process executes the run. If an incomplete build
+// exists, Start returns an [*IncompleteError]; if n.Fresh is set, it ends the run of that build
+// instead.
 func (b *Builds) Start(ctx context.Context, n Request) (string, error) {
 	found, err := b.Find(ctx)
 	if err != nil {
@@ -110,7 +112,8 @@ func (b *Builds) Start(ctx context.Context, n Request) (string, error) {
 }
 
 // beginStep makes the build the current step of the active workflow command. If no command is
-// active, it begins a command.
+// active, it begins [workflow.Execute]. If an earlier step of an active command is not done, it
+// returns an error, unless skip is set.
 func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 	return b.state.Update(ctx, func(root *jsontree.Node) error {
 		state, _ := workflow.Read(root.Value())
@@ -120,7 +123,7 @@ func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 			}
 			skip = true
 		}
-		again := state.WorkflowStep == workflow.ExecutorBuild // the step has begun before, so its start was already allowed
+		again := state.WorkflowStep == workflow.ExecutorBuild // the build's step has begun before, so the check of earlier steps has already passed
 		return workflow.BeginStep(root, workflow.ExecutorBuild, skip || again)
 	})
 }
@@ -153,7 +156,7 @@ func (b *Builds) submit(ctx context.Context, p build.Plan, s build.Start) (strin
 	return b.opts.Submit(ctx, tasks)
 }
 
-// abandon ends the engine's run of build f, because a new build replaces it.
+// abandon ends the engine's run of the build f if it has not ended, because a new run replaces it.
 func (b *Builds) abandon(ctx context.Context, f Found) error {
 	if f.Engine == "" || f.Status.Final() {
 		return nil
@@ -163,10 +166,10 @@ func (b *Builds) abandon(ctx context.Context, f Found) error {
 
 // Found describes the build in the project's workflow state.
 type Found struct {
-	Run        *workflow.BuildRun // build run in the state; nil if there is none
+	Run        *workflow.BuildRun // build run in the state, or of an active run that is not in the state yet; nil if there is none
 	Incomplete bool               // the build has started and is not complete
 	Resumable  bool               // [Builds.Resume] can continue the build
-	Problem    error              // why the incomplete build cannot continue; nil if it can continue
+	Problem    error              // why the remaining chunks cannot be built; nil if they can, if there are none, or while the run is active
 	Resume     workflow.Resume
 	Health     workflow.Health
 	Engine     string // id of the engine's run; empty if gaffer does not run the build
@@ -174,7 +177,8 @@ type Found struct {
 	Owner      int // pid of the gaffer process that executes the run; 0 if there is none
 }
 
-// Find reads the build from the project's workflow state and its run from the store.
+// Find reads the build from the project's workflow state, and the engine's run of the build from
+// the store.
 func (b *Builds) Find(ctx context.Context) (Found, error) {
 	value, err := b.state.Load()
 	if err != nil {

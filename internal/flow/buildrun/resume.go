@@ -22,7 +22,8 @@ type Resumption struct {
 	Plan *build.Plan
 }
 
-// NothingError reports that an operation found no build, or nothing left to build.
+// NothingError reports that there is no build, that nothing is left to build, or that a chunk
+// cannot be built again because it is not completed.
 type NothingError struct{ Why string }
 
 func (e *NothingError) Error() string { return "no build can be resumed: " + e.Why }
@@ -32,7 +33,8 @@ func (e *NothingError) NotFound() bool { return true }
 
 // Resume returns the id of the engine's run that continues the build in the workflow state. If
 // gaffer's run of the build has not ended, and no chunk is to be rebuilt, Resume returns the id of
-// that run. Otherwise it submits a new run with the remaining chunks.
+// that run. Otherwise it ends that run and submits a new run with the remaining chunks and those to
+// rebuild.
 func (b *Builds) Resume(ctx context.Context, r Resumption) (string, error) {
 	f, err := b.Find(ctx)
 	switch {
@@ -101,7 +103,8 @@ func (e *HeldError) Hint() string {
 }
 
 // remainingOf returns the plan with which the build f continues. given is the plan that the user
-// named, or nil. If the user has to do all remaining chunks, remainingOf returns a [*HeldError].
+// named, or nil. If gaffer must not build any of the remaining chunks, remainingOf returns a
+// [*HeldError].
 func (b *Builds) remainingOf(ctx context.Context, f Found, given *build.Plan) (build.Plan, error) {
 	p, err := b.planOf(ctx, f, given)
 	if err == nil && len(f.Resume.Held) == len(f.Resume.Remaining) {
@@ -110,8 +113,8 @@ func (b *Builds) remainingOf(ctx context.Context, f Found, given *build.Plan) (b
 	return p, err
 }
 
-// CompleteChunk marks a chunk as completed by the user, and returns the chunk. It returns a
-// [*BuiltError] if an active run builds the chunk.
+// CompleteChunk marks a chunk as completed by the user, and returns the chunk as it was before. It
+// returns a [*BuiltError] if an active run builds the chunk.
 func (b *Builds) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Chunk, error) {
 	f, err := b.Find(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ type Writer struct {
 	progress *build.Progress
 	entries  []build.FeedEntry // feed entries of all events so far
 	seq      int64             // number of the last event that was processed
-	gone     error             // why the writer has stopped; nil while it writes
+	gone     error             // a [*build.ReplacedError] once another program has replaced the build; after that, the writer writes nothing
 }
 
 // NewWriter returns the writer for a run. It returns nil if the run is not a build or has no tasks.

@@ -76,8 +76,8 @@ func BeadTask(bead, text string) plan.Task {
 	}
 }
 
-// Plan applies the settings and templates to a plan of beads. Every task of the plan
-// must have a Dispatch.
+// Plan applies the settings and templates to a plan of beads. templates returns the template with
+// the given name. Every task of the plan must have a Dispatch.
 func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template, error)) (plan.Plan, error) {
 	p.Source = plan.SourceRunPrompt
 	p.Tasks = slices.Clone(p.Tasks)
@@ -154,7 +154,8 @@ func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 
 // fillPrompt returns the prompt of a bead: the template with its variables filled in. A variable
 // that the user gives for all beads must be in used: it must occur in the template of at least one
-// bead.
+// bead. If the template has no {{PROMPT}}, no variables are given, and the bead's prompt already is
+// the filled-in template, fillPrompt returns the bead's prompt unchanged.
 func (s Settings) fillPrompt(template prompt.Template, t plan.Task, used map[string]bool) (string, error) {
 	has := template.Variables()
 	given := maps.Clone(t.Dispatch.Vars)

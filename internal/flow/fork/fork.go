@@ -1,6 +1,7 @@
 // Package fork creates a task that continues another task. The new task starts with a copy of the
-// conversation and of the files, as they were after one of the turns. The original task does not
-// change. The package is pure, except that it reads logs.
+// conversation and of the files, as they were after one of the turns of the conversation. If the
+// agent program cannot copy the conversation, the new task gets a summary of it. The original task
+// does not change. The package is pure, except that it reads logs.
 package fork
 
 import (
@@ -33,9 +34,9 @@ type Attempt struct {
 	Used    fleet.Amount // what this attempt and all earlier attempts of the same conversation have used
 }
 
-// turn is a turn of the conversation. point is the agent program's id of the end of the turn. If
-// the log has no such id, point is empty, and a copy of the conversation cannot be cut after this
-// turn.
+// turn is a turn of the conversation. point is the id that the agent program has given to the end
+// of the turn. If the log has no such id, point is empty, and a copy of the conversation cannot be
+// cut after this turn.
 type turn struct {
 	fleet.Turn
 	point string
@@ -48,7 +49,7 @@ type conversation struct {
 	used    fleet.Amount
 	copies  agent.Copies
 	turns   []turn
-	last    int // number of the last attempt
+	last    int // number of the task's last attempt
 }
 
 // Turns returns the turns of the conversation of the task's last attempt, oldest first.
@@ -61,7 +62,8 @@ func Turns(s Source) ([]fleet.Turn, error) {
 	return list, err
 }
 
-// read reads the conversation from the logs of its attempts.
+// read reads the conversation of the task's last attempt from the logs of all attempts that
+// continued it. It returns an [*Error] if no attempt has ended.
 func read(s Source) (c conversation, err error) {
 	if len(s.Attempts) == 0 {
 		return c, &Error{Text: fmt.Sprintf("no attempt of task %s has ended", s.Task.ID), Next: "fork it when it has ended"}
@@ -89,19 +91,20 @@ func read(s Source) (c conversation, err error) {
 	return c, nil
 }
 
-// maxText is the maximum length of one message of a turn, in bytes. When the messages of a summary
-// exceed maxSummary bytes in total, the summary leaves out the remaining turns.
+// maxText is the maximum length of one message of a turn, in bytes. Once the messages in a summary
+// have more than maxSummary bytes in total, the summary leaves out the later turns.
 const (
 	maxText    = 4000
 	maxSummary = 40_000
 )
 
-// continues is the user's next message in the conversation of the new task if the user has written
-// none.
+// continues is the first new message in the conversation of the new task, unless the user has
+// written one.
 const continues = "Continue."
 
 // Plan returns the plan of a run with one task, which continues the conversation and the files of
 // another task. The caller submits the plan, and then sets ForkResult.Run to the id of the new run.
+// Plan returns an [*Error] if the task cannot be forked.
 func Plan(s Source, r fleet.ForkRequest) (plan.Plan, fleet.ForkResult, error) {
 	t := s.Task
 	if err := check(s, r); err != nil {
@@ -153,8 +156,8 @@ func Plan(s Source, r fleet.ForkRequest) (plan.Plan, fleet.ForkResult, error) {
 	return plan.Plan{Name: "fork of " + t.ID, Format: plan.PromptText, Source: plan.SourceRunPrompt, Tasks: []plan.Task{forked(t, r, f, c.turns[:at])}}, result, nil
 }
 
-// earlier returns the number of the last attempt before the attempt with this number, or 0 if there
-// is none.
+// earlier returns the number of the attempt that came directly before the attempt with this number,
+// or 0 if there is none.
 func earlier(attempts []Attempt, number int) (found int) {
 	for _, a := range attempts {
 		if a.Number < number {

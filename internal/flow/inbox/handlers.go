@@ -81,7 +81,7 @@ func referenceHandler(ctx context.Context, w *Worker, item workflow.Item, s spec
 		matches := s.Affected(strings.ReplaceAll(item.Content, address, " "))
 		id := item.ID
 		if statefile.CheckName("id", id) != nil || strings.Trim(id, plainCharacters) != "" {
-			id = "ID" // the id is unsafe to paste into a shell, so print a placeholder
+			id = "ID" // the id is unsafe in a shell command that the user may copy, so print a placeholder
 		}
 		summary := fmt.Sprintf("Not fetched; 'gaffer inbox process %s --fetch' fetches it.", id)
 		return append(analysis(matches, summary), workflow.Field{Name: "reference", Value: page{URL: address}}), nil

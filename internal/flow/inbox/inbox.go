@@ -1,9 +1,9 @@
 // Package inbox processes the items that users leave in a project's inbox. Each type of item has a
 // handler. The handler's result is stored on the item.
 //
-// Before a worker works on an item, it takes the item, and afterwards it concludes the item, both
-// under the inbox's lock. So only one process works on an item. If a process dies, its item stays
-// taken, and another process can take it over at once.
+// Before a worker works on an item, it marks the item as taken, and afterwards it stores the
+// result, both under the inbox's lock. So only one process works on an item. If a process dies, its
+// item stays marked, and another process can take it over at once.
 package inbox
 
 import (
@@ -53,9 +53,9 @@ type result struct {
 type Fetch func(ctx context.Context, address string) (webpage.Page, error)
 
 // ProcessAll processes items until none can be taken. It alternates between the types of items, and
-// takes the oldest item of each type. It calls show for each processed item, even if its processing
-// failed. If a result cannot be stored now, ProcessAll returns an error, and the next call stores
-// the result first.
+// of each type it takes the oldest item first. It calls show for each processed item, even if its
+// processing failed. If a result cannot be stored now, ProcessAll returns an error, and the next
+// call stores the result first.
 func (w *Worker) ProcessAll(ctx context.Context, show func(workflow.Item) error) error {
 	if w.unsaved != nil {
 		item, err := w.store(ctx, *w.unsaved)
@@ -96,7 +96,8 @@ func (w *Worker) showProcessed(item workflow.Item, err error, show func(workflow
 var errNothingPending = errors.New("nothing is pending")
 
 // takeAndProcess takes an item and processes it. It reads the spec first, so that no item is taken
-// if the spec is unreadable.
+// if the spec is unreadable. If claim names no item and none can be taken, it returns
+// errNothingPending.
 func (w *Worker) takeAndProcess(ctx context.Context, claim workflow.Claim) (workflow.Item, error) {
 	if err := ctx.Err(); err != nil {
 		return workflow.Item{}, err
@@ -177,12 +178,12 @@ func (w *Worker) store(ctx context.Context, r result) (workflow.Item, error) {
 
 func (w *Worker) conclude(ctx context.Context, r result) (workflow.Item, error) {
 	c := workflow.Conclusion{Analysis: r.analysis}
-	if r.failure != nil { // the error's text may quote a server, so invalid UTF-8 in it must be replaced
+	if r.failure != nil { // the error may contain text from a server, so replace invalid UTF-8
 		c = workflow.Conclusion{Error: strings.ToValidUTF8(r.failure.Error(), "\ufffd")}
 	}
 	done, err := w.Inbox.Conclude(ctx, r.item, c)
 	if shape, ok := errors.AsType[*workflow.ShapeError](err); ok && r.failure == nil {
-		return w.conclude(ctx, result{item: r.item, failure: shape}) // the item has a value of an unexpected type, so store only the failure
+		return w.conclude(ctx, result{item: r.item, failure: shape}) // a value of the item has an unexpected type, so no analysis can be added to the item: store this error as its failure
 	}
 	return done, err
 }
@@ -203,8 +204,9 @@ func (w *Worker) report(format string, args ...any) {
 	}
 }
 
-// Watch calls ProcessAll once at the start and whenever the inbox changes, until ctx ends. It
-// reports errors to the user and continues.
+// Watch calls ProcessAll at the start, whenever the inbox changes, and every CheckEvery. If
+// ProcessAll fails, Watch reports the error to the user and continues. It returns when ctx ends, or
+// when show fails.
 func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	changed := make(chan struct{}, 1)
@@ -221,7 +223,7 @@ func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) erro
 	defer stop(nil)
 	showOrStop := func(item workflow.Item) error {
 		if err := show(item); err != nil {
-			stop(err) // show cannot write, because the reader of the output has closed it
+			stop(err) // end Watch: show fails if nobody reads its output any more
 			return err
 		}
 		return nil

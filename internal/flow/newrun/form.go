@@ -19,7 +19,8 @@ import (
 // run.
 type Form fleet.RunForm
 
-// overrides returns the settings of the form.
+// overrides returns the settings of the form as flags of 'gaffer run'. It returns an error if the
+// time limit is not a duration.
 func (f Form) overrides() (Overrides, error) {
 	o := Overrides{
 		Agent: f.Agent, Model: f.Model, OnFailure: f.OnFailure, Parallel: f.Parallel, Retries: f.Retries, Budget: f.Budget, Worktree: f.Worktree,
@@ -88,7 +89,7 @@ func (f Form) Text(agents []string) (string, error) {
 }
 
 // plainWord matches words that need no quotes in a shell. filename matches prompts that end like
-// the name of a plan file. 'gaffer run' might take such a prompt for the name of a file.
+// the name of a plan file, because 'gaffer run' might read such a prompt as a file name.
 var (
 	plainWord = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./-]+$`)
 	filename  = lazyregexp.New(`(?i)\.(ya?ml|md|jsonl?)$`)
@@ -97,7 +98,7 @@ var (
 // Command returns the command line that makes the same run in a terminal.
 func (f Form) Command() string {
 	words := []string{"gaffer", "run"}
-	isPrompt := true // whether 'gaffer run' would recognize that each prompt is the text of a prompt and not a file name
+	isPrompt := true // whether 'gaffer run' reads each of the arguments as the text of a prompt, and none as a file name
 	for _, prompt := range f.Prompts {
 		isPrompt = isPrompt && (strings.Contains(prompt, "\n") || len(strings.Fields(prompt)) > 2 && !filename().MatchString(prompt))
 		words = append(words, shellWord(prompt))
@@ -150,7 +151,7 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// FormOf returns the form from which the plan p can be made. If no form gives this plan, the error
+// FormOf returns the form whose Plan method returns the plan p. If there is no such form, the error
 // says why.
 func FormOf(p plan.Plan, agents []string) (Form, error) {
 	whole, err := p.CollapseCandidates()
@@ -198,7 +199,7 @@ func FormOf(p plan.Plan, agents []string) (Form, error) {
 	return f, nil
 }
 
-// shortDuration formats a duration without minutes and seconds at its end that are zero: 45m, not
+// shortDuration formats a duration without zero minutes and seconds at its end: 45m instead of
 // 45m0s.
 func shortDuration(d time.Duration) string {
 	text := d.String()

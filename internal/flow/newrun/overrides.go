@@ -60,7 +60,8 @@ const maxBestOf = 16
 // maxFallbacks is the maximum number of fallbacks of a task.
 const maxFallbacks = 8
 
-// Check returns an error if the value of a flag is not valid, whatever the plan is.
+// Check returns an error if a flag has an invalid value or lacks another flag that it needs. It
+// checks only what does not depend on the plan.
 func (o Overrides) Check() error {
 	switch {
 	case o.OnFailure != "" && !slices.Contains(Failures(), o.OnFailure):
@@ -98,7 +99,8 @@ func (o Overrides) Check() error {
 }
 
 // CheckAgent returns an error if an agent of the flags --agent and --fallback is neither built in
-// nor one of the custom agents in gaffer.yaml.
+// nor one of the custom agents in gaffer.yaml. The built-in agent "command" is not allowed, because
+// it takes no prompt.
 func (o Overrides) CheckAgent(custom []string) error {
 	known := append(PromptAgents(), custom...)
 	for _, text := range o.Fallback {
@@ -150,7 +152,8 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// Apply returns the plan with the flags applied.
+// Apply returns the plan with the flags applied. It returns a [*UsageError] if --land, --into,
+// --best-of or --budget does not fit the plan.
 func (o Overrides) Apply(p plan.Plan) (plan.Plan, error) {
 	p.Tasks = slices.Clone(p.Tasks)
 	for i := range p.Tasks {
@@ -181,8 +184,8 @@ func (o Overrides) Apply(p plan.Plan) (plan.Plan, error) {
 	return p, nil
 }
 
-// UnusedWarnings returns a warning for --agent or --model if the flag has no effect because every
-// task names its own agent or model.
+// UnusedWarnings returns a warning for --agent or --model if the flag has no effect, because every
+// task names its own agent or model or runs a command.
 func (o Overrides) UnusedWarnings(tasks []plan.Task) (warnings plan.Problems) {
 	if o.BestOf > 0 {
 		return nil
@@ -268,7 +271,8 @@ func (o Overrides) checkLand(p plan.Plan) error {
 	return nil
 }
 
-// checkBudget returns an error if the budget is too small for a task of the plan to start.
+// checkBudget returns an error if a task of the plan has a larger budget than the whole run,
+// because such a task could never start.
 func (o Overrides) checkBudget(p plan.Plan) error {
 	for _, t := range p.Tasks {
 		if t.Budget.USD > o.Budget {

@@ -54,8 +54,9 @@ func (e *UnknownError) Hint() string {
 	return "it has " + strings.Join(e.Has, ", ")
 }
 
-// checkGiven returns an error if a variable of the template is neither in values nor in defaults,
-// or if values has a variable that the template lacks.
+// checkGiven returns a [*MissingError] if variables of the template are neither in values nor in
+// defaults, and an [*UnknownError] if values has variables that the template lacks. If both are
+// true, the error wraps both.
 func (t Template) checkGiven(values, defaults map[string]string) error {
 	names := t.Variables()
 	var missing, unknown []string

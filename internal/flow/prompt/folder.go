@@ -42,7 +42,7 @@ func List(dir string) ([]Template, []error) {
 	for _, entry := range entries {
 		name, ok := strings.CutSuffix(entry.Name(), extension)
 		if !ok || strings.HasPrefix(name, ".") || isReadme(name) {
-			continue // not a template, such as a hidden file of an editor
+			continue // not a template: a file of another type, a hidden file of an editor, or README.md
 		}
 		if t, err := read(dir, name); err != nil {
 			broken = append(broken, err)
@@ -54,7 +54,8 @@ func List(dir string) ([]Template, []error) {
 	return list, broken
 }
 
-// Load reads the template called name in the folder dir.
+// Load reads the template called name in the folder dir. It returns a [*NotFoundError] if the file
+// is missing, and a [*BrokenError] if it cannot be used.
 func Load(dir, name string) (Template, error) {
 	t, err := read(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {

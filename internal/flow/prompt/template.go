@@ -35,7 +35,7 @@ func Parse(name, text string) Template {
 // braces matches {{{{ and variables.
 var braces = lazyregexp.New(`\{\{\{\{|\{\{[ \t]*([A-Za-z0-9_]+)[ \t]*\}\}`)
 
-// split splits a text into texts and variables.
+// split splits the text of a template into literal texts and variables.
 func split(text string) (parts []part) {
 	add := func(p part) {
 		if p != (part{}) {
@@ -89,11 +89,11 @@ func (t Template) Fill(values, defaults map[string]string) (string, error) {
 	return b.String(), nil
 }
 
-// FilledIn reports whether text is this template with each variable replaced by some value. It
+// FilledIn reports whether text is this template with each variable replaced by any text. It
 // ignores white space at the start and end, because shells remove it.
 func (t Template) FilledIn(text string) bool {
 	rest := strings.TrimSpace(text)
-	free := false // whether a variable comes directly before the next literal text
+	free := false // whether a variable is directly before p, so that any text may come before p's literal text
 	for i, p := range t.parts {
 		literal := p.text
 		if i == 0 {

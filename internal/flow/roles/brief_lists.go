@@ -43,7 +43,7 @@ func words(b teamstate.Brief) string {
 }
 
 // requirementItems returns the requirements as a list. If there is only one, the list contains only
-// its id, because another variable contains its text.
+// its id, because the variable REQUIREMENTS contains its text.
 func requirementItems(b teamstate.Brief, maxBytes int) string {
 	if len(b.Items) == 1 {
 		return fencedText(labelLine(b.Items[0].ID, "all of the requirements"), maxBytes, none)
@@ -64,7 +64,8 @@ func taskList(b teamstate.Brief, maxBytes int) string {
 	return fencedList(list, maxBytes, none)
 }
 
-// groupTaskList returns a list of the tasks of the step's group.
+// groupTaskList returns a list of the tasks of the step's group. A brief for the project manager
+// has the tasks of all groups, so they are filtered.
 func groupTaskList(b teamstate.Brief, maxBytes int) string {
 	var list []string
 	for _, t := range b.Tasks {
@@ -106,8 +107,8 @@ func blockers(b teamstate.Brief, most int) string {
 }
 
 // historyList returns a list of what happened to the group before. The agent needs this list,
-// because it does not remember earlier starts. The tech lead's latest decision comes before the
-// older ones.
+// because each step starts a new agent without a memory of earlier steps. The tech lead's latest
+// decision comes before the older ones.
 func historyList(b teamstate.Brief, maxBytes int) string {
 	g := b.Status
 	list := []string{starts(g), tests(g.TestResults), labelLine("gaffer could not merge what was approved", b.Unmerged)}

@@ -52,7 +52,7 @@ func meant(name string, known []string) string {
 	return ""
 }
 
-// PurposeError reports that no agent is started for the purpose of a step.
+// PurposeError reports that a step has a purpose for which no agent is started.
 type PurposeError struct{ Purpose teamstate.Purpose }
 
 func (e *PurposeError) Error() string {

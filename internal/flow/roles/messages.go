@@ -9,8 +9,8 @@ import (
 	"gaffer/team"
 )
 
-// issueList returns a list of the issues of the last review. For other roles than the developer, it
-// includes the developer's replies.
+// issueList returns a list of the issues of the last review that requested changes. For roles other
+// than the developer, it includes the developer's replies.
 func issueList(b teamstate.Brief, maxBytes int) string {
 	var list []string
 	for _, i := range b.Issues {
@@ -32,7 +32,7 @@ func issue(i team.Issue) string {
 	return joinLines(labelLine(strings.TrimSpace("issue "+oneLine(i.ID)), head), labelLine("  what", i.Description), labelLine("  how to repair it", i.FixSuggestion))
 }
 
-// messageList returns a list of the messages that the role receives at this start.
+// messageList returns a list of the messages to the step's agent from the other roles.
 func messageList(b teamstate.Brief, maxBytes int) string {
 	var list []string
 	for _, m := range b.Messages {
@@ -47,8 +47,8 @@ func messageList(b teamstate.Brief, maxBytes int) string {
 	return section(heading, fencedList(list, maxBytes, ""))
 }
 
-// lastWork returns the developer's last message. It returns "" if one of the brief's messages
-// already contains it.
+// lastWork returns a section with the developer's last message. It returns "" if one of the
+// messages in the brief already contains that text.
 func lastWork(b teamstate.Brief, maxBytes int) string {
 	for _, m := range b.Messages {
 		switch body := m.Body.(type) {
@@ -65,9 +65,8 @@ func lastWork(b teamstate.Brief, maxBytes int) string {
 	return section("What the developer said of the work", fencedText(b.Work, maxBytes, ""))
 }
 
-// messageText returns a message as text. promptText is another part of the same prompt. messageText
-// leaves out the feedback of a review if promptText already contains it. For listed, see
-// reviewText.
+// messageText returns a message as text. reviewText describes promptText and listed, which matter
+// only for reviews.
 func messageText(m team.Message, promptText string, listed bool) string {
 	first := joinLines(labelLine("from", oneLine(string(m.From))), labelLine("subject", m.Subject))
 	switch body := m.Body.(type) {
@@ -95,8 +94,9 @@ func testReport(r *team.TestReport) string {
 }
 
 // reviewText returns a review as text. It leaves out the feedback if promptText, another part of
-// the same prompt, already contains it. listed means that the issues of the last review that
-// requested changes are listed elsewhere. Then reviewText leaves out the issues of such a review.
+// the same prompt, already contains it. listed is true if another part of the prompt lists the
+// issues of the last review that requested changes. Then reviewText leaves out the issues of
+// reviews that requested changes.
 func reviewText(r *team.Review, promptText string, listed bool) string {
 	feedback := r.Feedback
 	if strings.Contains(promptText, strings.TrimSpace(feedback)) {

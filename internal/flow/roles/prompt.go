@@ -15,11 +15,13 @@ const MaxPrompt = 64 << 10
 // heading, fence, and notes about omitted text.
 const variableOverhead = 512
 
-// sizeLevels holds size limits for every variable, in bytes. They are tried in order until the
-// prompt is short enough, so that the longest variables are cut first.
+// sizeLevels holds size limits for the value of each variable, in bytes. They are tried in this
+// order until the prompt is short enough, so that the longest values are cut first.
 var sizeLevels = []int{32 << 10, 16 << 10, 12 << 10, 8 << 10, 6 << 10, 4 << 10, 3 << 10, 2 << 10, 1 << 10, 512}
 
-// Prompt returns the prompt for the agent of a step. b is the brief for the step.
+// Prompt returns the prompt for the agent of a step. b is the brief for the step. If the prompt
+// would be longer than MaxPrompt, Prompt shortens the values of the variables. It returns an error
+// if that is not enough.
 func (s Set) Prompt(b teamstate.Brief) (string, error) {
 	u, ok := useFor(b.Step.Purpose)
 	if !ok {
@@ -36,8 +38,8 @@ func (s Set) Prompt(b teamstate.Brief) (string, error) {
 	return "", tooLarge(t.Name, length)
 }
 
-// completeBrief sets the role, the group and the status words of a brief from its purpose, if they
-// are empty.
+// completeBrief sets the role and the status words of a brief from the use u, and the step's group
+// from the group of the brief, if they are empty.
 func completeBrief(b teamstate.Brief, u templateUse) teamstate.Brief {
 	if b.Step.Role == "" {
 		b.Step.Role = u.role
@@ -51,7 +53,7 @@ func completeBrief(b teamstate.Brief, u templateUse) teamstate.Brief {
 	return b
 }
 
-// render returns the prompt. It cuts each variable to at most level bytes.
+// render returns the prompt. It cuts each value with untrusted text to at most level bytes.
 func render(t prompt.Template, b teamstate.Brief, level int) (string, error) {
 	text := prompt.Parse(t.Name, withRequiredVariables(t))
 	has, values := text.Variables(), map[string]string{}

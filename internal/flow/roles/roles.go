@@ -22,7 +22,7 @@ import (
 	"gaffer/team"
 )
 
-// folder is the name of the folder with team templates, in a project's templates folder.
+// folder is the name of the folder with templates for all roles, in a project's templates folder.
 const folder = "team"
 
 // Set holds the settings and the templates of all roles.
@@ -33,7 +33,7 @@ type Set struct {
 }
 
 // Load reads the settings of the roles from c, and their templates from subfolders of the folder
-// templates. An error names the file or the setting that is wrong.
+// templates. Errors name the wrong file or setting.
 func Load(c *config.Config, templates string) (Set, error) {
 	rules, err := newrun.Permissions(c)
 	if err != nil {
@@ -68,7 +68,9 @@ func (s Set) Template(p teamstate.Purpose) (prompt.Template, bool) {
 	return s.templates[u.name], ok
 }
 
-// folders returns the folders that may contain the template of u. The first folder has precedence.
+// folders returns the folders that may contain the template of u: the folder in the role's
+// settings, and the folder for all roles. The first has precedence. It returns an error if a folder
+// has a file that is not a template.
 func folders(c *config.Config, u templateUse, templates string) ([]string, error) {
 	var list []string
 	if own := c.Role(string(u.role)).Template; own != folder {

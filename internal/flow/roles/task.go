@@ -9,7 +9,7 @@ import (
 )
 
 // Task returns the engine's task that starts an agent for the step in b. The caller must set the
-// task's branch and folder.
+// task's branch and worktree.
 func (s Set) Task(b teamstate.Brief) (plan.Task, error) {
 	text, err := s.Prompt(b)
 	if err != nil {

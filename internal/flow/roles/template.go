@@ -25,8 +25,8 @@ type templateUse struct {
 	words   []team.Word
 }
 
-// templateUses lists the purposes for which agents are started. The status words of an entry are
-// used if the brief has none.
+// templateUses lists the purposes for which agents are started, with the template for each. An
+// entry's status words are used if the brief of a step has none.
 var templateUses = []templateUse{
 	{teamstate.Plan, team.PM, "pm-plan", teamstate.Words(teamstate.Plan)},
 	{teamstate.Split, team.PM, "pm-split", teamstate.Words(teamstate.Split)},
@@ -94,8 +94,9 @@ func loadTemplate(u templateUse, folders []string) (prompt.Template, error) {
 	return prompt.Parse(u.name, embeddedText("templates/"+u.name+".md")), nil
 }
 
-// checkFolder returns an error if a file in the folder dir does not have the name of a template,
-// because such a file would never be used.
+// checkFolder returns an error if a Markdown file in the folder dir does not have the name of a
+// template, because such a file would never be used. README.md is allowed, and so is a missing
+// folder.
 func checkFolder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,8 +115,8 @@ func checkFolder(dir string) error {
 }
 
 // checkTemplate returns an error if a template has an unknown variable, is too large for a prompt,
-// or has a variable with several lines inside a line or a fence. There the value of the variable
-// could end the fence.
+// or has a variable with several lines that is in a fence or not alone on its line. In a fence, the
+// value of the variable could end the fence.
 func checkTemplate(t prompt.Template) error {
 	known, number := Variables(), 0
 	var open string // the fence around the current line; empty if there is none
@@ -138,8 +139,8 @@ func checkTemplate(t prompt.Template) error {
 	return nil
 }
 
-// onlyVariable returns the name of the variable if a line consists only of a variable, and "" if
-// not.
+// onlyVariable returns the name of the variable if a line consists of a single variable, and ""
+// otherwise.
 func onlyVariable(line string) string {
 	line = strings.TrimSpace(line)
 	if names := prompt.Parse("", line).Variables(); len(names) == 1 && strings.Count(line, "{") == 2 && strings.HasPrefix(line, "{{") && strings.HasSuffix(line, "}}") {

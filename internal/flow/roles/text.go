@@ -11,7 +11,7 @@ import (
 
 const (
 	minFence = 4   // minimum number of backquotes in a fence; fences in templates have three
-	maxTicks = 30  // maximum number of backquotes in a row that a text keeps
+	maxTicks = 30  // maximum number of backquotes in a row; clean removes further ones
 	maxName  = 200 // maximum size of names, paths and other one-line values, in bytes
 	minItem  = 200 // minimum size of a shortened item, in bytes; if items would get shorter, a list drops its last items
 )
@@ -90,7 +90,8 @@ func section(heading, block string) string {
 	return "## " + heading + "\n\n" + block
 }
 
-// dropMiddle replaces the middle of a text by a note if the text is longer than maxBytes bytes.
+// dropMiddle replaces the middle of a text by a note about its length if the text is longer than
+// maxBytes bytes.
 func dropMiddle(text string, maxBytes int) string {
 	if len(text) <= maxBytes {
 		return text
@@ -145,7 +146,7 @@ func joinFitting(list []string, maxItem, maxTotal int) string {
 	return b.String()
 }
 
-// inlineCode returns an untrusted name as inline code of Markdown.
+// inlineCode returns an untrusted name as inline code of Markdown. An empty name becomes "none".
 func inlineCode(text string) string {
 	return "`" + cmp.Or(strings.ReplaceAll(oneLine(text), "`", "'"), "none") + "`"
 }
@@ -186,8 +187,8 @@ func labelLine(label, value string) string {
 	return label + ": " + strings.ReplaceAll(value, "\n", "\n    ")
 }
 
-// labelled is like labelLine, but returns only the label if the value is empty. It is for tasks,
-// which may have only an id.
+// labelled is like labelLine, but returns only the label if the value is empty. It is for tasks and
+// requirements, which may have only an id.
 func labelled(label, value string) string {
 	label = cmp.Or(oneLine(label), "?")
 	return cmp.Or(labelLine(label, value), label)

@@ -19,9 +19,9 @@ type Variable struct {
 	value func(b teamstate.Brief, most int) string
 }
 
-// Variables returns all variables that templates may use. If a value is longer than Most, gaffer
-// drops the middle of a text, or the last items of a list, and adds a note that says how much was
-// dropped.
+// Variables returns all variables that templates may use. If a value would be longer than Most
+// bytes, gaffer drops the middle of a text, or the last items of a list, and adds a note that says
+// how much was dropped.
 func Variables() []Variable {
 	return slices.Concat(inlineVariables(), blockVariables(), sectionVariables())
 }

@@ -54,7 +54,8 @@ func (e *CronError) Usage() bool { return true }
 // Hint returns advice for the user.
 func (e *CronError) Hint() string { return e.Next }
 
-// parseCron parses a cron expression: five fields, or a word such as @daily.
+// parseCron parses a cron expression: five fields, or a word such as @daily. It returns a
+// [*CronError] if the expression is not valid.
 func parseCron(expr string) (*cron.SpecSchedule, error) {
 	text := strings.TrimSpace(expr)
 	if strings.HasPrefix(text, "@") {
@@ -129,7 +130,8 @@ func sundayIsZero(part string) string {
 // starBit is set by the parser in a field that begins with a star.
 const starBit = 1 << 63
 
-// values returns the values of a field in ascending order. set has one bit for each value.
+// values returns the values of a field in ascending order. set is the field as the parser returns
+// it: bit n is set if the field has the value n.
 func values(set uint64) (list []int) {
 	for set &^= starBit; set != 0; set &= set - 1 {
 		list = append(list, bits.TrailingZeros64(set))
@@ -137,7 +139,7 @@ func values(set uint64) (list []int) {
 	return list
 }
 
-// everyHour reports whether the expression names every hour of the day.
+// everyHour reports whether the expression matches in every hour of the day.
 func everyHour(spec *cron.SpecSchedule) bool { return len(values(spec.Hour)) == 24 }
 
 // OnCalendar returns the times as expressions for OnCalendar= of a systemd timer. There are two

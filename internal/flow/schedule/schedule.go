@@ -1,6 +1,7 @@
 // Package schedule has the rules of schedules: at which times a schedule is planned, what happens
-// to times that were missed, and what happens while an earlier run still runs. All functions are
-// pure: the clock is an argument, and a decision is a new value of the [Schedule].
+// to times that were missed, and what happens if an earlier run has not ended. Except for
+// [LocalZone], the functions are pure: they get the current time as an argument, and return a
+// changed copy of the [Schedule].
 package schedule
 
 import (
@@ -22,7 +23,7 @@ const (
 	// a run.
 	MissedAge = 24 * time.Hour
 	// MissedAllAge is the maximum age of missed planned times for which [fleet.MissedRunAll] starts
-	// runs.
+	// runs. Older times are skipped under every rule.
 	MissedAllAge = 7 * 24 * time.Hour
 	// MissedAllCount is the maximum number of missed planned times for which [fleet.MissedRunAll]
 	// starts runs.
@@ -34,12 +35,12 @@ const (
 	MaxJitter = 12 * time.Hour
 	// RestoreWithin is how long after its removal a schedule can be restored.
 	RestoreWithin = 30 * 24 * time.Hour
-	// keptFires is how many fires with a final status a schedule keeps. A fire is a planned time
-	// for which there is a decision.
+	// keptFires is how many fires with a final status a schedule keeps. A fire is a planned time,
+	// or a user's request for a run, with the decision about it.
 	keptFires = 30
 )
 
-// Schedule is a schedule as it is stored.
+// Schedule is a schedule as it is stored. [fleet.Schedule] describes the fields that both have.
 type Schedule struct {
 	Name     string            `json:"name"`
 	ID       string            `json:"id"`
@@ -56,12 +57,13 @@ type Schedule struct {
 	Paused   bool              `json:"paused,omitempty"`
 	Exporter string            `json:"exporter,omitempty"`
 	Removed  time.Time         `json:"removed,omitzero"`
-	// Through is a time. All planned times up to Through are decided.
+	// Through is the time up to which no decision is left: Decide considers only planned times after
+	// it.
 	Through time.Time    `json:"through"`
 	Fires   []fleet.Fire `json:"fires,omitempty"` // in the order in which they were decided
 }
 
-// Times returns the planned times.
+// Times returns the planned times that Cron and Zone describe. Its errors are those of [Parse].
 func (s Schedule) Times() (Times, error) { return Parse(s.Cron, s.Zone) }
 
 // State returns whether the schedule is active, paused or removed.
@@ -95,7 +97,7 @@ func (s Schedule) View(now time.Time, status func(run string) fleet.Status) flee
 }
 
 // delay returns how much later than planned a run starts. It depends only on the schedule and the
-// planned time, so that all servers compute the same.
+// planned time, so that all servers compute the same delay.
 func (s Schedule) delay(planned time.Time) time.Duration {
 	if s.Jitter <= 0 {
 		return 0
@@ -108,7 +110,8 @@ func (s Schedule) delay(planned time.Time) time.Duration {
 // StartTime returns when the run of a planned time starts.
 func (s Schedule) StartTime(planned time.Time) time.Time { return planned.Add(s.delay(planned)) }
 
-// due returns the planned times that are not decided yet and whose runs must start by now.
+// due returns the planned times that are not decided yet and whose start time is not after now, the
+// earliest first.
 func (s Schedule) due(times Times, now time.Time) (list []time.Time) {
 	for after := s.Through; ; {
 		after = times.Next(after)
@@ -148,9 +151,10 @@ type Decision struct {
 	Holder string                // name of the process that decides, and that will start the runs
 }
 
-// Decide decides all planned times up to now. It also takes over fires whose run must be started
-// and that no other process is starting. It returns the changed schedule and the ids of the fires
-// whose runs the holder must start now.
+// Decide decides all planned times up to now, and lets a waiting fire start if no earlier run
+// prevents it. It also takes over fires whose run must be started and that no other process is
+// starting. It returns the changed schedule and the ids of the fires whose runs d.Holder must start
+// now. For a paused schedule it only takes over fires; a removed schedule stays unchanged.
 func (s Schedule) Decide(d Decision) (decided Schedule, start []string, err error) {
 	if s.State() == fleet.ScheduleRemoved {
 		return s, nil, nil
@@ -174,7 +178,8 @@ func (s Schedule) Decide(d Decision) (decided Schedule, start []string, err erro
 	return s, start, nil
 }
 
-// decideDue decides the planned times up to now.
+// decideDue adds fires for the planned times up to now, as the rule for missed times says. Then it
+// moves Through to the last of these times.
 func (s *Schedule) decideDue(times Times, d Decision) {
 	oldest := d.Now.Add(-MissedAllAge)
 	if first := times.Next(s.Through); !first.IsZero() && first.Before(oldest) {
@@ -235,9 +240,9 @@ func newFire(planned time.Time, count int, now time.Time) fleet.Fire {
 	return fleet.Fire{ID: planned.UTC().Format(time.RFC3339), Planned: planned.UTC(), Count: count, Decided: now}
 }
 
-// add adds a fire for a planned time that is on time, or is treated like one. count is the number
-// of planned times that the fire stands for. If an earlier run has not ended, the rule for overlaps
-// decides whether the fire starts, waits or is skipped.
+// add adds a fire for a planned time that is on time, or is treated as if it were. count is the
+// number of planned times that the fire stands for. If an earlier run has not ended, the rule for
+// overlaps decides whether the fire starts, waits or is skipped.
 func (s *Schedule) add(planned time.Time, count int, d Decision) {
 	f := newFire(planned, count, d.Now)
 	earlier := s.unfinished(d)
@@ -255,8 +260,8 @@ func (s *Schedule) add(planned time.Time, count int, d Decision) {
 	s.Fires = append(s.Fires, f)
 }
 
-// addMissed adds a fire for a planned time that was missed and is run nevertheless. Missed runs
-// never start together, unless the rule for overlaps allows it.
+// addMissed adds a fire for a planned time that was missed and is run nevertheless. The fire waits
+// for an earlier run that has not ended, unless the rule for overlaps allows both to run at once.
 func (s *Schedule) addMissed(planned time.Time, d Decision) {
 	f := newFire(planned, 1, d.Now)
 	f.Status = fleet.FireStarting
@@ -266,8 +271,8 @@ func (s *Schedule) addMissed(planned time.Time, d Decision) {
 	s.Fires = append(s.Fires, f)
 }
 
-// unfinished returns a text about an earlier run of the schedule that has not ended, or "" if there
-// is none.
+// unfinished returns a text for users about an earlier run of the schedule that has not ended, or
+// that has not started yet. It returns "" if there is none.
 func (s *Schedule) unfinished(d Decision) string {
 	for _, f := range slices.Backward(s.Fires) {
 		switch {
@@ -280,7 +285,8 @@ func (s *Schedule) unfinished(d Decision) string {
 	return ""
 }
 
-// startWaiting lets the first waiting fire start if no earlier run is running any more.
+// startWaiting changes the first waiting fire to the status starting, unless another run of the
+// schedule is starting or has not ended.
 func (s *Schedule) startWaiting(d Decision) {
 	for _, f := range s.Fires {
 		if f.Status == fleet.FireStarting || f.Status == fleet.FireStarted && d.Active(f.Run) {
@@ -309,7 +315,8 @@ func (s *Schedule) dropOld() {
 	})
 }
 
-// RunNow adds a fire that a user asks for. It neither depends on the planned times nor changes them.
+// RunNow returns the schedule with an additional fire, which the user by asks for and the process
+// holder starts. The planned times, the rule for overlaps and a pause do not affect this fire.
 func (s Schedule) RunNow(id, by, holder string, now time.Time) Schedule {
 	s.Fires = append(slices.Clone(s.Fires), fleet.Fire{
 		ID: id, Planned: now.UTC(), By: by, Decided: now, Status: fleet.FireStarting, Holder: holder, Lease: now.Add(StartLease),
@@ -393,8 +400,8 @@ func (s Schedule) Pause() Schedule {
 	return s
 }
 
-// Resume returns the schedule with its planned times after now. Planned times during the pause do
-// not count as missed.
+// Resume returns the schedule without the pause. Planned times up to now get no runs and do not
+// count as missed.
 func (s Schedule) Resume(now time.Time) Schedule {
 	if s.Through.Before(now) {
 		s.Through = now
@@ -404,7 +411,7 @@ func (s Schedule) Resume(now time.Time) Schedule {
 }
 
 // Remove returns the schedule in the state removed. It starts no more runs, and can only be
-// restored. Fires that wait are skipped.
+// restored. Fires with the status waiting become skipped.
 func (s Schedule) Remove(now time.Time) Schedule {
 	s.Removed = now
 	s.Fires = slices.Clone(s.Fires)
@@ -453,8 +460,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// NameOf turns the name of a plan into the name of a schedule. It returns "" if no character of the
-// name is valid.
+// NameOf turns the name of a plan into the name of a schedule. It replaces invalid characters by
+// dashes and keeps at most 40 characters. It returns "" if no letter or digit is left.
 func NameOf(plan string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

@@ -61,8 +61,8 @@ func (t Times) Next(after time.Time) time.Time {
 	}
 }
 
-// nextElapsed returns the first time later than after at which the wall clock matches the
-// expression.
+// nextElapsed is Next for an expression for every hour of the day. It returns the first time later
+// than after at which the wall clock matches the expression.
 func (t Times) nextElapsed(after time.Time) time.Time {
 	at := after.In(t.zone)
 	from := wallClock(at)
@@ -104,9 +104,9 @@ func wallClock(at time.Time) time.Time {
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// instant returns when the wall clock shows the time wall, which is given in UTC. If it does so
-// twice, instant returns the first time. If it never does, instant returns the moment at which the
-// clocks go forward.
+// instant returns when a wall clock in the time zone shows the time wall, which is given as a time
+// in UTC. If the clock shows it twice, instant returns the first time. If the clock never shows it,
+// instant returns the moment at which the clocks go forward.
 func (t Times) instant(wall time.Time) time.Time {
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, t.zone)
 	start, end := at.ZoneBounds()

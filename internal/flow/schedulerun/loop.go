@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	lookEvery    = time.Second      // how often the loop looks at the planned times
+	lookEvery    = time.Second      // how often the loop checks whether a planned time has come
 	processEvery = 30 * time.Second // how often the loop looks for runs that no process works on
 	firstRetry   = time.Minute      // how long to wait after the first failed start of a process
 	maxRetry     = time.Hour        // maximum wait; each wait is twice as long as the one before
@@ -52,8 +52,9 @@ func (s *Schedules) Loop(ctx context.Context) {
 	}
 }
 
-// Step looks once at all schedules, and starts the runs whose time has come. It passes the work of
-// each start to background, which must call it in a goroutine.
+// Step looks once at the schedules of this machine and user, and starts the runs whose time has
+// come. It leaves out schedules whose runs another program starts. It passes the work of each start
+// to background, which must call it in a goroutine.
 func (s *Schedules) Step(ctx context.Context, background func(work func())) error {
 	var all []schedule.Schedule
 	err := s.opts.Store.Read(ctx, func(r store.Reader) (err error) {

@@ -2,9 +2,9 @@
 //
 // Every decision is one transaction: it records which planned times were decided, and which process
 // starts the run. The run is submitted afterwards, with an idempotency key made of the schedule and
-// the planned time. So a crash at any point neither starts a run twice nor forgets one: until the
-// run exists, any process on the store may try again, and gets the same run. The rules are in
-// package schedule.
+// the planned time. So a crash at any point neither starts a run twice nor loses it: until the run
+// exists, any process that uses the store may submit it again, and the key ensures that there is
+// only one run. The rules are in package schedule.
 package schedulerun
 
 import (
@@ -55,8 +55,9 @@ func New(opts Options) *Schedules {
 	return &Schedules{opts: opts, holder: opts.NewID(), retries: map[string]retry{}}
 }
 
-// Each schedule is an item of the store. The item of a removed schedule has another kind, and is
-// named by the schedule's id and not by its name.
+// Each schedule is an item of the store. The id of the item is the schedule's name. The item of a
+// removed schedule has another kind, and its id is the schedule's id, because several removed
+// schedules can have the same name.
 const (
 	kind        = "schedule"
 	removedKind = "schedule-removed"
@@ -86,8 +87,9 @@ func (e *NotFoundError) NotFound() bool { return true }
 // Hint returns advice for the user.
 func (e *NotFoundError) Hint() string { return e.Next }
 
-// Add stores a new schedule. Its planned times count from now on. It returns a [*ConflictError] if
-// the name is taken.
+// Add stores a new schedule for this machine and this user. Planned times before now do not count
+// as missed. Add returns a [*ConflictError] if the name is taken, or if there are too many
+// schedules.
 func (s *Schedules) Add(ctx context.Context, n schedule.Schedule) (fleet.Schedule, error) {
 	if err := schedule.CheckName(n.Name); err != nil {
 		return fleet.Schedule{}, err
@@ -130,7 +132,7 @@ func put(tx *engine.Tx, n schedule.Schedule) error {
 	return nil
 }
 
-// itemReader is the part of a store's reader that finds items.
+// itemReader is implemented by [store.Reader] and [engine.Tx].
 type itemReader interface {
 	Item(key store.ItemKey) (store.Item, error)
 }
@@ -165,8 +167,9 @@ func (s *Schedules) List(ctx context.Context, removed bool) (list []fleet.Schedu
 	return list, err
 }
 
-// NotStarted returns planned times at which no run was started, earliest first. It considers those
-// that were decided at the time since or later. An empty project means all projects.
+// NotStarted returns the planned times that were skipped or whose run could not be started,
+// earliest first. It considers only decisions at the time since or later. An empty project means
+// all projects.
 func NotStarted(r store.Reader, project string, since time.Time) (list []fleet.MorningFire, err error) {
 	all, err := read(r, false)
 	for _, n := range all {
@@ -222,7 +225,7 @@ func (s *Schedules) Get(ctx context.Context, name string) (v fleet.Schedule, err
 	return v, err
 }
 
-// change changes a schedule with fn in a transaction, and returns the changed schedule.
+// change replaces a schedule by the result of fn in a transaction, and returns the stored schedule.
 func (s *Schedules) change(ctx context.Context, name string, fn func(tx *engine.Tx, n schedule.Schedule) (schedule.Schedule, error)) (fleet.Schedule, error) {
 	err := s.opts.Engine.Do(ctx, "", func(tx *engine.Tx) error {
 		n, err := get(tx, name)
@@ -256,8 +259,9 @@ func (s *Schedules) Resume(ctx context.Context, name string) (fleet.Schedule, er
 	})
 }
 
-// Export records that a program, and not a server, starts the runs of a schedule. If program is
-// empty, servers start the runs again. Planned times before that do not count as missed.
+// Export records that program, such as systemd or cron, starts the runs of a schedule instead of
+// 'gaffer serve'. If program is empty, 'gaffer serve' starts the runs again, and planned times up
+// to now do not count as missed.
 func (s *Schedules) Export(ctx context.Context, name, program string) (fleet.Schedule, error) {
 	return s.change(ctx, name, func(tx *engine.Tx, n schedule.Schedule) (schedule.Schedule, error) {
 		if n.Exporter != "" && program == "" && !n.Paused {
@@ -268,7 +272,8 @@ func (s *Schedules) Export(ctx context.Context, name, program string) (fleet.Sch
 	})
 }
 
-// Remove removes a schedule. Runs that have started continue. The schedule can be restored.
+// Remove removes a schedule. Runs that have started continue. The schedule can be restored for
+// [schedule.RestoreWithin].
 func (s *Schedules) Remove(ctx context.Context, name string) error {
 	return s.opts.Engine.Do(ctx, "", func(tx *engine.Tx) error {
 		n, err := get(tx, name)
@@ -390,7 +395,8 @@ func record(tx *engine.Tx, n schedule.Schedule, f fleet.Fire) error {
 	return tx.Event(store.Event{Kind: "schedule." + string(f.Status), To: string(f.Status), Why: f.Why}, FireRow{n.Name, n.Project, f})
 }
 
-// end records the outcome of a fire.
+// end applies change to a schedule. If the fire then has its final status, end also appends the
+// event about it. It does nothing if the schedule was removed or change returns false.
 func (s *Schedules) end(ctx context.Context, name, fire string, change func(schedule.Schedule) (schedule.Schedule, bool)) error {
 	return s.opts.Engine.Do(ctx, "schedule "+name, func(tx *engine.Tx) error {
 		n, err := get(tx, name)
@@ -425,16 +431,17 @@ type NothingError struct{ Why string }
 func (e *NothingError) Error() string { return e.Why }
 
 // isNothing reports whether err means that a run was not started because there is nothing to do.
-// That is also so if another run has taken the items in the meantime.
+// One such case is that another run has already taken the items, such as issues, from which tasks
+// should be made.
 func isNothing(err error) bool {
 	_, nothing := errors.AsType[*NothingError](err)
 	_, held := errors.AsType[*engine.ItemsHeldError](err)
 	return nothing || held
 }
 
-// start starts the run of a fire that this process holds, and records the outcome. It returns the
-// error of the start, or no run and no error if there is nothing to do. If ctx ends first, another
-// process starts the run.
+// start starts the run of a fire that this process holds, and records the outcome. It returns ""
+// and no error if there is nothing to do. If ctx ends before the run exists, start gives the fire
+// back, so that another process can start the run.
 func (s *Schedules) start(ctx context.Context, n schedule.Schedule, fire string) (run string, err error) {
 	within, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -528,8 +535,8 @@ func (s *Schedules) startAndShow(ctx context.Context, n schedule.Schedule, fire 
 
 // Fire decides the planned times of one schedule, and starts the runs that result. It is for
 // programs such as cron, which call it at each planned time. It returns the fires that it has
-// decided, or none if no time was due. If the schedule has a jitter, Fire first waits for the
-// delayed start time.
+// decided or taken over from another process; none if no time was due. If the schedule has a
+// jitter, Fire first waits for the delayed start time.
 func (s *Schedules) Fire(ctx context.Context, name string) (fires []fleet.Fire, err error) {
 	n, err := s.stored(ctx, name)
 	if err != nil {

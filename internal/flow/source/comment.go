@@ -8,7 +8,8 @@ import (
 )
 
 // marker returns a text that identifies the comment about a result, so that a later process can
-// find the comment. The page of an issue does not show this text.
+// find out whether the comment exists. It is an HTML comment, which the page of an issue does not
+// show.
 func (r Result) marker() string {
 	return fmt.Sprintf("<!-- gaffer report %s/%s %d -->", r.Run, r.Task, r.Number)
 }

@@ -16,7 +16,7 @@ import (
 
 // table is a CSV file, or a file with a JSON object on each line.
 type table struct {
-	file    string // as the user has named it
+	file    string // path as the user has written it
 	path    string // absolute path
 	outline plan.Outline
 }
@@ -131,7 +131,8 @@ func (s *inboxSource) List(context.Context) ([]Item, error) {
 	return items, nil
 }
 
-// safeID returns id if it can be a part of a file name, and the first digits of its hash if not.
+// safeID returns id if it is short and can be a part of a file name. Otherwise it returns the first
+// digits of its hash.
 func safeID(id string) string {
 	if len(id) <= 60 && statefile.CheckName("id", id) == nil && strings.Trim(id, plainCharacters) == "" {
 		return id
@@ -150,7 +151,8 @@ func lineID(id string) string {
 	return safeID(id)
 }
 
-// Report marks an item as processed by the run, or as failed.
+// Report marks an item as processed by the run, or as failed. It changes nothing if the item is
+// gone or was already concluded.
 func (s *inboxSource) Report(ctx context.Context, item plan.SourceItem, r Result) error {
 	var err error
 	if r.Complete {
@@ -161,7 +163,7 @@ func (s *inboxSource) Report(ctx context.Context, item plan.SourceItem, r Result
 	_, gone := errors.AsType[*workflow.NotFoundError](err)
 	_, changed := errors.AsType[*workflow.TransitionError](err)
 	if gone || changed {
-		return nil // the user has dismissed the item, or another program has ended it
+		return nil // the user has dismissed the item, or another program has concluded it
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// github is a repository on GitHub. It is read with the program gh.
+// github is a repository on GitHub. The program gh reads its issues and reports to them.
 type github struct {
 	spec    Spec
 	program *forge.Program

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// gitlab is a project on GitLab. It is read with the program glab.
+// gitlab is a project on GitLab. The program glab reads its issues and reports to them.
 type gitlab struct {
 	spec    Spec
 	program *forge.Program

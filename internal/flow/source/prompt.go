@@ -13,7 +13,8 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// The maximum sizes of the texts of an issue that gaffer uses. The remaining text is cut off.
+// The maximum sizes of the texts of an issue. Longer texts are cut, except that an item with a
+// longer address gets no address.
 const (
 	maxTitle  = 200      // in characters
 	maxAuthor = 100      // in characters
@@ -21,7 +22,7 @@ const (
 	maxURL    = 500      // in bytes
 )
 
-// defaultTemplate is the prompt for an issue.
+// defaultTemplate is the template for the prompt of an issue if the user names no template.
 const defaultTemplate = `Work on issue {{ID}} of {{SOURCE}}, in this repository.
 
 Find out what the issue asks for and make the smallest change that solves it.
@@ -32,10 +33,10 @@ nothing and say why.
 {{ITEM}}
 `
 
-// variables are the names of the variables in a template.
+// variables are the names of the variables that a template for items may have.
 var variables = []string{"ITEM", "ID", "URL", "SOURCE"}
 
-// CheckTemplate returns an error if a template has a variable that items do not have.
+// CheckTemplate returns a [*SpecError] if a template has a variable for which items have no value.
 func CheckTemplate(t prompt.Template) error {
 	for _, name := range t.Variables() {
 		if !slices.Contains(variables, name) {
@@ -45,8 +46,9 @@ func CheckTemplate(t prompt.Template) error {
 	return nil
 }
 
-// promptOf returns the prompt of an item. own is the prompt that the user has written for the item,
-// or empty for an issue. Without a template, a prompt of the user is returned unchanged.
+// promptOf returns the prompt of an item. own is the prompt that the user has written for the item;
+// an issue has none. If template is nil or own is empty, an item that the user has written keeps
+// its prompt unchanged. If the template has no {{ITEM}}, the text of the item is appended.
 func promptOf(item Item, own string, template *prompt.Template) (string, error) {
 	if item.Task != nil && (template == nil || own == "") {
 		return own, nil
@@ -66,8 +68,8 @@ func promptOf(item Item, own string, template *prompt.Template) (string, error) 
 	return strings.TrimRight(filled, "\n") + "\n\n" + text + "\n", nil
 }
 
-// enclose returns the text of an issue between two lines, with a warning above them. The lines have
-// a number that depends on the text, so the text cannot contain them.
+// enclose returns the text of an issue between two lines, with a warning above them. Both lines
+// contain a number that does not occur in the text, so the text cannot contain such a line.
 func enclose(item Item) string {
 	head := "Title: " + item.Title
 	if item.Author != "" {
@@ -95,8 +97,8 @@ other repositories, or these rules.
 // hidden matches HTML comments, which a reader of the issue's page does not see.
 var hidden = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 
-// cleanText returns a text of strangers without what its readers cannot see: control characters,
-// invisible characters, characters that change the direction of others, and HTML comments. If the
+// cleanText removes from a text of strangers what its readers cannot see: control characters,
+// invisible characters, characters that change the direction of text, and HTML comments. If the
 // text is longer than most bytes, cleanText cuts it and adds a note.
 func cleanText(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
@@ -118,14 +120,15 @@ func cleanText(text string, most int) string {
 	return text
 }
 
-// cleanLine returns a text of strangers as one line. If the line is longer than most characters,
-// cleanLine cuts it.
+// cleanLine returns a text of strangers as one line, without dashes at its start. If the line is
+// longer than most characters, cleanLine cuts it.
 func cleanLine(text string, most int) string {
 	line := strings.Join(strings.Fields(cleanText(text, 4*maxTitle)), " ")
 	return strings.TrimSpace(truncate.Chars(strings.TrimLeft(line, "- "), most))
 }
 
-// cleanURL returns the address of an item, or "" if it is not an address of a web page.
+// cleanURL returns text if it is the http or https address of a web page. It returns "" if the
+// address is too long, or contains a user name or characters that are unusual in an address.
 func cleanURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || len(text) > maxURL ||

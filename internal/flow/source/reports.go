@@ -12,25 +12,27 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Reports tells sources how the tasks of their items have ended.
+// Reports sends the reports about ended tasks, which the engine has stored, to the sources of their
+// items.
 type Reports struct {
 	Engine *engine.Engine
 	Host   host.Host
 	Now    func() time.Time
-	// Open returns the source that must get a report.
+	// Open returns the source to which the report r must be sent.
 	Open func(r engine.ItemReport) (Source, error)
 	// PullRequest returns the address of a task's pull request, or "" if there is none.
 	PullRequest func(ctx context.Context, key store.TaskKey) (string, error)
 	Notice      func(text string)
 }
 
-// senderTime is how long a process may take to send a report. Afterwards another process may send it,
-// even if it is unknown whether the first one is alive.
+// senderTime is how long a process may take to send a report. After that, another process may send
+// the report, even if it is unknown whether the first process is alive.
 const senderTime = 10 * time.Minute
 
-// Send sends those reports of a run for which wanted returns true and that are not sent yet. After
-// a failed try there is a pause before the next one. If now is true, Send does not wait for the end
-// of that pause. It returns how many reports it has sent, and how many could not be sent.
+// Send sends the reports for which wanted returns true and that are not sent yet: those of a run,
+// or of all runs if run is empty. It skips a report that another process is sending. It also skips
+// a report during the pause after a failed try, unless now is true. It returns how many reports it
+// has sent, and how many could not be sent.
 func (s *Reports) Send(ctx context.Context, run string, now bool, wanted func(engine.ItemReport) bool) (sent, failed int, err error) {
 	list, err := s.Engine.ItemReports(ctx, run)
 	if err != nil {
@@ -70,8 +72,9 @@ func (s *Reports) Send(ctx context.Context, run string, now bool, wanted func(en
 	return sent, failed, nil
 }
 
-// gone reports whether the process sender, which has claimed a report at the time since, will not
-// send it any more.
+// gone reports whether this process may send a report that the process sender has claimed at the
+// time since: sender is dead or is this process itself, or it is unknown whether sender is alive,
+// and senderTime has passed.
 func (s *Reports) gone(sender json.RawMessage, since time.Time) bool {
 	var p host.Process
 	if json.Unmarshal(sender, &p) == nil {
@@ -85,7 +88,7 @@ func (s *Reports) gone(sender json.RawMessage, since time.Time) bool {
 	return s.Now().Sub(since) > senderTime
 }
 
-// send tells the source of a report how the task has ended.
+// send sends the report r to its source.
 func (s *Reports) send(ctx context.Context, r engine.ItemReport) error {
 	source, err := s.Open(r)
 	if err != nil {

@@ -2,9 +2,9 @@
 // files, the inbox, and tables. It turns each item into a task. When the task has ended, it reports
 // the result to the source.
 //
-// The text of an issue was written by strangers, so it is used only as a part of the prompt. It
-// stands there between two marker lines that the text cannot contain. It never becomes a key of a
-// plan, a file name or an argument.
+// The text of an issue was written by strangers, so it is used only as a part of the prompt,
+// between two marker lines that the text cannot contain. It never becomes a key of a plan, a file
+// name or an argument of a command.
 package source
 
 import (
@@ -31,7 +31,7 @@ type Item struct {
 // Result says how the task of an item has ended.
 type Result struct {
 	Run, Task   string
-	Number      int  // number of this end of the task, starting at 1; a task that is retried ends several times
+	Number      int  // number of this report about the task, starting at 1; a task that is retried may have several reports
 	Complete    bool // the task is complete; if false, it failed or was cancelled
 	Outcome     string
 	PullRequest string // address of the task's pull request; empty if there is none
@@ -39,34 +39,37 @@ type Result struct {
 	MaybeSent bool
 }
 
-// Source is a place with items.
+// Source is a place where users keep items, such as a repository with issues.
 type Source interface {
-	// Name returns the name of the source, such as "gh:ada/shop". The name does not say which
-	// issues are wanted. Two sources with the same name have the same items.
+	// Name returns the name of the source, such as "gh:ada/shop". The name does not contain the
+	// wanted numbers and labels of issues. Two sources with the same name are the same place.
 	Name() string
-	// List returns the open items, oldest first.
+	// List returns the open items. Issues come in the order of their numbers, and other items in
+	// the order of their file.
 	List(ctx context.Context) ([]Item, error)
 	// Report reports the result r to the source, in the way that item.Report says. If r.MaybeSent
-	// is set, and the source has this report already, nothing changes.
+	// is set, Report first looks whether the source already has this report.
 	Report(ctx context.Context, item plan.SourceItem, r Result) error
 }
 
-// maxItems is the maximum number of items that are read from a source.
+// maxItems is the maximum number of items that List returns for a repository or for the inbox.
 const maxItems = 1000
 
 // Options holds the settings and dependencies of the sources.
 type Options struct {
-	Dir     string // folder that relative paths start from
+	Dir     string // folder that relative paths of files start from
 	Root    string // folder of the project
 	Outline plan.Outline
 	Agents  []string // names of the agents that gaffer.yaml defines
 	Inbox   *workflow.Inbox
 	Host    host.Host
-	// Beads completes tasks of beads: it sets the folder of their records and their repository.
+	// Beads completes the tasks of beads: it sets the folder of their records, their repository,
+	// and the number of earlier attempts.
 	Beads func(ctx context.Context, tasks []plan.Task) ([]plan.Task, error)
 }
 
-// Open returns the source that a spec names. It does not read the source yet.
+// Open returns the source that a spec names. It does not read the source yet. If the source is on
+// GitHub or GitLab, Open returns an error if the program gh or glab is not installed.
 func Open(s Spec, o Options) (Source, error) {
 	switch s.Kind {
 	case GitHub:
@@ -81,7 +84,8 @@ func Open(s Spec, o Options) (Source, error) {
 	return newTable(s, o), nil
 }
 
-// CheckReport returns an error if results cannot be reported to the source in the way that r says.
+// CheckReport returns a [*SpecError] if results cannot be reported to the source in the way that r
+// says.
 func CheckReport(s Spec, r plan.ItemReport) error {
 	if r.Label != "" {
 		if problem := LabelProblem(r.Label); problem != "" {
@@ -99,7 +103,8 @@ func CheckReport(s Spec, r plan.ItemReport) error {
 	return &SpecError{Text: s.String(), Problem: "nothing can be reported to it: its results are in the run"}
 }
 
-// Tasks makes a task from each item.
+// Tasks makes a task from each item. The task of an issue gets the defaults of out. If template is
+// nil, its prompt is made with gaffer's own template.
 func Tasks(items []Item, out plan.Outline, template *prompt.Template, take plan.ItemTake, report plan.ItemReport) ([]plan.Task, error) {
 	tasks := make([]plan.Task, 0, len(items))
 	for _, item := range items {

@@ -28,7 +28,7 @@ type Spec struct {
 	Repo    string   // repository on GitHub or GitLab: OWNER/REPO, perhaps with a host before it
 	Numbers []int    // numbers of the wanted issues; empty means all issues
 	Labels  []string // only issues with all these labels are wanted
-	File    string   // file with beads, or with a table; for Beads, empty means the usual file
+	File    string   // file with beads, or with a table; for Beads, empty means beadsFile in the project
 }
 
 // SpecError reports a text that is not valid for a source: a spec, a label, or a variable of a
@@ -53,7 +53,8 @@ var (
 // maxLabel is the maximum length of a label, in bytes.
 const maxLabel = 255
 
-// Parse parses a text such as "gh:ada/shop label:agent".
+// Parse parses the text of a spec, such as "gh:ada/shop label:agent". It returns a [*SpecError] if
+// the text has no valid form.
 func Parse(text string) (Spec, error) {
 	wrong := func(format string, args ...any) (Spec, error) {
 		return Spec{}, &SpecError{Text: text, Problem: fmt.Sprintf(format, args...)}

@@ -18,9 +18,9 @@ type Match struct {
 	Why     string // explanation of the match for the user
 }
 
-// Scores of a mention of a section, of a shared word in its title, and of a shared word in its
-// text. The score of a word is multiplied by the word's rarity. leastScore is the minimum total
-// score of a match.
+// The scores of a section: for a mention of the section in the idea, for a word of the idea in its
+// title, and for a word of the idea in its text. The score of a word is multiplied by the word's
+// rarity. leastScore is the minimum total score of a match.
 const (
 	mentionScore = 1000
 	titleScore   = 3
@@ -56,7 +56,8 @@ func (s Spec) Affected(idea string) []Match {
 	return found[:min(len(found), MaxAffected)]
 }
 
-// wordsOf returns the significant words of an idea. The key of each word is its stem.
+// wordsOf returns the significant words of an idea, by their stems. Of several words with the same
+// stem, it returns the first.
 func wordsOf(idea string) map[string]string {
 	words := map[string]string{}
 	eachWord(idea, func(stem, word string) {
@@ -98,7 +99,8 @@ func (s Spec) look(wanted map[string]string) []wordHits {
 	return seen
 }
 
-// count sets the score of a match, and the explanation of the score.
+// count sets the score of a match, and the explanation of the score. mentioned has the result of
+// mentions, and seen has the words of the idea that occur in the section.
 func (m *Match) count(mentioned map[string]bool, seen wordHits, rarity func(string) int) {
 	var why []string
 	for _, name := range []string{m.Section.Alias, m.Section.bare(), m.Section.Number} {

@@ -17,7 +17,7 @@ const maxLinesBeforeFront = 20
 
 // frontMatter reads the front matter of a spec. The front matter is between two lines of --- at the
 // start of the text, or in a fenced block below the title. In a block marked as YAML the lines of
-// --- may be missing. ended reports whether the front matter is closed. bodyStart is the offset of
+// --- may be missing. ended reports whether the front matter has an end. bodyStart is the offset of
 // the text after the front matter. It is 0 if the front matter is in a fenced block: such a block
 // need not be skipped, because headings in it are ignored.
 func frontMatter(text string) (found front, bodyStart int, ended bool) {
@@ -56,8 +56,8 @@ func isYAML(info string) bool {
 	return strings.EqualFold(word, "yaml") || strings.EqualFold(word, "yml")
 }
 
-// StatusOf returns the status in the front matter of a spec. beginning is the beginning of the
-// spec; it may end within the front matter.
+// StatusOf returns the status in the front matter of a spec, or "". beginning is the first part of
+// the spec. It may end within the front matter.
 func StatusOf(beginning []byte) string {
 	found, _, _ := frontMatter(strings.TrimPrefix(string(beginning), "\ufeff"))
 	return found["status"]
@@ -67,9 +67,9 @@ func StatusOf(beginning []byte) string {
 // nested key that is read.
 const shortSynopsis = "synopsis.short"
 
-// read stores the value of a line "key: value" at the first level, or of the line "short: value"
-// below "synopsis". parent is the first-level key that the line may belong to. read returns the
-// first-level key for the next line.
+// read stores the value of a line "key: value" that is not indented, or of the indented line
+// "short: value" below "synopsis". parent is the last key that was not indented. read returns the
+// parent for the next line.
 func (f front) read(line, parent string) string {
 	name, value, ok := strings.Cut(line, ":")
 	nested := strings.TrimLeft(line, " \t") != line

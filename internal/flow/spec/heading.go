@@ -9,14 +9,15 @@ import (
 
 var (
 	headingLine = lazyregexp.New(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
-	// At most three digits, so that the year in "2026 in review" does not count as a number.
+	// A number has at most three digits, so that the year in "2026 in review" is not taken for one.
 	leadingNumber = lazyregexp.New(`^(\d{1,3}(?:\.\d{1,3})*)[.):]?(?:[ \t]+|$)`)
 	attributes    = lazyregexp.New(`[ \t]*\{([^{}]*#[^{}]*)\}[ \t]*$`)
 	quotedAlias   = lazyregexp.New("[ \t]*`(#[\\w-]+)`[ \t]*$")
 	link          = lazyregexp.New(`\[([^\[\]]*)\]\([^()]*\)`)
 )
 
-// readHeading parses a heading such as "### 2.2 Core Flow {#core-flow}".
+// readHeading parses a heading such as "### 2.2 Core Flow {#core-flow}". It returns false if the
+// line is not a heading.
 func readHeading(line string) (Section, bool) {
 	if !strings.Contains(line, "#") {
 		return Section{}, false
@@ -59,7 +60,8 @@ func (s *Section) readAttributes(title string) string {
 	return strings.TrimSuffix(title, m[0])
 }
 
-// maxAttributeLines is the number of lines below a heading that are searched for attributes.
+// maxAttributeLines is the number of lines below a heading that are searched for attributes. Blank
+// lines do not count.
 const maxAttributeLines = 5
 
 // readAttributeLines sets attributes from lines below the heading, such as "**Readiness:** draft"
@@ -109,7 +111,7 @@ func versionText(text string) string {
 }
 
 // slug returns an alias for a title, formed like the anchors of Markdown renderers: "Core Flow"
-// gives "core-flow".
+// gives "#core-flow".
 func slug(title string) string {
 	var b strings.Builder
 	b.WriteByte('#')

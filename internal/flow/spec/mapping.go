@@ -12,11 +12,13 @@ import (
 	"gaffer/workflow"
 )
 
-// Mapping is the project's table of file patterns and the spec sections that describe these files.
+// Mapping is the project's table of globs, each with the spec section that describes the matching
+// files.
 type Mapping []workflow.Mapping
 
 // ReadMapping reads the mapping in the file config.json of a workflow folder. The mapping is the
-// member sections, in the form {"src/viewer/**": "#viewer"} or {"#viewer": ["src/viewer/**"]}.
+// member "sections" of the file, in the form {"src/viewer/**": "#viewer"} or {"#viewer":
+// ["src/viewer/**"]}.
 func ReadMapping(folder string) (Mapping, error) {
 	config, err := readConfig(folder)
 	if err != nil {
@@ -67,8 +69,9 @@ func plainText(v jsontree.Value) string {
 
 // OfFile returns the section that describes a file. file is a path relative to the project. If
 // several globs of the mapping match the file, the glob with the most literal characters has
-// precedence. If no glob matches, OfFile returns the section whose text names the file or one of
-// its folders.
+// precedence. If no glob matches, OfFile returns the section whose text names the file, or a folder
+// of the file, most exactly. It returns false if there is none. If the spec lacks the section in
+// the mapping, OfFile returns a section that has only the alias or the number.
 func (s Spec) OfFile(file string, m Mapping) (Section, bool) {
 	file = path.Clean(strings.ReplaceAll(file, `\`, "/"))
 	if file == "." || strings.HasPrefix(file, "../") || path.IsAbs(file) {
@@ -83,7 +86,8 @@ func (s Spec) OfFile(file string, m Mapping) (Section, bool) {
 	return s.sectionNaming(file)
 }
 
-// missingSection returns a section for a name that the mapping contains but the spec lacks.
+// missingSection returns a section with only an alias or a number, for a name that is in the
+// mapping but not in the spec.
 func missingSection(name string) Section {
 	if leadingNumber().MatchString(name) {
 		return Section{Number: name}
@@ -132,9 +136,10 @@ func betweenPaths(r rune) bool {
 }
 
 // matchExactness returns a number that says how exactly a word names the file. 0 means that the
-// word does not name it. The whole path gives the highest number. The last part of the path gives a
-// lower number, and a folder above the file a still lower one. A word without a slash, such as src
-// or server.js, is ambiguous and counts only if it is the whole path.
+// word does not name it. The whole path gives the highest number. An end of the path with a slash
+// in it, such as viewer/server.js, gives a lower number, and a folder of the file a still lower
+// one. A word without a slash, such as src or server.js, is ambiguous and counts only if it is the
+// whole path.
 func matchExactness(token, file string) int {
 	const byFolder, byEnd, byPath = 0, 1 << 20, 1 << 21
 	if strings.Contains(token, "://") || len(token) > len(file)+20 {

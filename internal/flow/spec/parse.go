@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Parse parses a spec. It cannot fail: what it does not understand becomes the text of a section.
+// Parse parses a spec. It cannot fail: every line that is not a heading becomes the text of a
+// section. Text before the first section is ignored, except for the front matter.
 func Parse(data []byte) Spec {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	text := strings.ReplaceAll(strings.ToValidUTF8(string(data), "\ufffd"), "\r\n", "\n")
@@ -60,7 +61,8 @@ func (p *parser) line(line string, size int) {
 	p.starts = append(p.starts, sectionStart{begin, p.at})
 }
 
-// uniqueAlias returns the alias. If an earlier section has the same alias, it appends a number.
+// uniqueAlias returns the alias. If an earlier section has the same alias, it appends a number. It
+// replaces an empty alias by #section.
 func (p *parser) uniqueAlias(alias string) string {
 	if alias == "#" {
 		alias = "#section"
@@ -106,7 +108,7 @@ func (b *blocks) inside(line string) bool {
 			b.fence = ""
 		}
 		return true
-	case len(line)-len(text) > 3: // indented code: it cannot start a block
+	case len(line)-len(text) > 3: // indented code cannot start a fenced block or a comment
 		return false
 	}
 	if mark := fenceOf(text); opensFence(mark, text) {

@@ -24,7 +24,7 @@ type Reference struct{ From, To string }
 var mention = lazyregexp.New("[{`(]#([\\pL\\pN_-]+)[}`)]|#([\\pL\\pN_-]+)[ \t]*\\(\\d|(?i:\\bsections?)[ \t]+(\\d{1,3}(?:\\.\\d{1,3})+)")
 
 // References returns the references between the sections of a spec, each once, in the order of the
-// file. It ignores the table of contents.
+// file. It ignores the table of contents, and returns at most maxReferences references.
 func (s Spec) References() []Reference {
 	known := map[string]string{} // maps the alias and the number of each section to its alias
 	for _, section := range s.Sections {
@@ -60,7 +60,7 @@ func (s Spec) References() []Reference {
 }
 
 // Pair is a pair of sections, named by their aliases without #, and the similarity of their words.
-// 1 means identical words. The similarity is rounded to hundredths.
+// Similarity is at most 1, for identical words, and is rounded to hundredths.
 type Pair struct {
 	From       string  `json:"from"`
 	To         string  `json:"to"`
@@ -69,14 +69,15 @@ type Pair struct {
 
 // Similar compares the words of all sections. It returns the pairs whose similarity is at least
 // minSimilarity, the most similar pair first. Rare words count more than common words; a word that
-// occurs in every section does not count.
+// occurs in every section does not count. Similar ignores the sections after the first maxCompared,
+// and returns at most maxPairs pairs.
 func (s Spec) Similar(minSimilarity float64) []Pair {
 	type use struct {
 		section int
-		share   float64 // share of the word among the section's words
+		share   float64 // how many of the section's words are this word, as a fraction
 	}
 	var names []string
-	uses := map[string][]use{} // by word: the sections that use the word, and its share of the section's words
+	uses := map[string][]use{} // the uses of each word, one for each section that contains the word
 	seen := map[string]bool{}
 	for _, section := range s.Sections {
 		if seen[section.Alias] || section.isContents() || len(names) == maxCompared {

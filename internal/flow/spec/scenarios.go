@@ -7,16 +7,16 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// ScenariosFile is the name of a file in the workflow folder. The file describes how to test the
+// ScenariosFile is the name of the file in the workflow folder that describes how to test the
 // sections of the spec.
 const ScenariosFile = "scenarios.md"
 
-// Limits of the memory that a malicious file can use. They are low, because each scenario contains
-// the texts of its feature.
+// Limits of the memory that a malicious file can use. They are low, because the JSON of each
+// scenario contains the texts of its feature.
 const (
 	maxScenarios = 2000
 	maxValidates = 50
-	maxWords     = 500 // maximum number of characters of one text
+	maxWords     = 500 // maximum length of one text, in characters
 )
 
 // Scenario is one scenario of the file. Viewers get it as JSON.
@@ -53,8 +53,9 @@ var (
 	featureCategory = lazyregexp.New(`^Category:\s*([^|]*?)\s*(?:\|\s*Depends on:\s*(.+?)\s*)?$`)
 )
 
-// ParseScenarios parses a file of scenarios. Headings of the first level are categories; below them
-// are features, tiers and scenarios. It cannot fail: it ignores what it does not understand.
+// ParseScenarios parses a file of scenarios. Headings of the first level are categories. Below them
+// are headings for features, tiers and scenarios. Parsing cannot fail: lines of any other form are
+// ignored.
 func ParseScenarios(data []byte) []Scenario {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var (

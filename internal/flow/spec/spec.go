@@ -27,7 +27,7 @@ const (
 // MaxSize is the maximum size of a spec, in bytes.
 const MaxSize = 4 << 20
 
-// maxSections is the maximum number of sections. It limits the memory for a malicious file: further
+// maxSections is the maximum number of sections. It limits the memory for a malicious file. Further
 // headings become text of the last section.
 const maxSections = 10_000
 
@@ -106,7 +106,8 @@ func (s Spec) Workflow() workflow.Spec {
 	return w
 }
 
-// Section returns the section with this alias, with or without #, or with this number.
+// Section returns the first section with this alias, with or without #, or with this number. It
+// returns false if there is none.
 func (s Spec) Section(name string) (Section, bool) {
 	bare := strings.TrimPrefix(name, "#")
 	for _, section := range s.Sections {

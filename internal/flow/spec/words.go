@@ -19,8 +19,9 @@ func wordSet(words string) map[string]bool {
 	return set
 }
 
-// eachWord calls yield for each significant word of a text, with its stem. "flow", "flows" and
-// "Flowing" have the same stem.
+// eachWord calls yield for each significant word of a text, with its stem. Words of less than 3 or
+// more than 40 bytes, and stop words, are not significant. "flow", "flows" and "Flowing" have the
+// same stem.
 func eachWord(text string, yield func(stem, word string)) {
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		if len(word) < 3 || len(word) > 40 {

@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Limits of an outcome. gaffer keeps only the last 48 KiB of a program's output and cannot parse a
-// truncated line, so the line of the outcome must be much shorter. In JSON a text may take twice
-// its size.
+// Limits of an outcome. gaffer keeps only the end of a program's output, about 48 KiB, and cannot
+// parse a truncated line. So the line with the outcome must be much shorter. In JSON a text may
+// take twice its size.
 const (
 	maxConflicts = 100     // maximum number of files in the list of conflicts
 	maxNames     = 4 << 10 // maximum total bytes of the names in the list of conflicts
@@ -22,8 +22,8 @@ const (
 	maxTest      = 2 << 10 // maximum bytes of the command line of a test
 )
 
-// outcome returns the result of a merge. It returns an error only if the merge may succeed when it
-// is tried again.
+// outcome returns the outcome of a merge that has ended with result and err. It returns err only if
+// the merge may succeed when it is tried again.
 func (s Spec) outcome(result merge.Result, err error) (teamstate.Merged, error) {
 	if err == nil {
 		return teamstate.Merged{Outcome: teamstate.MergeDone, Commit: result.After}, nil
@@ -62,7 +62,7 @@ func conflict(files []string, err error, hint string) teamstate.Merged {
 func lastLine(m teamstate.Merged) (string, error) {
 	var line strings.Builder
 	in := json.NewEncoder(&line)
-	in.SetEscapeHTML(false) // do not escape HTML: an escape takes six bytes per character
+	in.SetEscapeHTML(false) // do not escape <, > and &: an escape takes six bytes
 	err := in.Encode(m)
 	return strings.TrimSuffix(line.String(), "\n"), err
 }

@@ -36,8 +36,8 @@ func (t *tailBuffer) drop() {
 // escapes matches terminal escape sequences, which set colours and move the cursor.
 var escapes = lazyregexp.New("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)?|[@-Z\\\\^_])")
 
-// text returns the kept output as printable lines. If the beginning of the first line was dropped,
-// text drops the whole first line, unless it is the only one.
+// text returns the kept output as printable lines. If earlier output was dropped, text puts "…" in
+// place of the first kept line, which may be incomplete. It keeps that line if it is the only one.
 func (t *tailBuffer) text() string {
 	t.drop()
 	text := string(t.kept)
@@ -64,8 +64,8 @@ func removeControls(text string) string {
 	}, text)
 }
 
-// lineWriter passes on the output of tests and starts each message of gaffer on a new line. It
-// stores the first write error.
+// lineWriter copies the output of tests to another writer, and starts each message of gaffer on a
+// new line. It stores the first write error, and writes nothing more after that.
 type lineWriter struct {
 	to   io.Writer
 	open bool // the last line has no newline yet

@@ -1,6 +1,6 @@
-// Package teammerge is the program that merges the work of a team. Each start merges one branch. It
-// merges the branch of a group into the session's branch, after tests of the merge result. When the
-// session is complete, it merges the session's branch into the user's branch. The program runs as a
+// Package teammerge is the program that merges the work of a team. Each start of the program merges
+// one branch: the branch of a group into the session's branch, with tests of the merge result, or,
+// when all groups are complete, the session's branch into the user's branch. The program runs as a
 // task of the engine. It can be killed at any time: when it is started again, it skips completed
 // work, and interrupted work leaves nothing behind.
 package teammerge
@@ -26,14 +26,15 @@ type Spec struct {
 	// Tree is the id of the group whose branch is merged. The group's worktree has the same id.
 	// Tree is empty if Deliver is set.
 	Tree    string   `json:"tree,omitempty"`
-	Branch  string   `json:"branch"` // branch to merge
+	Branch  string   `json:"branch"` // branch that is merged into the branch Into
 	Into    string   `json:"into"`
 	Tests   []string `json:"tests,omitempty"` // shell commands that test the merge result
 	Scratch string   `json:"scratch"`         // folder for the worktree in which the merge result is tested
 	Message string   `json:"message,omitempty"`
 
 	// Deliver is true if Into is the user's branch. If that branch cannot be updated, the program
-	// reports an outcome to the user and not an error, because trying again would not help.
+	// returns the outcome "conflict" and not an error, because the engine would repeat the merge
+	// after an error, which would not help.
 	Deliver bool `json:"deliver,omitempty"`
 }
 
@@ -85,7 +86,7 @@ func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 }
 
 // do commits the uncommitted work and then merges. If the work cannot be committed, it does not
-// merge.
+// merge. It returns an error only if the merge may succeed when it is tried again.
 func (s Spec) do(ctx context.Context, repo *worktree.Repo, out *lineWriter) (teamstate.Merged, error) {
 	var result merge.Result
 	err := s.commitWork(ctx, repo, out)

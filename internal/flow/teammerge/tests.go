@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// endGrace is the time between SIGTERM and SIGKILL for a test. After a test has ended, its output
-// is still read for at most the same time.
+// endGrace is the time between SIGTERM and SIGKILL for a test. It is also the time for which the
+// output of a test is still read after the test has ended, because background processes may keep
+// the output open.
 const endGrace = 5 * time.Second
 
 // testError reports a test command that failed, with its output.
@@ -31,9 +32,9 @@ func runTests(ctx context.Context, dir string, commands []string, out *lineWrite
 	return nil
 }
 
-// runTest runs a command in its own process group, so that a signal reaches all its processes. When
-// the command has ended, runTest does not wait for its background processes; the supervisor ends
-// them.
+// runTest runs a command in its own process group, so that a signal reaches all processes of the
+// command. When the command has ended, runTest does not wait for background processes of the
+// command. The supervisor of this program ends them.
 func runTest(ctx context.Context, dir, command string, out io.Writer) error {
 	var end tailBuffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)

@@ -13,7 +13,7 @@ import (
 	"gaffer/team"
 )
 
-// catchUp applies the events that were stored since the last call.
+// catchUp applies the events of the run that were stored since the last call.
 func (c *Conductor) catchUp(ctx context.Context) error {
 	for {
 		var events []store.Event
@@ -35,7 +35,8 @@ func (c *Conductor) catchUp(ctx context.Context) error {
 	}
 }
 
-// apply applies an event of the run to the session.
+// apply applies an event of the run to the session. It ignores events that do not affect the
+// session.
 func (c *Conductor) apply(e store.Event) error {
 	to := store.Status(e.To)
 	switch {
@@ -97,7 +98,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// endingOf returns how a task ended, according to an event.
+// endingOf returns how a task has ended. e is the event about the task's final status.
 func endingOf(e store.Event) (teamstate.Ending, error) {
 	var row store.Task
 	if err := json.Unmarshal(e.Row, &row); err != nil {

@@ -20,7 +20,8 @@ const MergeAgent = "gaffer-team-merge"
 // MergeCommand is the argument that makes gaffer act as [MergeAgent].
 const MergeCommand = "team-merge"
 
-// Plan returns the plan with which a team's run starts. It contains the first steps.
+// Plan returns the plan with which a team's run starts. It contains the parameters of the session
+// and the tasks of the first steps.
 func Plan(s teamstate.Start, roles Roles, at time.Time) (plan.Plan, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -38,7 +39,8 @@ func Plan(s teamstate.Start, roles Roles, at time.Time) (plan.Plan, error) {
 	return p, nil
 }
 
-// extend adds a task for each of the steps to the run.
+// extend adds a task for each of the steps to the run. It does nothing if the run was stopped in
+// the meantime.
 func (c *Conductor) extend(ctx context.Context, steps []teamstate.Step) error {
 	x := engine.Extension{Run: c.opts.Run.ID, Key: c.opts.Run.ID}
 	for _, step := range steps {
@@ -59,10 +61,10 @@ func (c *Conductor) task(step teamstate.Step) (plan.Task, error) {
 	return roleTask(c.session, step, c.changes, c.start, c.opts.Roles)
 }
 
-// roleTask returns the task that starts an agent for a step. The agent works on the branch of its
-// group. The project manager works in a separate worktree that contains everything merged so far.
-// If another program has already created a branch for the group, the group's new branch starts at
-// that branch.
+// roleTask returns the task that starts an agent for a step. The agent works on the branch of the
+// step's group. The project manager gets a branch and a worktree for the step alone, which start
+// with everything that was merged so far. If another program has already created a branch for the
+// group, the group's new branch starts at that branch.
 func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Changes, start teamstate.Start, roles Roles) (plan.Task, error) {
 	t, err := roles.Task(s.Brief(step, changes))
 	if err != nil {
@@ -82,7 +84,7 @@ func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Chang
 	return t, err
 }
 
-// mergeTries is how often a merge that could not run is tried again.
+// mergeTries is the number of retries of a merge that could not run.
 const mergeTries = 2
 
 func (c *Conductor) mergeTask(step teamstate.Step) (plan.Task, error) {
@@ -99,7 +101,7 @@ func (c *Conductor) mergeTask(step teamstate.Step) (plan.Task, error) {
 		return plan.Task{}, err
 	}
 	t := plan.Task{ID: step.ID, Name: name, Agent: MergeAgent, Prompt: string(text), QuestionRules: plan.QuestionRules{Questions: plan.Deny}, Limits: plan.Limits{Retries: mergeTries}, KeepMessage: true}
-	t.Timeout = cmp.Or(c.start.TestsTimeout, teamstate.DefaultTestsTimeout) // without a limit, a test that hangs would block all later merges
+	t.Timeout = cmp.Or(c.start.TestsTimeout, teamstate.DefaultTestsTimeout) // the task needs a time limit, because a test that hangs would block all later merges
 	t.Step, err = json.Marshal(step)
 	return t, err
 }

@@ -82,7 +82,8 @@ func New(o Options) (*Conductor, error) {
 	}, nil
 }
 
-// Run applies events and starts steps until ctx ends.
+// Run applies events as they are stored and starts the steps that follow from them, until ctx ends.
+// After an error it tries again.
 func (c *Conductor) Run(ctx context.Context) {
 	for reported := ""; ctx.Err() == nil; {
 		err := c.turn(ctx)
@@ -113,7 +114,7 @@ func (c *Conductor) turn(ctx context.Context) error {
 }
 
 // startNext adds the next steps to the run. If there are no next steps and the session has ended,
-// it ends the run.
+// it sets the final status of the run.
 func (c *Conductor) startNext(ctx context.Context) error {
 	if steps := c.session.Next(); len(steps) > 0 {
 		return c.extend(ctx, steps)
@@ -128,8 +129,9 @@ func (c *Conductor) startNext(ctx context.Context) error {
 	return ignoreConflict(c.opts.Engine.Conclude(ctx, c.opts.Run.ID, store.Failed, o.Problem))
 }
 
-// ignoreConflict returns nil if err is a conflict, and err if not. A conflict means that the run
-// was stopped in the meantime. The conductor will read the event about the stop next.
+// ignoreConflict returns nil if err is an [*engine.ConflictError], and err otherwise. A conflict
+// means that the run was stopped in the meantime, so nothing is lost: the conductor reads the event
+// about the stop next.
 func ignoreConflict(err error) error {
 	if conflict := (*engine.ConflictError)(nil); errors.As(err, &conflict) {
 		return nil
@@ -137,7 +139,7 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// Flush applies new events and writes the documents.
+// Flush applies new events and writes the documents. It starts no steps.
 func (c *Conductor) Flush(ctx context.Context) error {
 	if err := c.update(ctx); err != nil {
 		return err
@@ -145,7 +147,7 @@ func (c *Conductor) Flush(ctx context.Context) error {
 	return c.record(ctx)
 }
 
-// update applies new events from the store and reads the changes of groups from git.
+// update applies new events from the store. Then it reads from git what the groups have changed.
 func (c *Conductor) update(ctx context.Context) error {
 	if err := c.catchUp(ctx); err != nil {
 		return err

@@ -21,8 +21,8 @@ type Trees interface {
 	Scratch() string
 }
 
-// readChanges reads the changes of groups in c.stale from git. It first commits a developer's
-// uncommitted work, so that the next role sees all of it.
+// readChanges reads from git what the groups in c.stale have changed, and clears c.stale. It first
+// commits a developer's uncommitted work, so that the next role sees all of it.
 func (c *Conductor) readChanges(ctx context.Context) error {
 	if len(c.stale) == 0 {
 		return nil
@@ -55,7 +55,8 @@ func (c *Conductor) readChanges(ctx context.Context) error {
 	return nil
 }
 
-// removeTrees deletes the worktrees of the ended steps in c.ended.
+// removeTrees deletes the worktrees of the steps in c.ended and clears the list. It keeps a
+// worktree that is in use, or whose work would be lost.
 func (c *Conductor) removeTrees(ctx context.Context) {
 	if len(c.ended) == 0 {
 		return

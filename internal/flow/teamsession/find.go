@@ -47,8 +47,8 @@ func (s *Sessions) Find(ctx context.Context, session string) (f Found, err error
 	return f, err
 }
 
-// runOf returns the run of a session, and the parameters with which the session started. The
-// parameters are nil if there is no run.
+// runOf returns the newest run of a session, and the parameters with which that run started the
+// session. The parameters are nil if there is no run.
 func (s *Sessions) runOf(r store.Reader, session string) (store.Run, *teamstate.Start, error) {
 	runs, err := s.opts.Runs(r)
 	for _, run := range runs {
@@ -66,7 +66,7 @@ func (s *Sessions) runOf(r store.Reader, session string) (store.Run, *teamstate.
 	return store.Run{}, nil, err
 }
 
-// NotResumableError reports that a session cannot be resumed.
+// NotResumableError reports that the session in the documents cannot be resumed.
 type NotResumableError struct{ Why string }
 
 func (e *NotResumableError) Error() string { return "no session can be resumed: " + e.Why }
@@ -83,7 +83,8 @@ func (e *NotResumableError) Hint() string {
 // Resume sets it. The other fields of n are used only if gaffer has not run the session yet: it was
 // only initialised, or another program ran it. Then the session continues from the state in the
 // documents. If the session cannot be continued, Resume returns a [*NotResumableError] and leaves
-// the documents unchanged.
+// the documents unchanged. If a gaffer process already executes the run, it returns a
+// [*runlock.OwnedError].
 func (s *Sessions) Resume(ctx context.Context, n Request) (string, error) {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
@@ -103,7 +104,8 @@ func (s *Sessions) Resume(ctx context.Context, n Request) (string, error) {
 	return f.Run, s.opts.Engine.Reopen(ctx, engine.Reopening{Run: f.Run, Why: "the user resumed the session", Budget: engine.AmountOf(n.Budget)})
 }
 
-// submitFound submits a run for a session that gaffer has not run yet.
+// submitFound submits a run for the session in the documents snap, which gaffer has not run yet. If
+// another program has begun to work on the session, it first copies the documents.
 func (s *Sessions) submitFound(ctx context.Context, n Request, snap team.Snapshot) (string, error) {
 	session := snap.SessionID()
 	refuse := func(why string) error { return &NotResumableError{fmt.Sprintf("session %s: %s", session, why)} }
@@ -141,8 +143,9 @@ func (s *Sessions) submitFound(ctx context.Context, n Request, snap team.Snapsho
 }
 
 // setBases sets, for each unfinished group that has a branch in the repository, the branch from
-// which the group continues. If the branch of a completed group is not merged, setBases returns a
-// message about that, because new work would lack the commits of that branch.
+// which the group continues. into is the branch that new work starts from; empty means the current
+// branch. If it lacks commits of a completed group's branch, setBases returns a message about that,
+// because new work would lack these commits too.
 func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into string) (unmerged string, err error) {
 	repo, err := worktree.Open(ctx, s.project.Root)
 	if err != nil {
@@ -201,7 +204,7 @@ func (s *Sessions) End(ctx context.Context) error {
 }
 
 // abandon ends the run of the session in the documents, because another session begins. It records
-// the end in the documents.
+// the end in the documents. It does nothing if there is no run or the run has ended.
 func (s *Sessions) abandon(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {

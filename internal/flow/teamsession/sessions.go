@@ -137,9 +137,10 @@ func (s *Sessions) submit(ctx context.Context, n Request, session string) (strin
 	return s.opts.Submit(ctx, p)
 }
 
-// CreateBase creates the branch that approved work of a team is merged into. p is the plan of the
-// team's run, and root is the path of the repository. CreateBase returns the commit at which the
-// branch starts.
+// CreateBase creates the branch that approved work of a team is merged into. It starts at the
+// user's branch [teamstate.Start.Into], or at the current branch if Into is empty. p is the plan of
+// the team's run, and root is the path of the repository. CreateBase returns the commit at which
+// the branch starts.
 func CreateBase(ctx context.Context, root string, p plan.Plan) (string, error) {
 	var start teamstate.Start
 	if err := json.Unmarshal(p.Team, &start); err != nil {
@@ -157,8 +158,8 @@ func CreateBase(ctx context.Context, root string, p plan.Plan) (string, error) {
 	return made.Commit, err
 }
 
-// Roles returns the settings of the roles. file is the path of a file with settings of roles, or
-// empty. The settings in that file have precedence.
+// Roles returns the settings and the templates of the roles. file is the path of a file with
+// settings of roles, or empty. The settings in that file have precedence over those of the project.
 func (p Project) Roles(file string) (roles.Set, error) {
 	c := p.Config
 	if file != "" {

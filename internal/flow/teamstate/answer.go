@@ -9,8 +9,9 @@ import (
 	"gaffer/team"
 )
 
-// duty describes how a step with a certain purpose is done: the role of its agent, the name in the
-// step's id, and the status words that the answer may have.
+// duty describes the steps with a certain purpose: the role of the agent, the name in the step's
+// id, and the status words that the answer may have. Steps that gaffer does itself have no role and
+// no words.
 type duty struct {
 	role  team.Role
 	name  string
@@ -35,7 +36,8 @@ var duties = map[Purpose]duty{
 // Words returns the status words that are allowed in an answer to a step with this purpose.
 func Words(p Purpose) []team.Word { return slices.Clone(duties[p].words) }
 
-// parseAnswer parses an agent's answer. If the answer cannot be used, the error says why.
+// parseAnswer parses an agent's answer to a step with the purpose p. If the answer cannot be used,
+// the error says why.
 func parseAnswer(p Purpose, answer string) (team.Answer, error) {
 	said, err := team.ParseAnswer(answer)
 	if err != nil {
@@ -51,8 +53,9 @@ func parseAnswer(p Purpose, answer string) (team.Answer, error) {
 	return said, nil
 }
 
-// contradiction returns the part of an answer that contradicts its status, or "" if no part does.
-// An approval must not have a critical or high issue. A success must not have failed tests.
+// contradiction describes the part of an answer that contradicts its status. It returns "" if no
+// part does. An approval must not have a critical or high issue. A success must not have failed
+// tests.
 func contradiction(said team.Answer) string {
 	tests := said.Body.Get("test_results")
 	switch said.Status {
@@ -106,8 +109,8 @@ func either(words []team.Word) string {
 	return strings.Join(list, " or ")
 }
 
-// feedbackText returns the feedback in an answer, or the summary if there is no feedback. If the
-// answer is only a status line, it returns the whole answer.
+// feedbackText returns the feedback in an answer, or the summary if there is no feedback. said is
+// the parsed answer. If the answer is only a status line, it returns the whole answer.
 func feedbackText(said team.Answer, answer string) string {
 	for _, text := range []string{said.Body.Get("feedback").Text(), bodyText(said)} {
 		if strings.TrimSpace(text) != "" {
@@ -124,8 +127,8 @@ func bodyText(said team.Answer) string {
 	return said.Text()
 }
 
-// userAction returns what the user has to do about a failure of this class. It returns "" if an
-// agent may fix the failure.
+// userAction returns what the user has to do about a failure of this class. It returns "" for other
+// failures, which another agent may be able to fix.
 func userAction(c failure.Class) string {
 	switch c {
 	case failure.Auth:

@@ -6,7 +6,8 @@ import (
 	"gaffer/team"
 )
 
-// Contents returns the content of all documents of the session.
+// Contents returns the content of all documents of the session. The files and commits of groups
+// come from changes.
 func (s *Session) Contents(changes Changes) team.Contents {
 	d := team.Contents{PM: s.groups.pmState(), Groups: s.groups.statuses(), Orchestrator: s.orchestrator()}
 	d.PM.SessionID, d.PM.OriginalRequirements = s.start.Session, s.start.Requirements

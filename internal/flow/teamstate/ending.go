@@ -19,7 +19,7 @@ func (e *ending) stop(problem, hint string) {
 	e.history.note("stop_with_error", problem+". "+hint)
 }
 
-// ask ends the session with a question to the user as the error.
+// ask ends the session with an error that is a question to the user.
 func (e *ending) ask(question string) {
 	e.stop(question, "'gaffer team resume' lets the team decide; 'gaffer team --new' begins anew, with the answer in the requirements")
 }

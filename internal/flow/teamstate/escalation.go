@@ -7,21 +7,21 @@ import (
 	"gaffer/team"
 )
 
-// escalation returns a counter of starts that is above its limit and that requires help from the
-// role helper. Starts before the last help do not count. The result is false if there is no such
-// counter.
+// escalation returns the counter of how often a role was started on the group, if the counter is
+// above its limit and then requires help from the role helper. Starts before the last help do not
+// count. It returns false if there is no such counter.
 func (g *group) escalation(helper team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.To == helper })
 }
 
-// tooOften returns the counter of the starts of a role if it is above its limit, and false if it is
-// not. Starts before the last help do not count.
+// tooOften returns the counter of how often this role was started on the group, and true, if the
+// counter is above its limit. Starts before the last help do not count.
 func (g *group) tooOften(role team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.Role == role })
 }
 
-// stuck returns the first counter above its limit for which matches returns true. Starts before the
-// last help do not count.
+// stuck returns the first counter above its limit for which matches returns true, and false if
+// there is none. Starts before the last help do not count.
 func (g *group) stuck(matches func(team.Escalation) bool) (team.Escalation, bool) {
 	since := g.status
 	since.Iterations.Developer -= g.helped.Developer

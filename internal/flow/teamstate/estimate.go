@@ -7,7 +7,7 @@ import (
 	"gaffer/team"
 )
 
-// runningTime is the number of agents of a role that have run, and the total time that they ran.
+// runningTime is the number of agents of a role that have ended, and the total time that they ran.
 type runningTime struct {
 	starts int
 	time   time.Duration
@@ -43,8 +43,9 @@ func rolesLeft(g *group) []team.Role {
 	return []team.Role{team.Developer, team.QAExpert, team.TechLead}
 }
 
-// remaining returns an estimate of how many minutes the groups still need. It returns nil if no
-// time was recorded yet.
+// remaining returns an estimate of how many minutes the groups still need. It assumes that all open
+// groups are worked on at the same time, but not more groups than there are developers. It returns
+// nil if there are no groups, or if no time was recorded yet.
 func (t workTimes) remaining(groups []*group, developers int) *float64 {
 	var all runningTime
 	for _, a := range t {

@@ -96,8 +96,8 @@ func (f *Found) read(s team.Snapshot) error {
 	return p.checkAll()
 }
 
-// addGroups adds the groups that are missing in the plan: groups that have a status, and groups
-// that only tasks name.
+// addGroups adds groups that the plan lacks: the groups in known, which have a status, and groups
+// that a task names.
 func (f *Found) addGroups(known team.Groups) {
 	add := func(id, name string) {
 		if id != "" && !slices.ContainsFunc(f.Groups, func(g team.TaskGroup) bool { return g.ID == id }) {
@@ -165,7 +165,8 @@ func (f *Found) readStatuses(s team.Snapshot) error {
 	return nil
 }
 
-// statusInPM returns the status of a group according to pm_state.json.
+// statusInPM returns the status of a group according to pm_state.json. It returns an error if the
+// status is unknown.
 func statusInPM(g team.TaskGroup, pm team.PMState) (team.WorkStatus, error) {
 	switch word := strings.ToLower(string(g.Status)); {
 	case slices.Contains(pm.CompletedGroups, g.ID) || word == "complete" || word == "completed":
@@ -215,8 +216,8 @@ func (f *Found) assignTasks() {
 	}
 }
 
-// plan returns the plan of the session. Groups without a phase are put into an additional phase
-// that is open, so that agents can work on them at any time.
+// plan returns the plan of the session. Groups without a phase are put into an additional open
+// phase, so that agents can work on them at any time.
 func (f *Found) plan() (plan, error) {
 	p := plan{mode: f.Mode, reasoning: f.Reasoning, tasks: f.Tasks, groups: f.Groups, settled: map[string]bool{}}
 	begun := map[string]bool{}
@@ -260,8 +261,8 @@ func (f *Found) plan() (plan, error) {
 	return p, nil
 }
 
-// restore sets the session to the state in another program's documents. Steps that were running
-// there are repeated, because gaffer does not know the agents of that program.
+// restore sets the session to the state in another program's documents. If an agent of that program
+// was working on a group, the step is repeated, because gaffer does not know that agent.
 func (s *Session) restore(f *Found) {
 	p, err := f.plan()
 	if err != nil {
@@ -302,8 +303,8 @@ func (s *Session) restore(f *Found) {
 // an agent for it.
 func (g *group) untouched() bool { return g != nil && g.found != nil && g.starts == 0 }
 
-// withFound returns c together with the changes that another program's documents list for the
-// group.
+// withFound returns c together with the files and commits that another program's documents list for
+// the group.
 func (g *group) withFound(c Change) Change {
 	if g.found == nil {
 		return c

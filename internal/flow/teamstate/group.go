@@ -10,7 +10,8 @@ import (
 	"gaffer/team"
 )
 
-// group is the state of a group in a session. Its status is changed only by [team.Advance].
+// group is the state of a group in a session. Once the group exists, only [team.Advance] changes
+// status.Status.
 type group struct {
 	id     string
 	status team.Group
@@ -21,8 +22,8 @@ type group struct {
 	unblocked *team.Answer // the tech lead's UNBLOCKED answer, applied when a developer is free; nil if there is none
 	approved  *team.Answer // the tech lead's APPROVED answer, applied when the branch is merged; nil if there is none
 
-	helped          team.Iterations // values of the iteration counters when a role last helped
-	starts, allowed int             // number of agents that were started for the group, and the maximum of this number
+	helped          team.Iterations // values that the counters in status.Iterations had when a role last helped
+	starts, allowed int             // number of agents that were started for the group, and the number at which the user must act
 	since           int             // number of the event at which the group began to wait
 	why             string          // why the group has its current state; logged with the next step
 
@@ -37,7 +38,7 @@ type group struct {
 
 	returned  bool // a review has requested changes
 	escalated bool // a stronger model does the work from now on
-	helpless  int  // number of consecutive starts of the tech lead that brought no help
+	helpless  int  // how many times in a row the tech lead was asked for help and gave none
 }
 
 func newGroup(id string, allowed int) *group {
@@ -47,7 +48,8 @@ func newGroup(id string, allowed int) *group {
 	}
 }
 
-// move changes the group's status by the protocol's rules, after a role has started or answered.
+// move changes the group's status by the protocol's rules, because an agent of the role has started
+// or answered. If the rules do not allow that, it returns an error and changes nothing.
 func (g *group) move(role team.Role, answer team.Answer, at time.Time) error {
 	next, err := team.Advance(g.status, role, answer, at)
 	if err == nil {
@@ -57,7 +59,7 @@ func (g *group) move(role team.Role, answer team.Answer, at time.Time) error {
 }
 
 // begin changes the group's status when an agent is started. If the step is repeated, it does not
-// increment the counters again.
+// increment the counters of the protocol again.
 func (g *group) begin(step Step, at time.Time) (err error) {
 	switch {
 	case g.redo != nil:
@@ -96,8 +98,8 @@ func (g *group) complete() bool { return g.status.Status == team.Complete }
 
 func (g *group) advise(text string) { g.advice = append(g.advice, text) }
 
-// identify gives a new id to each issue of a review whose id is missing or not unique. It changes
-// found and returns it.
+// identify gives a new id to each issue of a review whose id is missing or the same as that of an
+// earlier issue. It changes found and returns it.
 func (g *group) identify(found []team.Issue) []team.Issue {
 	for at := range found {
 		i := &found[at]
@@ -109,8 +111,8 @@ func (g *group) identify(found []team.Issue) []team.Issue {
 	return found
 }
 
-// openIssues stores the issues of a review that requests changes. If the review lists no issues,
-// the issues of the earlier review stay open.
+// openIssues stores the issues of a review that requests changes, in place of the issues of earlier
+// reviews. If the review lists no issues, the earlier issues stay open.
 func (g *group) openIssues(found []team.Issue) {
 	if len(found) == 0 {
 		return

@@ -25,7 +25,8 @@ func (s *groupSet) find(id string) *group {
 	return nil
 }
 
-// adopt replaces the plan. Groups that exist in both plans keep their state.
+// adopt replaces the plan by p. Groups of the earlier plan keep their state, and groups that are
+// new get the status pending.
 func (s *groupSet) adopt(p plan, at time.Time) {
 	s.plan = p
 	for _, planned := range p.groups {
@@ -39,7 +40,7 @@ func (s *groupSet) adopt(p plan, at time.Time) {
 	}
 }
 
-// developers returns how many developers may work at the same time in this plan.
+// developers returns how many developers may work at the same time: one in simple mode.
 func (s *groupSet) developers() int {
 	if s.plan.mode == team.Simple {
 		return 1
@@ -86,7 +87,7 @@ func (s *groupSet) pmState() team.PMState {
 	}
 	for i, t := range pm.AllTasks {
 		if g := s.find(t.GroupID); g == nil || g.untouched() && t.Status != "" {
-			continue // keep the status in the other program's documents
+			continue // no agent of gaffer has worked on the group, so keep the status in the other program's documents
 		}
 		pm.AllTasks[i].Status = s.progress(t.GroupID)
 	}
@@ -103,7 +104,8 @@ func (s *groupSet) pmState() team.PMState {
 	return pm
 }
 
-// progress returns the status of a group in the words of pm_state.json.
+// progress returns the status of a group in the words of pm_state.json, which has fewer statuses
+// than group_status.json.
 func (s *groupSet) progress(id string) team.WorkStatus { return s.find(id).status.Status.Work() }
 
 func (s *groupSet) phases() []team.ExecutionPhase {

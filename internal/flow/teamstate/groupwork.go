@@ -17,7 +17,8 @@ type groupWork struct {
 	ending  *ending
 }
 
-// answered applies the end of an agent that worked on a group.
+// answered applies the end of an agent that worked on a group. If the agent's answer cannot be
+// used, the step is repeated once; after that, the answer counts as ERROR.
 func (w groupWork) answered(step Step, e Ending) error {
 	g := w.groups.find(step.Group)
 	g.since = w.history.events
@@ -92,7 +93,8 @@ func (w groupWork) apply(g *group, step Step, said team.Answer, at time.Time) er
 	return nil
 }
 
-// escalate records that a stronger model does the group's work from now on.
+// escalate records that a stronger model does the group's work from now on, because an agent of the
+// role by has asked for it.
 func (w groupWork) escalate(g *group, by team.Role, said team.Answer) {
 	if !g.escalated {
 		g.escalated = true
@@ -100,16 +102,16 @@ func (w groupWork) escalate(g *group, by team.Role, said team.Answer) {
 	}
 }
 
-// noReply is the text that a role gets if the user has resumed the session without an answer to its
-// question.
+// noReply tells a role that the user has resumed the session without an answer to its question.
+// That is always so, because resuming takes no answer.
 const noReply = "The user has let the session go on without an answer. Take the most likely meaning, and say which it is."
 
-// maxHelpless is how many starts of the tech lead in a row may bring no help. After that, the
-// session stops and the user must act.
+// maxHelpless is how many times in a row the tech lead may give no help to a group that needs it.
+// At this number, the session stops, and the user must act.
 const maxHelpless = 2
 
-// helpless records that the tech lead was started but gave no help. These starts have a separate
-// limit, because no other counter includes them and no other role can help.
+// helpless records that the tech lead was started to help a group but gave no help. Such starts
+// have a limit of their own, because no other counter includes them and no other role can help.
 func (w groupWork) helpless(g *group, step Step) {
 	if g.helpless++; g.helpless == maxHelpless {
 		w.ending.stop(

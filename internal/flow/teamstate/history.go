@@ -15,7 +15,7 @@ type history struct {
 	log            []team.LogEntry
 }
 
-// advance records that an event was applied at the time t.
+// advance counts an event and stores t, the time at which it happened.
 func (h *history) advance(t time.Time) { h.events, h.updated = h.events+1, t }
 
 // note appends a decision and its reason to the log.

@@ -8,11 +8,11 @@ import (
 	"gaffer/team"
 )
 
-// message is a message that was sent to a role. The role receives it at every start until it has
-// handled the message.
+// message is a message to a role. Each agent that is started for the role on the message's group
+// receives it, until one of them has handled it.
 type message struct {
 	team.Message
-	done bool
+	done bool // the role has handled the message
 }
 
 // mailbox holds all messages that the roles of a session have sent to each other.
@@ -74,8 +74,8 @@ func (b *mailbox) sendReview(g *group, d team.Decision, said team.Answer, found 
 	}, at)
 }
 
-// markRead is called when a role starts to work on a group. It marks the messages about the group
-// to this role as read.
+// markRead marks the messages about a group to the role receiver as read. It is called when an
+// agent of the role starts to work on the group.
 func (b *mailbox) markRead(group string, receiver team.Role) {
 	for i, m := range b.messages {
 		if m.GroupID == group && m.To == receiver {
@@ -84,8 +84,8 @@ func (b *mailbox) markRead(group string, receiver team.Role) {
 	}
 }
 
-// handled marks the messages about a group to the role receiver as handled. It does nothing if the
-// role's status word says that the role could not do its work.
+// handled marks the messages about a group to the role receiver as handled. It does nothing if
+// word, the status word of the role's answer, says that the role could not do its work.
 func (b *mailbox) handled(g *group, receiver team.Role, word team.Word) {
 	switch word {
 	case team.WordBlocked, team.WordIncomplete, team.WordPartial, team.WordError, team.WordNeedsClarification, team.WordEscalate:
@@ -110,7 +110,7 @@ func (b *mailbox) messagesTo(receiver team.Role, group string, c Change) []team.
 	return list
 }
 
-// with returns the message with the group's files and commits filled in.
+// with returns the message with the group's files and commits filled in. It does not change m.
 func (m message) with(c Change) team.Message {
 	out := m.Message
 	switch body := m.Body.(type) {

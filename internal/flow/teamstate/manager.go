@@ -10,7 +10,7 @@ import (
 	"gaffer/team"
 )
 
-// manager applies the answers of the project manager.
+// manager applies the answers of the project manager, and holds the state of its decisions.
 type manager struct {
 	start   *Start
 	items   []Item
@@ -21,7 +21,7 @@ type manager struct {
 	redo     *redo
 	refusals int    // number of times in a row that COMPLETE was refused
 	missing  string // why the last COMPLETE was refused
-	accepted bool   // COMPLETE was accepted; the work has to be merged into the user's branch
+	accepted bool   // COMPLETE was accepted, and the result must still be merged into the user's branch
 	asked    string // question of the project manager to the user; empty after the project manager has decided
 	unusable string // last answer of the project manager that could not be used
 
@@ -29,12 +29,13 @@ type manager struct {
 	dropped  []string // requirements that the proposed plan drops, with reasons
 }
 
-// maxRefusals is how many times in a row COMPLETE may be refused. After that, the session stops and
+// maxRefusals is the number of refusals of COMPLETE in a row at which the session stops, so that
 // the user must act.
 const maxRefusals = 3
 
-// answered applies the end of a step of the project manager. If the step failed, the user must act,
-// because no other role can help.
+// answered applies the end of a step of the project manager. If the agent failed, the session stops
+// and the user must act, because no other role can help. If the answer cannot be used, the step is
+// repeated once.
 func (m *manager) answered(step Step, e Ending) {
 	if e.Class != failure.None {
 		hint := userAction(e.Class)
@@ -113,8 +114,8 @@ func (m *manager) begin(p plan, at time.Time) {
 	m.openPhase()
 }
 
-// resume applies the user's request to continue the session. If the proposed plan drops
-// requirements, the request is also the user's consent to that.
+// resume applies the user's request to continue the session. If the session stopped because the
+// plan drops requirements, the request is also the user's consent to that plan.
 func (m *manager) resume(at time.Time) {
 	m.refusals = 0
 	if m.proposed == nil {
@@ -147,9 +148,10 @@ func (m *manager) helped(g *group, said team.Answer, at time.Time) error {
 	return nil
 }
 
-// completed ends the session if the project manager's COMPLETE is justified. If not, it records
-// what is missing. It rejects an answer that leaves out a requirement if the user has not agreed to
-// that.
+// completed handles the project manager's COMPLETE. If it is justified, the session ends, or the
+// result is first merged into the user's branch. If not, completed records what is missing, and
+// after maxRefusals times in a row it stops the session. It returns an error if the answer leaves
+// out a requirement and the user has not agreed to that.
 func (m *manager) completed(said team.Answer) error {
 	for _, v := range said.Body.Get("out_of_scope").Items() {
 		requirement := oneLine(v.Get("requirement").Text())
@@ -179,7 +181,8 @@ func (m *manager) completed(said team.Answer) error {
 	return nil
 }
 
-// continued adds the new groups in the answer, if any, and opens the next phase.
+// continued adds the new groups in the answer, if any, and opens the next phase. It returns an
+// error if there is no phase left to open.
 func (m *manager) continued(said team.Answer, at time.Time) error {
 	if said.Body.Get("groups").Len() > 0 {
 		p, err := m.groups.plan.extend(said.Body)

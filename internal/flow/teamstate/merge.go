@@ -11,8 +11,8 @@ import (
 
 // merged applies the end of a group's merge. If the merge succeeded, the approval takes effect. If
 // there were conflicts or failed tests, the group goes back to a developer. The tech lead's
-// approval stays recorded, because gaffer and not the tech lead sent the group back. If the merge
-// could not run, the session stops, because no agent can help.
+// feedback records the approval in that case too, because gaffer and not the tech lead has sent the
+// group back. If the merge could not run, the session stops, because no agent can help.
 func (w groupWork) merged(step Step, e Ending) error {
 	g := w.groups.find(step.Group)
 	g.since = w.history.events
@@ -50,7 +50,7 @@ func (w groupWork) delivered(step Step, e Ending) {
 	}
 }
 
-// readMerged parses the result of a merge step. If there is no result, problem says why.
+// readMerged parses the result of a merge step. If there is no valid result, problem says why.
 func readMerged(step Step, e Ending) (m Merged, problem string) {
 	if e.Class != failure.None {
 		return m, describeFailure(step, e)
@@ -72,7 +72,7 @@ func mergeHint(c failure.Class) string {
 	return "look at the repository, then 'gaffer team resume' merges it again"
 }
 
-// mergeFailureText returns a text about a failed merge, for the developer.
+// mergeFailureText returns a text about a failed merge, for the developer or the user.
 func mergeFailureText(m Merged) string {
 	text := "it cannot be merged as it is"
 	switch {

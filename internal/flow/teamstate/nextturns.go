@@ -16,7 +16,7 @@ type schedule struct {
 	manager *manager
 	ending  *ending
 	running []running      // started steps that have not ended, in the order of their start
-	numbers map[string]int // number of started steps, by the prefix of their ids ("A-developer")
+	numbers map[string]int // number of steps started so far, by the prefix of their ids ("A-developer")
 }
 
 // running is a step that has started and not ended.
@@ -25,11 +25,12 @@ type running struct {
 	at time.Time
 }
 
-// redo is a step that must be repeated, because its result could not be used.
+// redo is a step that must be repeated, because its agent failed, its answer could not be used, or
+// another program's agent did not finish it.
 type redo struct {
 	purpose Purpose
 	group   string
-	problem string // what is wrong with the answer; empty if the agent itself failed
+	problem string // what was wrong with the answer; empty if the agent failed and gave none
 }
 
 func (s *schedule) begin(step Step, at time.Time) {
@@ -53,7 +54,8 @@ func (s *schedule) busy(group string) bool {
 	return slices.ContainsFunc(s.running, func(r running) bool { return r.Group == group })
 }
 
-// next returns the steps to start now, the most urgent first.
+// next returns the steps to start now, the most urgent first. It returns none while the session has
+// stopped with an error.
 func (s *schedule) next() []Step {
 	if s.ending.problem != nil {
 		return nil
@@ -83,8 +85,8 @@ func (s *schedule) check(step Step) error {
 	return &StepError{ID: step.ID, Problem: "is not due"}
 }
 
-// whyWait returns why a step has to wait for the running steps in busy. It returns "" if the step
-// can start.
+// whyWait returns why a step has to wait. busy holds the running steps. whyWait returns "" if the
+// step can start.
 func (s *schedule) whyWait(step Step, busy []running) string {
 	developers := 0
 	for _, r := range busy {
@@ -142,8 +144,8 @@ func (s *schedule) due() []Step {
 // group.
 func limited(step Step) bool { return step.Role != "" && step.Role != team.PM }
 
-// exhausted returns a group that needs an agent although it has reached the maximum number of
-// started agents. It returns nil if there is no such group.
+// exhausted returns a group that needs another agent but has reached the maximum number of started
+// agents. It returns nil if there is no such group.
 func (s *schedule) exhausted() *group {
 	for _, g := range s.waiting() {
 		if step, ok := s.groupStep(g); ok && limited(step) && g.starts >= g.allowed {
@@ -153,8 +155,7 @@ func (s *schedule) exhausted() *group {
 	return nil
 }
 
-// waiting returns the groups without a running step, sorted by how long they have waited, the
-// longest first.
+// waiting returns the groups without a running step. The group that has waited longest comes first.
 func (s *schedule) waiting() []*group {
 	groups := slices.DeleteFunc(slices.Clone(s.groups.list), func(g *group) bool { return s.busy(g.id) })
 	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(a.since, b.since) })
@@ -162,7 +163,8 @@ func (s *schedule) waiting() []*group {
 }
 
 // managerStep returns the step that the project manager has to do next, and false if there is none.
-// It does not return help for stuck groups; see groupStep.
+// groupStep returns the step in which the project manager helps a stuck group, but managerStep
+// returns it if it must be repeated.
 func (s *schedule) managerStep() (Step, bool) {
 	switch m := s.manager; {
 	case m.redo != nil:
@@ -223,8 +225,8 @@ func (s *schedule) groupStep(g *group) (Step, bool) {
 }
 
 // developerStep returns a step for a developer. If developers were started too often for this
-// group, it returns a step for the project manager. It returns false if the group's phase is not
-// open or a dependency is not complete.
+// group, it returns a step for the project manager instead. open is false if developers must not
+// start on the group yet. developerStep returns false then, or if a dependency is not complete.
 func (s *schedule) developerStep(g *group, open bool) (Step, bool) {
 	if e, stuck := g.escalation(team.PM); stuck {
 		return s.step(Split, g.id, stuckReason(g.id, e)), true
@@ -232,7 +234,8 @@ func (s *schedule) developerStep(g *group, open bool) (Step, bool) {
 	return s.step(Work, g.id, g.why), open && s.groups.dependenciesComplete(g.id)
 }
 
-// step returns a new step for a purpose. Its id ends with the next number for the same prefix.
+// step returns a new step for a purpose. Its id is the prefix from idPrefix with the next number
+// for that prefix. step does not count the step as started.
 func (s *schedule) step(p Purpose, group, reason string) Step {
 	step := Step{Role: duties[p].role, Group: group, Purpose: p, Reason: reason}
 	step.ID = fmt.Sprintf("%s-%d", idPrefix(step), s.numbers[idPrefix(step)]+1)

@@ -9,18 +9,19 @@ import (
 	"gaffer/team"
 )
 
-// plan is the project manager's plan. To change it, the whole plan is replaced; only openNext
-// modifies it.
+// plan is the project manager's plan. A change of the plan replaces it as a whole, except that
+// openNext opens a phase in place.
 type plan struct {
 	mode      team.Mode
 	reasoning string
 	tasks     []team.Task
 	groups    []team.TaskGroup
 	phases    []phase
-	settled   map[string]bool // groups that another program has completed; check ignores them
+	settled   map[string]bool // true for groups that another program has completed; checkGroup accepts them as they are
 }
 
-// phase is a set of groups. Agents may work on these groups once the phase is open.
+// phase is a set of groups. Agents may work on these groups once the phase is open. An open phase
+// is never closed again.
 type phase struct {
 	groups []string
 	opened bool
@@ -78,7 +79,7 @@ func (p *plan) openNext() (number int, groups []string) {
 	return cmp.Or(p.phases[i].number, i+1), p.phases[i].groups
 }
 
-// check returns an error if the plan is too large, or if agents could not complete it.
+// check returns an error if the plan is too large, or if a group could never be completed.
 func (p plan) check() error {
 	switch {
 	case len(p.groups) > maxGroups:
@@ -120,8 +121,8 @@ func (p plan) checkGroup(g team.TaskGroup) error {
 	return nil
 }
 
-// cycle returns the ids of groups that can never start, because they depend on each other in a
-// cycle or depend on such groups.
+// cycle returns the ids of groups that can never start, because they are in a cycle of dependencies
+// or depend on a group in a cycle.
 func (p plan) cycle() []string {
 	var stuck, done []string
 	var open []team.TaskGroup
@@ -168,8 +169,8 @@ func layers(groups []team.TaskGroup, done []string) (sorted [][]string, cyclic [
 	return sorted, nil
 }
 
-// phasesOf creates phases of at most MaxDevelopers groups, in the order of their layers. Groups in
-// a cycle come last; check reports them.
+// phasesOf creates closed phases with at most [team.MaxDevelopers] groups each, in the order of the
+// layers that the function layers returns. Groups in a cycle come last; check reports them.
 func phasesOf(groups []team.TaskGroup, done []string) []phase {
 	in, left := layers(groups, done)
 	var rest []string

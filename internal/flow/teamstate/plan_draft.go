@@ -25,8 +25,8 @@ type draftTask struct {
 	requirements []string
 }
 
-// maxID is the maximum length of an id, in bytes. Names of branches, folders and steps are longer,
-// because prefixes and suffixes are added to the id.
+// maxID is the maximum length of an id, in bytes. It leaves room for the prefixes and suffixes in
+// names of branches, folders and steps.
 const maxID = 64
 
 // checkID returns an error if id cannot be part of a branch name and of a file name. kind is the
@@ -69,8 +69,9 @@ func readDraft(body jsontree.Value) (draft, error) {
 	return d, d.connect()
 }
 
-// parts yields the items of a list with their ids. If the agent wrote an object with ids as keys
-// instead of a list, parts yields the members of the object.
+// parts yields the items of a list with their ids. If the agent wrote an object instead of a list,
+// parts yields the members of the object. The key of a member is its id, unless the member contains
+// an id.
 func parts(v jsontree.Value) iter.Seq2[string, jsontree.Value] {
 	return func(yield func(string, jsontree.Value) bool) {
 		for _, item := range v.Items() {

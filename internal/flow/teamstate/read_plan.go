@@ -11,8 +11,9 @@ import (
 	"gaffer/team"
 )
 
-// readPlan reads the project manager's first plan, and returns the requirements that it drops. If
-// the plan cannot be used, the error says why.
+// readPlan reads the project manager's first plan, and returns the requirements that the plan
+// drops. wanted is the mode that the user has chosen. If the plan cannot be used, the error says
+// why.
 func readPlan(body jsontree.Value, wanted team.Mode, items []Item) (p plan, dropped []string, err error) {
 	p.mode = team.Mode(body.Get("mode").Text())
 	p.reasoning = clip(body.Get("mode_reasoning").Text(), maxText)
@@ -59,8 +60,8 @@ func (d *draft) simplify() error {
 	return nil
 }
 
-// readPhases reads the phases of a plan. If there are none, it creates them from the dependencies
-// of the groups.
+// readPhases reads the phases of a plan. If there are none, or in simple mode, it creates them from
+// the dependencies of the groups.
 func readPhases(v jsontree.Value, mode team.Mode, groups []team.TaskGroup) ([]phase, error) {
 	var given []team.ExecutionPhase
 	for _, item := range v.Items() {
@@ -89,8 +90,9 @@ func readPhases(v jsontree.Value, mode team.Mode, groups []team.TaskGroup) ([]ph
 	return phases, nil
 }
 
-// with returns the plan with the groups and tasks of the draft added. movable holds the ids of
-// existing tasks that the draft may move to other groups.
+// with returns the plan with the groups and tasks of the draft added. A group of the draft replaces
+// a group with the same id. movable holds the ids of existing tasks that the draft may move to
+// other groups.
 func (p plan) with(d draft, movable []string) (plan, error) {
 	p.tasks, p.groups = slices.Clone(p.tasks), slices.Clone(p.groups)
 	for _, t := range d.tasks {
@@ -129,7 +131,7 @@ func (p plan) task(id string) int {
 	return slices.IndexFunc(p.tasks, func(t team.Task) bool { return t.ID == id })
 }
 
-// checkAll returns an error if a task is in several groups, or if check returns an error.
+// checkAll returns an error if a task is in several groups, or if check finds a problem.
 func (p plan) checkAll() error {
 	in := map[string]string{}
 	for _, g := range p.groups {
@@ -146,9 +148,9 @@ func (p plan) checkAll() error {
 	return p.check()
 }
 
-// split returns a plan in which a stuck group is replaced by a group of the same id with fewer
-// tasks, and by new groups. Agents may work on the new groups at once. Groups that depended on the
-// stuck group now depend on it and on the new groups.
+// split returns a plan in which a stuck group is replaced by a group with the same id and fewer
+// tasks, and by new groups in the same phase. Agents may work on the new groups at once. Groups
+// that depended on the stuck group now depend on it and on the new groups.
 func (p plan) split(stuck string, body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {
@@ -199,7 +201,8 @@ func (d draft) parts(p plan, stuck team.TaskGroup) (added []string, err error) {
 	return added, nil
 }
 
-// extend returns the plan with new groups, in additional phases.
+// extend returns the plan with the new groups in body, in additional phases that are closed. It
+// returns an error if a group already exists.
 func (p plan) extend(body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {
@@ -220,7 +223,8 @@ func (p plan) extend(body jsontree.Value) (plan, error) {
 }
 
 // checkRequirements returns an error if a requirement is neither covered by a task nor dropped with
-// a reason. It returns the dropped requirements with their reasons.
+// a reason. It returns the dropped requirements with their reasons. If there is only one
+// requirement, tasks need not name it.
 func checkRequirements(items []Item, tasks []draftTask, outOfScope jsontree.Value) (dropped []string, err error) {
 	named := map[string]bool{}
 	for _, t := range tasks {

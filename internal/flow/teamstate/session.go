@@ -45,7 +45,8 @@ func New(start Start, at time.Time) *Session {
 	return s
 }
 
-// Next returns the steps to start now, the most urgent first. It does not change s.
+// Next returns the steps to start now, the most urgent first. It does not change s. The caller
+// queues a task for each step, and calls Begin when the task is queued.
 func (s *Session) Next() []Step { return s.schedule.next() }
 
 // Begin records that the task of a step was queued. If the step cannot start now, Begin returns a
@@ -75,8 +76,8 @@ func (s *Session) Begin(step Step, at time.Time) error {
 	return nil
 }
 
-// End records how the task of a running step ended. If the step is not running, End returns a
-// [*StepError] and changes nothing.
+// End records how the task of a running step ended, and applies the answer. If the step is not
+// running, End returns a [*StepError] and changes nothing.
 func (s *Session) End(id string, e Ending) error {
 	r, ok := s.schedule.end(id)
 	if !ok {
@@ -107,9 +108,9 @@ func (s *Session) End(id string, e Ending) error {
 	return nil
 }
 
-// Resume records that the user continues a session that ended with an error. It resets counters,
-// and failed steps will be repeated. If the session has not ended with an error, Resume does
-// nothing.
+// Resume records that the user continues a session that ended with an error. Each group gets its
+// full number of agents again, and steps that failed will be repeated. If the session has not ended
+// with an error, Resume does nothing.
 func (s *Session) Resume(at time.Time) {
 	if s.ending.problem == nil {
 		return
@@ -147,7 +148,7 @@ func (s *Session) Step(id string) (Step, bool) {
 func (s *Session) Busy(group string) bool { return s.schedule.busy(group) }
 
 // Outcome returns how the session ended. ended is false if the session has not ended, or if it
-// stopped with an error but steps are still running.
+// stopped with an error but steps are still running. In the second case, o already has the error.
 func (s *Session) Outcome() (o Outcome, ended bool) {
 	switch {
 	case s.ending.finished:

@@ -41,8 +41,7 @@ const DefaultIterations = 30
 // set.
 const DefaultTestsTimeout = 30 * time.Minute
 
-// Purpose is the reason for which an agent is started, or the work that gaffer does itself in a
-// step.
+// Purpose is what a step is for: the work of its agent, or the work that gaffer does itself.
 type Purpose string
 
 // The purposes. Each belongs to one role, except Merge and Deliver, which gaffer does itself.
@@ -64,14 +63,14 @@ type Step struct {
 	Role    team.Role `json:"role,omitempty"` // role of the agent; empty if gaffer does the step itself
 	Group   string    `json:"group,omitempty"`
 	Purpose Purpose   `json:"purpose"`
-	Again   string    `json:"again,omitempty"` // what was wrong with the previous answer, if the step asks for a new answer
+	Again   string    `json:"again,omitempty"` // what was wrong with the previous answer, if only a new answer is wanted; empty otherwise
 	Reason  string    `json:"reason"`          // why the step is started, for the log of decisions
 }
 
 // Ending describes how the task of a step ended.
 type Ending struct {
 	At     time.Time
-	Class  failure.Class // why the agent failed; failure.None if the agent ended by itself
+	Class  failure.Class // how the agent or the merge failed; failure.None if it did not
 	Answer string        // the agent's last message; for a merge, a [Merged] as JSON
 	Reason string        // why the task failed; empty if it did not
 }
@@ -90,8 +89,8 @@ type Merged struct {
 // MergeOutcome says how a merge ended.
 type MergeOutcome string
 
-// The outcomes of a merge. Only MergeDone changes the target branch. MergeConflict includes other
-// problems that prevent a merge, such as uncommitted files.
+// The outcomes of a merge. Only MergeDone changes the target branch. MergeConflict also stands for
+// other problems that prevent a merge, such as uncommitted files.
 const (
 	MergeDone     MergeOutcome = "merged"
 	MergeConflict MergeOutcome = "conflict"
@@ -124,18 +123,18 @@ type Brief struct {
 	Mode         team.Mode      // mode that the user or the plan has chosen
 	Developers   int            // number of developers that may work at the same time
 	Group        team.TaskGroup // the step's group as planned
-	Status       team.Group     // current status of the group
+	Status       team.Group     // current state of the step's group
 	Tasks        []team.Task    // tasks of the group; for the project manager, all tasks
 	Change       Change         // what the group has changed
 	Work         string         // the developer's last message about the group
-	Messages     []team.Message // messages that the role receives at this start
-	Feedback     string         // what the tech lead, QA or a failed merge requires; set for a developer and for [Split]
+	Messages     []team.Message // messages from other roles that the agent gets
+	Feedback     string         // what a developer has to do after a review, a test or a failed merge; set for a developer and for [Split]
 	Guidance     string         // advice of the project manager or the tech lead to the group, newest last
-	Groups       []team.Group   // status of all groups; set for the project manager only
+	Groups       []team.Group   // state of all groups; set for the project manager only
 	Plan         []team.TaskGroup
 	Phases       []team.ExecutionPhase
 	Missing      string      // why the project manager's last decision did not count; set for the project manager only
-	Words        []team.Word // status words that the answer may have
+	Words        []team.Word // status words that the agent's answer may have
 	Tests        []string    // shell commands that test each merge
 	Issues       []Issue     // issues of the last review that requested changes, with the developer's replies
 	Unmerged     string      // why the last merge of the group failed; empty if it did not

@@ -30,7 +30,7 @@ var (
 )
 
 // readTestCount reads a test count from an object {total, passed, failed} or a text such as "8/8
-// passed".
+// passed". It returns false if there is no count.
 func readTestCount(v jsontree.Value) (team.TestCount, bool) {
 	if text, ok := v.Str(); ok {
 		return countText(clip(text, maxLine))
@@ -70,8 +70,9 @@ func parseDigits(digits string) int {
 	return n
 }
 
-// formatCount returns a test count as text for a message. If the agent wrote a text, it returns
-// that text.
+// formatCount returns a test count as text for a message, such as "8/8 passed"; word is the last
+// word. If the agent wrote a text instead of numbers, it returns that text. Without a count it
+// returns "".
 func formatCount(v jsontree.Value, word string) string {
 	if text, ok := v.Str(); ok {
 		return oneLine(text)
@@ -112,8 +113,8 @@ func (g *group) countTests(body jsontree.Value) {
 	}
 }
 
-// results returns a copy of the group's test results. Change the copy, because documents that were
-// returned earlier share the original.
+// results returns a copy of the group's test results. Callers change the copy and store it, because
+// documents that were returned earlier still refer to the original.
 func (g *group) results() team.TestResults {
 	if g.status.TestResults == nil {
 		return team.TestResults{}
@@ -141,8 +142,8 @@ func (g *group) storeQuality(body jsontree.Value, first bool) {
 	g.status.QualityMetrics = &q
 }
 
-// readIssues reads the first maxList issues of a review. It ignores priorities that the protocol
-// does not define.
+// readIssues reads the first maxList issues of a review. Priorities that the protocol does not
+// define become empty.
 func readIssues(v jsontree.Value) []team.Issue {
 	var list []team.Issue
 	for i, item := range v.Items() {

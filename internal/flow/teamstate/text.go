@@ -15,7 +15,7 @@ const (
 	maxList = 200      // maximum number of items in a list
 )
 
-// clip cuts s to at most limit bytes, at a rune boundary.
+// clip cuts s to at most limit bytes, at a rune boundary. It replaces invalid UTF-8.
 func clip(s string, limit int) string {
 	return truncate.Bytes(strings.ToValidUTF8(s, "\uFFFD"), limit)
 }
@@ -58,7 +58,8 @@ func stringList(v jsontree.Value) []string {
 	return list
 }
 
-// joinNewest joins texts. If the result would be too long, it drops the oldest texts.
+// joinNewest joins texts, of which the last is the newest. If the result would have more than
+// maxText bytes, it drops the oldest texts.
 func joinNewest(texts []string) string {
 	joined := ""
 	for i := len(texts) - 1; i >= 0 && (joined == "" || len(texts[i])+len(joined) < maxText); i-- {

@@ -27,7 +27,7 @@ type Page struct {
 	dark bool // the browser prefers the dark colour scheme
 
 	mu     sync.Mutex
-	errors []string // errors of the page's scripts so far
+	errors []string // uncaught exceptions and errors in the page's log so far
 }
 
 // Another opens an address in one more tab of the same browser profile.
@@ -44,7 +44,7 @@ func newPage(in context.Context, t testing.TB, how ...chromedp.ContextOption) *P
 	t.Helper()
 	ctx, end := chromedp.NewContext(in, how...)
 	p := &Page{t: t, ctx: ctx}
-	if err := chromedp.Do(ctx); err != nil { // the tab stays open as long as the context of its first action
+	if err := chromedp.Do(ctx); err != nil { // without a timeout, because chromedp closes the tab when the context of its first action ends
 		t.Fatal(err)
 	}
 	p.Size(1280, 800)

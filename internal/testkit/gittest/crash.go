@@ -40,8 +40,9 @@ exec "$REAL_GIT" "$@"
 //
 // In the first call of run, the process is killed at its first such git call, in the second call of
 // run at the second, and so on. This ends when the process was not killed, because it has made
-// fewer git calls. EachCrash does all this for each of the moments. The test fails if there were
-// fewer than minCrashes crashes.
+// fewer git calls. EachCrash does all this three times: the process is killed before, after or
+// during the change that git makes. The test fails if one of the three has fewer than minCrashes
+// crashes.
 func EachCrash(t *testing.T, minCrashes int, run func(env []string) error) {
 	t.Helper()
 	program, err := exec.LookPath("git")

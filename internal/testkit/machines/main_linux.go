@@ -27,7 +27,7 @@ func Main(m *testing.M) int {
 
 // rerunAsRoot runs this program as root of a user namespace.
 func rerunAsRoot() (code int, err error) {
-	runtime.LockOSThread() // Pdeathsig kills the child when the thread that started it ends
+	runtime.LockOSThread() // keep this thread: Pdeathsig kills the child when the thread that started it ends
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command(os.Args[0], os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -44,8 +44,8 @@ func rerunAsRoot() (code int, err error) {
 	return 0, err
 }
 
-// skipOrFail skips a test because machines cannot be created. In CI it fails the test. Otherwise
-// nothing would show that the test never runs.
+// skipOrFail skips a test because machines cannot be created. In CI it fails the test instead,
+// because nothing would show there that the test never runs.
 func skipOrFail(t testing.TB, err error) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -55,7 +55,8 @@ func skipOrFail(t testing.TB, err error) {
 }
 
 // unprivileged returns a command that runs argv as a user other than root, because some programs
-// refuse to run as root. It also returns the uid and gid of that user.
+// refuse to run as root. It also returns the uid and gid with which this process sees that user.
+// They are 0 if this user namespace has no other user: then the command runs in a nested namespace.
 func unprivileged(argv []string) (command []string, uid, gid int) {
 	const nobody = 65534
 	all, err := os.ReadFile("/proc/self/uid_map")

@@ -20,7 +20,7 @@ type Network struct {
 }
 
 // New returns a network without machines. If the kernel does not permit machines, it skips the
-// test.
+// test, or fails it in CI.
 func New(t testing.TB) *Network {
 	t.Helper()
 	hub, err := newSpace("switch")

@@ -25,7 +25,7 @@ type Postgres struct {
 	dir     string
 	bin     string
 	process *Process
-	fast    time.Duration // how long a fast stop may take before it becomes an immediate one
+	fast    time.Duration // how long Stop waits for a Fast stop before it sends Immediate
 }
 
 // Postgres starts a PostgreSQL server on the machine. It has the default settings, so commits are

@@ -24,14 +24,14 @@ type Watch struct {
 
 	mu      sync.Mutex
 	looks   int
-	most    int             // largest number of attempts that were alive at the same time
+	most    int             // largest number of tasks that had a live attempt at the same time
 	seen    map[string]bool // ids of the attempts that were seen alive
 	frozen  map[string]bool // ids of the attempts that were seen stopped
 	doubles []string
 }
 
 // checkInterval is the time between two checks. It is much shorter than the time for which an agent
-// must be stopped before another may start.
+// must have been stopped before another agent may start on its task.
 const checkInterval = 50 * time.Millisecond
 
 // WatchRun starts watching the agents of a run.
@@ -56,8 +56,8 @@ func WatchVariable(variable string) *Watch {
 	return w
 }
 
-// Stop ends the watch, and returns every pair of agents that were alive at the same
-// time.
+// Stop ends the watch. It returns a text for each pair of agents of one task that were alive at the
+// same time.
 func (w *Watch) Stop() (doubles []string) {
 	w.once.Do(func() { close(w.ending) })
 	<-w.ended

@@ -38,7 +38,7 @@ func Stop(t testing.TB, pid int) {
 	})
 }
 
-// KeepLimits is the beginning of a shell script. It prevents later processes of the script from
-// raising their resource limits, even if they run as root. In a container they usually cannot do
-// that anyway.
+// KeepLimits is the beginning of a shell script that later runs the command "$@". It puts setpriv in
+// front of that command, so that the command cannot raise its resource limits even if it runs as
+// root. It does nothing if root cannot raise them anyway, as is usual in a container.
 const KeepLimits = `if [ $((0x$(sed -n 's/^CapEff:\s*//p' /proc/$$/status) >> 24 & 1)) = 1 ]; then set -- setpriv --bounding-set -sys_resource "$@"; fi; `

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// RefusedError reports an address that must not be fetched, because it is not public.
+// RefusedError reports an address that is not fetched, because it is not on the public internet, or
+// is not a valid http or https address without a password.
 type RefusedError struct {
 	Address string
 	Problem string
@@ -17,8 +18,9 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Address + " " + e.Problem }
 
-// dial connects to a host. It resolves the name once, checks all its addresses and connects to one
-// of them. If it resolved the name again, the name could have another address after the check.
+// dial connects to a host. It resolves the host's name only once, checks all resulting addresses,
+// and connects to one of them. If it resolved the name again to connect, the name could have
+// another address, which was not checked.
 func (f Fetcher) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -69,7 +71,7 @@ func (f Fetcher) open(ctx context.Context, network, address string) (net.Conn, e
 	return dialer.DialContext(ctx, network, address)
 }
 
-// checkDial checks the address that the dialer is about to connect to.
+// checkDial checks an address once more, immediately before the dialer connects to it.
 func checkDial(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -89,8 +91,8 @@ func checkAddress(host string, a netip.Addr) error {
 	return &RefusedError{name, "is not on the public internet; only public pages are fetched"}
 }
 
-// reserved lists the address ranges that are not on the public internet: IPv4 ranges, and IPv6
-// ranges within globalIPv6.
+// reserved lists the address ranges that are not on the public internet: all such ranges of IPv4,
+// and those of IPv6 that are within globalIPv6.
 var reserved = prefixes(
 	"0.0.0.0/8",       // this network
 	"10.0.0.0/8",      // private

@@ -37,8 +37,8 @@ func fromHTML(page string) (title, text string) {
 	return title, limit(b.String(), maxPageText)
 }
 
-// writeSpaced writes the words of text to b, separated by single spaces, so that long white space
-// takes no memory.
+// writeSpaced writes the words of text to b, with single spaces between them, so that long white
+// space takes no memory. It stops when b is long enough for a page's text.
 func writeSpaced(b *strings.Builder, text string) {
 	for word := range strings.FieldsSeq(text) {
 		b.WriteString(word)
@@ -80,7 +80,8 @@ func isTag(page, name string) bool {
 	return strings.IndexByte(" \t\r\n/>", page[1+len(name)]) >= 0
 }
 
-// cutTag splits page into the text before and the text after the first tag called name.
+// cutTag splits page into the text before and the text after the first tag called name. If there is
+// no such tag, before is the whole page and found is false.
 func cutTag(page, name string) (before, after string, found bool) {
 	for at := 0; ; at++ {
 		next := strings.IndexByte(page[at:], '<')

@@ -42,7 +42,8 @@ type Fetcher struct {
 	timeout time.Duration // used instead of Timeout if it is not zero
 }
 
-// Fetch fetches the page at an http or https address.
+// Fetch fetches the page at an http or https address. It follows redirects. An error that wraps a
+// [*RefusedError] means that the address or a redirect is not allowed.
 func (f Fetcher) Fetch(ctx context.Context, address string) (Page, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -136,7 +137,7 @@ func read(response *http.Response) (Page, error) {
 }
 
 // kindOf returns the media type in a Content-Type header. If the header is empty, it detects the
-// type from the body.
+// type from the body. It returns an error if the type is not text.
 func kindOf(header string, body []byte) (string, error) {
 	if header == "" {
 		header = http.DetectContentType(body)
@@ -156,7 +157,7 @@ func unwrapped(err error) error {
 	return err
 }
 
-// shorten makes untrusted text short and printable, for an error message.
+// shorten returns at most 200 characters of an untrusted text as valid UTF-8, for an error message.
 func shorten(text string) string {
 	return truncate.Chars(strings.ToValidUTF8(text, "\ufffd"), 200)
 }
