@@ -23,7 +23,7 @@ type Candidate struct {
 	Spent    Cost  `json:"spent,omitzero"` // cost of all attempts of this candidate
 	WorkedMS int64 `json:"worked_ms"`      // working time of all attempts that have ended
 
-	Summary string `json:"summary,omitempty"` // the agent's last message
+	Summary string `json:"summary,omitempty"` // the agent's last message, or what went wrong
 	Picked  bool   `json:"picked,omitempty"`
 }
 
@@ -42,7 +42,7 @@ func CandidateOf(t Task) Candidate {
 	c := Candidate{Task: t.ID, Agent: t.Agent, Model: t.Model, Status: t.Status, Outcome: t.Outcome, Branch: t.Branch}
 	if a := t.Attempt; a != nil {
 		c.Spent, c.WorkedMS, c.Summary = t.Spent, max(t.WorkedMS, a.WorkedMS), a.Summary
-		if a.Ended.IsZero() || c.Spent == (Cost{}) { // t.Spent lacks this attempt, which has not ended, or an older gaffer has stored no costs of tasks
+		if a.Ended.IsZero() || c.Spent == (Cost{}) { // add the cost of the attempt: t.Spent lacks it, because the attempt has not ended or an older gaffer has stored no cost for the task
 			c.Spent.USD, c.Spent.Tokens = c.Spent.USD+a.Spent.USD, c.Spent.Tokens+a.Spent.Tokens
 		}
 		c.Count(a.Checks)
@@ -65,7 +65,7 @@ type Comparison struct {
 }
 
 // Compare compares the candidates of a task. id is the id of the picking task, or of the task of a
-// candidate. Compare returns false if the task has no candidates.
+// candidate. Compare returns false if the run has no such task or the task has no candidates.
 func (r Run) Compare(id string) (Comparison, bool) {
 	of := func(t Task) bool { return t.ID == id }
 	at := slices.IndexFunc(r.Tasks, of)
@@ -98,8 +98,8 @@ func (t Task) Picked() (id, why string) {
 	return PickedIn(t.Attempt.Summary)
 }
 
-// PickedIn finds the id of the chosen candidate and the reason in the output of a picking task.
-// Both are empty if the output names none.
+// PickedIn finds the id of the chosen candidate and the reason in the output of a picking task. If
+// several lines name a candidate, the last one counts. Both results are empty if no line does.
 func PickedIn(output string) (id, why string) {
 	for line := range strings.Lines(output) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), PickedPrefix); ok {

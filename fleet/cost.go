@@ -80,8 +80,8 @@ type CostRow struct {
 	Uncounted int   `json:"uncounted,omitempty"` // number of attempts whose tokens, or the parts of their tokens, are unknown
 }
 
-// RunBudget is what a run has spent of its budget, with what running attempts have spent so far. It
-// does not depend on the time span of the report.
+// RunBudget is the budget of a run and what the run has spent, including what its running attempts
+// have spent so far. It does not depend on the time span of the report.
 type RunBudget struct {
 	Run     string `json:"run"`
 	Name    string `json:"name,omitempty"`
@@ -95,7 +95,8 @@ type RunBudget struct {
 // limited, the greater part counts.
 func (b RunBudget) Share() (share float64) { return b.Spent.Share(b.Budget) }
 
-// CostLimit is a limit that the user has set for all runs, and what was spent of it so far.
+// CostLimit is a limit that the user has set for the cost of all runs in a day or a month, and what
+// was spent of it so far.
 type CostLimit struct {
 	Period  string    `json:"period"`            // day or month
 	Key     string    `json:"key"`               // the current day, such as 2026-11-18, or month, such as 2026-11
@@ -109,9 +110,9 @@ type CostLimit struct {
 // Share returns the part of the limit that is spent: 1 is all of it.
 func (l CostLimit) Share() float64 { return l.Spent.Share(l.Limit) }
 
-// WriteCSV writes the rows of the report as CSV (RFC 4180), with a heading. It writes an unknown
-// cost as the word unknown. Names come from plans and projects, so a text that a spreadsheet would
-// take for a formula gets an apostrophe in front.
+// WriteCSV writes the field Rows of the report as CSV (RFC 4180), with a heading. It writes an
+// unknown cost as the word unknown. Names come from plans and projects, so WriteCSV puts an
+// apostrophe before a text that a spreadsheet would take for a formula.
 func (r CostReport) WriteCSV(to io.Writer) error {
 	out := csv.NewWriter(to)
 	out.UseCRLF = true

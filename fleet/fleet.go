@@ -1,6 +1,6 @@
 // Package fleet defines runs as users and other programs see them: runs with their tasks,
-// attempts, questions and lanes. Every '--json' output about runs has these types, and
-// user interfaces know runs only through them.
+// attempts, questions and lanes (paused agent accounts). Every '--json' output about runs
+// has these types, and user interfaces know runs only through them.
 package fleet
 
 import (
@@ -49,10 +49,11 @@ type Run struct {
 	Owner      Owner     `json:"owner,omitzero"`      // the gaffer process that works on the run; zero if none
 	Documents  string    `json:"documents,omitempty"` // path of the run's session folder, with status.json and the logs
 	Tasks      []Task    `json:"tasks"`               // in the order of the plan
-	Lanes      []Lane    `json:"lanes,omitempty"`     // agent accounts that are paused
+	Lanes      []Lane    `json:"lanes,omitempty"`     // agent accounts that are paused, and limits of the user that are reached
 }
 
-// Paused returns the paused agent accounts that prevent a task of the run from starting now.
+// Paused returns the lanes that now prevent an unfinished task of the run from starting: the reached
+// limits of the user, and the paused accounts of the task's agent if its fallbacks are paused too.
 func (r Run) Paused(now time.Time) (list []Lane) {
 	held := map[string]bool{} // agents whose accounts are all paused
 	for _, l := range r.Lanes {
@@ -91,8 +92,8 @@ func (r Run) SpentNow() Cost {
 	return spent
 }
 
-// Share returns c as a part of a limit: 1 is all of the limit. If money and tokens are limited, the
-// greater part counts.
+// Share returns c as a part of a limit: 1 is all of the limit. If money and tokens are limited, it
+// returns the greater part. If neither is, it returns 0.
 func (c Cost) Share(limit Cost) (share float64) {
 	if limit.USD > 0 {
 		share = c.USD / limit.USD
@@ -146,12 +147,12 @@ type Task struct {
 	Spent    Cost      `json:"spent,omitzero"`      // cost of all ended attempts
 	Budget   Cost      `json:"budget,omitzero"`     // what all attempts may cost together; zero means no limit
 	WorkedMS int64     `json:"worked_ms,omitempty"` // working time of all ended attempts
-	NoWorker string    `json:"no_worker,omitempty"` // why no online worker takes this task although it is ready; empty if one does
+	NoWorker string    `json:"no_worker,omitempty"` // why no online worker takes this task although it is ready; empty if one does, or if the task needs no worker of a server
 	Worktree string    `json:"worktree,omitempty"`
 	Branch   string    `json:"branch,omitempty"`
 	// Candidate is the id of the picking task, which chooses one of several candidates. It is set
-	// for each candidate and for their judge. Candidates is set for the picking task: the ids of
-	// its candidates.
+	// for each candidate and for their judge. Candidates has the ids of the candidates. It is set
+	// only for the picking task.
 	Candidate  string    `json:"candidate_of,omitempty"`
 	Candidates []string  `json:"candidates,omitempty"`
 	Fork       *Fork     `json:"forked_from,omitempty"` // the task that this task was forked from; nil if it was not forked
@@ -216,9 +217,9 @@ func (a Attempt) Times(now time.Time) (worked, waited time.Duration) {
 
 // LogQuery selects a part of a task's log.
 type LogQuery struct {
-	Attempt int  // number of the only attempt whose output is wanted; 0 means all attempts
-	Tail    int  // number of lines from the end of the log; negative means all
-	Follow  bool // also send output that is still to come, until the task or the attempt has ended
+	Attempt int  // number of the attempt whose output is wanted; 0 means all attempts
+	Tail    int  // number of lines from the end of the log; 0 means none, a negative number means all
+	Follow  bool // also return output that the agent writes later, until the task or the attempt has ended
 }
 
 // Check is a verify command and its result.
@@ -262,10 +263,10 @@ type Ask struct {
 
 // Answered says whether and how a question was answered.
 type Answered struct {
-	Closed bool   `json:"closed,omitempty"` // the question was answered, or the agent no longer waits
+	Closed bool   `json:"closed,omitempty"` // the question was answered, or the agent no longer waits for an answer
 	Answer string `json:"answer,omitempty"`
-	Denied bool   `json:"denied,omitempty"` // the user refused what the agent asked for; Answer is the reason
-	By     string `json:"by,omitempty"`     // the user who answered; empty if the question was not answered
+	Denied bool   `json:"denied,omitempty"` // the request for permission was denied; Answer is the reason
+	By     string `json:"by,omitempty"`     // who answered: name of the user, "rule RULE", "grant RULE" or "policy POLICY", or "sweep" if the time to answer had passed; empty if it was not answered
 }
 
 // QuestionRecord is a question with its answer, if it has one.
@@ -305,7 +306,7 @@ type Question struct {
 	Text    string    `json:"text"`
 	Options []string  `json:"options,omitempty"`
 	Asked   time.Time `json:"asked"`
-	Expires time.Time `json:"expires,omitzero"` // when Default becomes the answer; zero if never
+	Expires time.Time `json:"expires,omitzero"` // when gaffer answers in place of the user: with Default or, if that is empty, with a denial; zero if never
 	Default string    `json:"default,omitempty"`
 
 	// Tool is the tool that the agent asks permission for, such as Bash. It is empty for any other
@@ -363,7 +364,8 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// NoOptionError reports that a question has no option with this number.
+// NoOptionError reports that a question has no option with the number Number. Options is the number
+// of options that it has.
 type NoOptionError struct{ Number, Options int }
 
 func (e *NoOptionError) Error() string {
@@ -402,24 +404,26 @@ func ShortRun(id string) string {
 	return parts[2]
 }
 
-// Lane is an agent account that is paused. Its name is that of the agent, or agent/account for one of
-// the user's accounts.
+// Lane is an agent account that is paused, or a limit of the user that is reached (see
+// [BudgetLane]). The name of an account is that of the agent, or agent/account for one of the user's
+// accounts.
 type Lane struct {
 	Name   string    `json:"name"`
-	Until  time.Time `json:"until"`
+	Until  time.Time `json:"until"` // end of the pause; it may already have passed
 	Reason string    `json:"reason,omitempty"`
 	Free   bool      `json:"free,omitempty"` // another account of the agent is not paused, so its tasks can start
 }
 
-// Agent returns the name of the agent, or of the fallback, that uses the account.
+// Agent returns the name of the agent that uses the account. For the account of a fallback with a
+// model, the name has the form AGENT:MODEL.
 func (l Lane) Agent() string {
 	agent, _, _ := strings.Cut(l.Name, "/")
 	return agent
 }
 
-// BudgetLane is the prefix of the names of lanes that stand for a limit of the user: budget:day and
-// budget:month. Such a lane is paused while its limit is reached, and its Reason is a sentence. While
-// it is paused, no agent is started.
+// BudgetLane is the prefix of the names of lanes that stand for a cost limit of the user: budget:day
+// and budget:month. Such a lane is paused while its limit is reached. Its Reason is then a sentence
+// for the user, and no agent is started.
 const BudgetLane = "budget:"
 
 // Budget reports whether the lane is paused because a limit of the user is reached.
@@ -431,7 +435,7 @@ func (c *Counts) Add(s Status) { c.Count(s, +1) }
 // Remove counts one task fewer with status s.
 func (c *Counts) Remove(s Status) { c.Count(s, -1) }
 
-// Count adds delta to the number of tasks with status s, and to the total.
+// Count adds delta, which may be negative, to the number of tasks with status s and to the total.
 func (c *Counts) Count(s Status, delta int) {
 	c.Total += delta
 	switch s {

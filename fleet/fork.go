@@ -7,8 +7,8 @@ type ForkRequest struct {
 	Task   string `json:"task"`
 	At     int    `json:"at,omitempty"`     // number of the last turn that the new task gets, from 1; 0 means the whole conversation
 	Prompt string `json:"prompt,omitempty"` // the next message to the agent; empty means a message that tells it to continue
-	Agent  string `json:"agent,omitempty"`  // another agent; empty means the same
-	Model  string `json:"model,omitempty"`  // another model; empty means the same
+	Agent  string `json:"agent,omitempty"`  // another agent, which gets a summary of the conversation; empty means the same
+	Model  string `json:"model,omitempty"`  // another model; empty means the same or, with another agent, that agent's default
 	Key    string `json:"key,omitempty"`    // chosen by the client: a repeated request with the same key returns the same run
 }
 

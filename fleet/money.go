@@ -49,7 +49,8 @@ func moneyDigits(micro int64) int {
 	return maxMoneyDigits
 }
 
-// roundTo rounds an amount to a number of digits after the point.
+// roundTo rounds an amount in millionths to a number of digits after the point. The result is also in
+// millionths.
 func roundTo(micro int64, digits int) int64 {
 	unit := int64(math.Pow10(maxMoneyDigits - digits))
 	half := unit / 2
@@ -73,18 +74,20 @@ func (a Amount) USD() float64 { return float64(a.MicroUSD) / 1e6 }
 // Limits reports whether the amount limits money or tokens. The zero amount means no limit.
 func (a Amount) Limits() bool { return a.MicroUSD > 0 || a.Tokens > 0 }
 
-// Exceeds reports whether a is more than the limit, in money or in tokens.
+// Exceeds reports whether a is more than the limit, in money or in tokens. A 0 in the limit
+// means no limit.
 func (a Amount) Exceeds(limit Amount) bool {
 	return limit.MicroUSD > 0 && a.MicroUSD > limit.MicroUSD || limit.Tokens > 0 && a.Tokens > limit.Tokens
 }
 
-// Reaches reports whether a is at least the limit, in money or in tokens.
+// Reaches reports whether a is at least the limit, in money or in tokens. A 0 in the limit
+// means no limit.
 func (a Amount) Reaches(limit Amount) bool {
 	return limit.MicroUSD > 0 && a.MicroUSD >= limit.MicroUSD || limit.Tokens > 0 && a.Tokens >= limit.Tokens
 }
 
 // Of returns how much of a limit was spent, such as "$0.0047 of $0.0020" or "1200 of 1000 tokens".
-// It names money and tokens only if the limit limits them.
+// It leaves out money or tokens if the limit does not limit them.
 func (a Amount) Of(limit Amount) (text string) {
 	if limit.MicroUSD > 0 {
 		text = MoneyOf(a.USD(), limit.USD())

@@ -16,25 +16,25 @@ func MorningStart(now time.Time) time.Time {
 }
 
 // MorningReport says what has happened to tasks since a given time, for a user who was away. A task
-// is in at most one of the lists of tasks. A task to which nothing has happened since that time is
-// left out. Tasks that merge branches, candidates and their judges are left out too: the task that
-// picks a candidate stands for them.
+// is in at most one of the lists of tasks. A task that ended before that time is left out, unless its
+// change was merged or discarded later. Tasks that merge branches are left out too, and so are
+// candidates and their judges: the report has only the task that picks one of the candidates.
 type MorningReport struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"` // when the report was made
 
 	Merged  []MorningTask `json:"merged"`  // the change was merged
 	Review  []MorningTask `json:"review"`  // the task is complete, and its change waits for the user
-	Done    []MorningTask `json:"done"`    // the task is complete, and there is no change to merge
+	Done    []MorningTask `json:"done"`    // the task is complete, and there is no change to merge; MorningTask.Why is the agent's last message
 	Failed  []MorningTask `json:"failed"`  // the task failed; MorningTask.Why is the reason
 	Waiting []MorningTask `json:"waiting"` // the agent waits for the user; MorningTask.Why is its question
 	Running []MorningTask `json:"running"` // the task is running or queued; MorningTask.Why says what it does or waits for
 	Skipped []MorningTask `json:"skipped"` // the task was cancelled, never started, or its change was discarded; MorningTask.Why is the reason
 
 	Cost      CostRow           `json:"cost"` // cost of all attempts that started at the time Since or later
-	Runs      []MorningRun      `json:"runs"` // the runs of the tasks and attempts above, latest first
+	Runs      []MorningRun      `json:"runs"` // the runs of the tasks and attempts above, and runs that were created since the time Since; latest first
 	Questions []MorningQuestion `json:"questions"`
-	Accounts  []MorningAccount  `json:"accounts"` // the accounts that these attempts used, sorted by name
+	Accounts  []MorningAccount  `json:"accounts"` // the accounts that these attempts used, and those that are paused now; sorted by name
 	// NotStarted are planned times of schedules at which no run started, earliest first.
 	NotStarted []MorningFire `json:"not_started"`
 }
@@ -43,7 +43,7 @@ type MorningReport struct {
 type MorningFire struct {
 	Schedule string     `json:"schedule"` // name of the schedule
 	Planned  time.Time  `json:"planned"`
-	Count    int        `json:"count,omitempty"` // how many planned times this one stands for, if more than one
+	Count    int        `json:"count,omitempty"` // how many planned times without a run this entry stands for; 0 means one
 	Status   FireStatus `json:"status"`          // FireFailed or FireSkipped
 	Why      string     `json:"why,omitempty"`   // why no run started, on one line
 }
@@ -56,14 +56,14 @@ type MorningTask struct {
 	Agent   string      `json:"agent,omitempty"`
 	Status  Status      `json:"status"`
 	Class   string      `json:"class,omitempty"`  // failure class of a task that failed
-	Why     string      `json:"why,omitempty"`    // reason, question or activity, on one line; see the lists of MorningReport
+	Why     string      `json:"why,omitempty"`    // reason, question, message or activity, on one line; the lists of MorningReport say which
 	Into    string      `json:"into,omitempty"`   // branch that the change was merged into, or will be
 	Review  ReviewState `json:"review,omitempty"` // state of the review, if there is one
 	Changed int         `json:"changed,omitempty"`
 	Added   int         `json:"added,omitempty"` // number of added lines
 	Removed int         `json:"removed,omitempty"`
 	Tries   int         `json:"tries"`
-	Spent   Cost        `json:"spent,omitzero"` // cost of all attempts of the task, even of those before the report's time
+	Spent   Cost        `json:"spent,omitzero"` // cost of all ended attempts of the task, even of those before MorningReport.Since
 	Item    *SourceItem `json:"item,omitempty"`
 	At      time.Time   `json:"at,omitzero"` // when the task ended or was merged; zero if it has not ended
 }
@@ -85,21 +85,21 @@ type MorningRun struct {
 	StartedBy string    `json:"started_by,omitempty"` // "schedule NAME" or "source NAME"; empty if a user started the run
 	Stopping  string    `json:"stopping,omitempty"`   // why no further task of the run starts; empty if tasks may start
 	Counts    Counts    `json:"counts"`
-	Cost      CostRow   `json:"cost"` // cost of the attempts that started since the report's time
+	Cost      CostRow   `json:"cost"` // cost of the attempts that started at the time MorningReport.Since or later
 	Created   time.Time `json:"created"`
 	Ended     time.Time `json:"ended,omitzero"`
 }
 
 // MorningQuestion is a group of questions of agents that were answered in the same way.
 type MorningQuestion struct {
-	By      string `json:"by"`             // what answered: "rule …", "grant …", or the name of a user; empty if the questions are open or were withdrawn
+	By      string `json:"by"`             // who answered, as in Answered.By; empty if the questions are open or were withdrawn
 	Tool    string `json:"tool,omitempty"` // the tool that the agents asked permission for; empty if they asked something else
 	Denied  bool   `json:"denied,omitempty"`
 	Open    bool   `json:"open,omitempty"` // the questions wait for an answer
 	Count   int    `json:"count"`
-	Example string `json:"example"` // text of the latest question, on one line
+	Example string `json:"example"` // text of one of the questions, on one line
 	Answer  string `json:"answer,omitempty"`
-	Run     string `json:"run"` // run and task of the latest question
+	Run     string `json:"run"` // run and task of the question in Example
 	Task    string `json:"task"`
 }
 
@@ -109,6 +109,6 @@ type MorningAccount struct {
 	Name     string    `json:"name"`
 	Attempts int       `json:"attempts"`
 	USD      *float64  `json:"usd"`               // null if no attempt has reported a cost
-	Limited  int       `json:"limited,omitempty"` // number of attempts that ended at a rate limit
+	Limited  int       `json:"limited,omitempty"` // number of attempts that ended because the account was at its rate limit
 	Until    time.Time `json:"until,omitzero"`    // end of the pause of the account, if it is paused now
 }

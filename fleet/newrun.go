@@ -7,9 +7,9 @@ type RunForm struct {
 	Prompts    []string `json:"prompts"`
 	Agent      string   `json:"agent,omitempty"`
 	Model      string   `json:"model,omitempty"`
-	BestOf     int      `json:"best_of,omitempty"`    // number of agents that work on each prompt; 0 means one
-	Candidates []string `json:"candidates,omitempty"` // the agents if BestOf is set, each as AGENT or AGENT:MODEL; if empty, all of them are Agent
-	Pick       string   `json:"pick,omitempty"`       // who picks one of the results, if BestOf is set
+	BestOf     int      `json:"best_of,omitempty"`    // number of agents that work on each prompt, at least 2; 0 means that one agent does
+	Candidates []string `json:"candidates,omitempty"` // the agents that work on each prompt, as AGENT or AGENT:MODEL; used only if BestOf is set; empty means that all of them use Agent
+	Pick       string   `json:"pick,omitempty"`       // who picks one of the agents' results; used only if BestOf is set
 	Verify     []string `json:"verify,omitempty"`
 	Worktree   bool     `json:"worktree,omitempty"`
 	Land       string   `json:"land,omitempty"`
@@ -17,7 +17,7 @@ type RunForm struct {
 	Budget     float64  `json:"budget,omitempty"` // in USD
 	Parallel   int      `json:"parallel,omitempty"`
 	Retries    int      `json:"retries,omitempty"`
-	Timeout    string   `json:"timeout,omitempty"` // such as 45m
+	Timeout    string   `json:"timeout,omitempty"` // time limit of an attempt, such as 45m
 	OnFailure  string   `json:"on_failure,omitempty"`
 	Questions  string   `json:"questions,omitempty"` // what gaffer does with the agents' questions; empty means that the user is asked
 }
@@ -28,9 +28,9 @@ type RunDraft struct {
 	Workers bool   `json:"workers,omitempty"` // the server's workers execute the run; if false, the server's machine does
 	On      string `json:"on,omitempty"`      // name of the only worker that may take the tasks, if Workers is set; empty means any worker
 
-	Form *RunForm `json:"form,omitempty"` // nil if there is a text
+	Form *RunForm `json:"form,omitempty"` // nil if Text is set
 	Text string   `json:"text,omitempty"`
-	File string   `json:"file,omitempty"` // path of the file of the project, or name of another file, from which Text was loaded; empty for a new text
+	File string   `json:"file,omitempty"` // the file from which Text was loaded: its path in the project, or only its name if it is outside; empty for a new text
 
 	Key string `json:"key,omitempty"` // idempotency key: starting the same key again returns the same run
 }
@@ -42,11 +42,11 @@ const (
 	FindingMissing = "missing" // the machine lacks something that the plan needs
 )
 
-// PlanFinding is what is wrong with a plan, and where. Line and Column start at 1 and are 0 if they
-// are unknown.
+// PlanFinding is a problem of a plan, or of the machine that would execute it, and its position.
+// Line and Column start at 1 and are 0 if they are unknown.
 type PlanFinding struct {
 	Severity string `json:"severity"`
-	File     string `json:"file,omitempty"` // file of the position; empty means the plan's own file
+	File     string `json:"file,omitempty"` // file that Line and Column refer to; empty means the plan's own file
 	Line     int    `json:"line,omitempty"`
 	Column   int    `json:"column,omitempty"`
 	Text     string `json:"text"`
@@ -61,7 +61,7 @@ type PlanTask struct {
 	Model string   `json:"model,omitempty"`
 	After []string `json:"after,omitempty"`
 	Wave  int      `json:"wave,omitempty"`
-	Line  int      `json:"line,omitempty"` // line of the task in the text
+	Line  int      `json:"line,omitempty"` // line in the plan's text at which the task starts
 }
 
 // PlanCheck is the result of checking a RunDraft.
@@ -92,7 +92,7 @@ type PlanText struct {
 // PlanFiles lists the plan files of a project.
 type PlanFiles struct {
 	Paths []string `json:"paths"`
-	More  bool     `json:"more,omitempty"` // there are others, which are not listed
+	More  bool     `json:"more,omitempty"` // the project has more plan files than Paths lists
 }
 
 // AgentProgram says whether a machine can run an agent.

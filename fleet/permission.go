@@ -11,9 +11,9 @@ import (
 // Reply is a user's answer to a question.
 type Reply struct {
 	Text  string     `json:"text"`
-	Deny  bool       `json:"deny,omitempty"`  // denies the request; Text is the reason
+	Deny  bool       `json:"deny,omitempty"`  // the answer denies the request for permission; Text is the reason
 	Scope GrantScope `json:"scope,omitempty"` // for how long the answer holds; empty means GrantOnce
-	Rule  string     `json:"rule,omitempty"`  // the rule that holds within Scope; empty means the question's first suggestion
+	Rule  string     `json:"rule,omitempty"`  // the rule that also decides later requests within Scope; empty means the question's first suggestion
 }
 
 // Lasting reports whether the answer also holds for later requests.
@@ -36,8 +36,7 @@ func (s GrantScope) Phrase() string {
 }
 
 // Scopes returns the scopes that a lasting answer to the question can have. It returns nil if the
-// agent does not ask for a permission or belongs to no run, or if no rule is known that would answer
-// the request.
+// agent does not ask for a permission or belongs to no run, or if the question suggests no rules.
 func (q Question) Scopes() []GrantScope {
 	if q.Tool == "" || len(q.Suggestions) == 0 || q.Run == "" {
 		return nil
@@ -102,27 +101,27 @@ func Grants(text string) (allows, denies bool) {
 
 // PermissionQuery selects requests for permission.
 type PermissionQuery struct {
-	Project string    // only requests of this project's runs; empty means all
+	Project string    // path or name of the project whose requests are counted; empty means all projects
 	Since   time.Time // only requests that were made at this time or later; zero means all
 }
 
-// PermissionRequest counts the requests for permission that the same rule would answer.
+// PermissionRequest counts the requests for permission that have the same widest suggested rule.
 type PermissionRequest struct {
-	Rule    string             `json:"rule"` // the rule that would answer the requests
+	Rule    string             `json:"rule"` // the rule that would answer all these requests; the name of the tool if no rule was suggested
 	Tool    string             `json:"tool"`
 	Example string             `json:"example"` // the text of the last request
 	Asked   int                `json:"asked"`   // number of requests
 	Allowed int                `json:"allowed"`
 	Denied  int                `json:"denied"`
 	Open    int                `json:"open,omitempty"` // requests that wait for an answer
-	By      []PermissionAnswer `json:"by"`             // who answered the requests, the most frequent first
+	By      []PermissionAnswer `json:"by"`             // who answered how many of the requests, the most frequent first
 	Last    time.Time          `json:"last"`           // when the last request was made
 	Runs    []string           `json:"runs"`           // ids of the runs whose agents asked, the latest first
 }
 
-// PermissionAnswer says how often a user, a rule or a grant has answered requests.
+// PermissionAnswer says how often a user, a rule, a grant or the plan's policy has answered requests.
 type PermissionAnswer struct {
-	By      string `json:"by"` // name of the user, "rule RULE" or "grant RULE"; empty if the time to answer had passed
+	By      string `json:"by"` // name of the user, "rule RULE", "grant RULE" or "policy POLICY"; "sweep" if the time to answer had passed
 	Allowed int    `json:"allowed,omitempty"`
 	Denied  int    `json:"denied,omitempty"`
 }

@@ -12,12 +12,13 @@ import (
 type Activity struct {
 	State  string    `json:"state,omitempty"`  // running, waiting or retrying
 	Doing  string    `json:"doing,omitempty"`  // short description of the agent's current step
-	Source string    `json:"source,omitempty"` // where the worker got Doing from
+	Source string    `json:"source,omitempty"` // how the worker knows Doing: "output" means from the agent's output
 	Said   time.Time `json:"said,omitzero"`    // when the agent reported Doing
 }
 
-// AgentActivity says what an agent is doing that gaffer did not start, such as one that a user has
-// started by hand. The values change too often to store an event for each change.
+// AgentActivity says what an agent is doing. It is only for agents that gaffer did not start, such as
+// those that a user has started by hand. The values change too often to store an event for each
+// change.
 type AgentActivity struct {
 	Doing   string  `json:"doing,omitempty"`    // the agent's last tool call or message, on one line
 	CostUSD float64 `json:"cost_usd,omitempty"` // what the agent's session has cost so far
@@ -27,7 +28,7 @@ type AgentActivity struct {
 type Process struct {
 	Thread  string `json:"thread,omitempty"`   // id of the agent's conversation
 	Log     string `json:"log,omitempty"`      // path of the file with the agent's output
-	LogFrom int64  `json:"log_from,omitempty"` // offset in Log at which the output of this attempt starts; all attempts of a task share one file
+	LogFrom int64  `json:"log_from,omitempty"` // offset in Log, in bytes, at which the output of this attempt starts; all attempts of a task share one file
 	PID     int    `json:"pid,omitempty"`
 	Sandbox string `json:"sandbox,omitempty"` // the sandbox that the agent runs in: program, bubblewrap or container; empty if none
 }
@@ -35,19 +36,19 @@ type Process struct {
 // Context says how much of its context an agent's conversation uses. It is zero if the agent program
 // does not report it.
 type Context struct {
-	Tokens int64 `json:"tokens,omitempty"` // size of the model's last request and its answer
+	Tokens int64 `json:"tokens,omitempty"` // number of tokens of the model's last request and its answer
 	Window int64 `json:"window,omitempty"` // how many tokens fit into the context; 0 if unknown
 }
 
-// Progress is the last report about a running attempt. If State is empty, nothing has changed since
-// the report before.
+// Progress is the last report about a running attempt. A report with an empty State is ignored: it
+// means that nothing has changed since the previous report.
 type Progress struct {
 	Activity
 	Process
 	Spent       Amount  `json:"spent,omitzero"`
 	Context     Context `json:"context,omitzero"`
-	Compacted   string  `json:"compacted,omitempty"`   // how the conversation was compacted the last time
-	Compactions int     `json:"compactions,omitempty"` // how often the conversation was compacted so far
+	Compacted   string  `json:"compacted,omitempty"`   // how the agent shortened the conversation the last time, so that it fits into the context
+	Compactions int     `json:"compactions,omitempty"` // how often the agent has shortened the conversation
 }
 
 // Ending says how an attempt ended.

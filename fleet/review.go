@@ -25,9 +25,9 @@ type Review struct {
 	Round    int         `json:"round"`              // how many times the change was sent back to the agent
 	Comments []Comment   `json:"comments,omitempty"` // the user's comments, oldest first
 	// Viewed has the files that the user has marked as viewed, by path. The value is the digest
-	// that the file's diff had at that moment.
+	// that the file's diff had at that moment. If the digest has changed, the mark does not count.
 	Viewed  map[string]string `json:"viewed,omitempty"`
-	Seen    string            `json:"seen,omitempty"` // git tree of the change when the user last sent it back or approved it
+	Seen    string            `json:"seen,omitempty"` // id of the git tree of the change that the user saw when sending it back or approving it the last time
 	By      string            `json:"by,omitempty"`   // the user who changed the review last
 	Updated time.Time         `json:"updated,omitzero"`
 
@@ -92,7 +92,8 @@ type ReviewAction struct {
 	// of an existing comment.
 	Comment Comment `json:"comment,omitzero"`
 	ID      string  `json:"id,omitempty"` // id of the comment to edit, delete or resolve; if empty, Comment.ID
-	// Resolved is the new state of the comment, if Action is resolve. Nil means true.
+	// Resolved says whether the comment is resolved, if Action is resolve. Nil means true or, if
+	// Comment has an ID, Comment.Resolved.
 	Resolved *bool  `json:"resolved,omitempty"`
 	Path     string `json:"path,omitempty"`   // path of the file, if Action is view
 	Digest   string `json:"digest,omitempty"` // digest of the file's diff, if Action is view; empty marks the file as not viewed
@@ -128,7 +129,7 @@ type Message struct {
 	Withdrawn bool      `json:"withdrawn,omitempty"` // the user withdrew the message before its delivery
 }
 
-// Waiting reports whether the message must still be delivered.
+// Waiting reports whether the message was neither delivered nor withdrawn.
 func (m Message) Waiting() bool { return m.Delivered.IsZero() && !m.Withdrawn }
 
 // Change is everything that a task has changed since the commit that its branch started
@@ -183,7 +184,7 @@ type FileChange struct {
 
 // Hunk is a group of adjacent lines of a diff.
 type Hunk struct {
-	OldFirst int        `json:"old_first"` // number of the first old line, from 1; 0 if the hunk has no old lines
+	OldFirst int        `json:"old_first"` // number of the hunk's first line in the old file, from 1; 0 if the hunk has no old lines
 	OldLines int        `json:"old_lines"`
 	NewFirst int        `json:"new_first"`
 	NewLines int        `json:"new_lines"`
@@ -240,8 +241,7 @@ type TaskChange struct {
 type RunReviews struct {
 	Reviews []Review `json:"reviews"`
 	// The fields below count the changes by state. Changes is the number of all changes. A change
-	// is ready if its task is complete and the user has approved it, or its review is open without
-	// comments for the agent.
+	// is ready if its task is complete, its review is open or approved, and it has no conflicts.
 	Changes   int    `json:"changes"`
 	Ready     int    `json:"ready"`
 	Commented int    `json:"commented"`

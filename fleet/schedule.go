@@ -14,7 +14,7 @@ type Schedule struct {
 	Jitter  int           `json:"jitter_seconds,omitempty"` // maximum delay of a run after its planned time, in seconds
 	Project string        `json:"project"`                  // path of the folder that the runs work in
 	Machine string        `json:"machine"`                  // name of the machine that has the folder
-	User    string        `json:"user"`                     // name of the system user whose gaffer starts the runs
+	User    string        `json:"user"`                     // name of the operating system's user whose gaffer starts the runs
 	Args    []string      `json:"args"`                     // the arguments of 'gaffer run': plans and flags
 	Added   time.Time     `json:"added"`
 	State   ScheduleState `json:"state"`
@@ -26,7 +26,8 @@ type Schedule struct {
 	Fires    []Fire      `json:"fires"` // the latest planned times and what happened at them, oldest first
 }
 
-// LastFire returns the fire that was decided last, or nil if there was none.
+// LastFire returns the fire for which gaffer has decided last whether a run starts, or nil if there
+// was none.
 func (s Schedule) LastFire() *Fire {
 	if len(s.Fires) == 0 {
 		return nil
@@ -51,7 +52,7 @@ type MissedRule string
 const (
 	MissedRunOnce MissedRule = "run-once" // one run for all missed times, if the last of them was at most a day ago
 	MissedSkip    MissedRule = "skip"     // no run
-	MissedRunAll  MissedRule = "run-all"  // one run for each missed time, one after the other
+	MissedRunAll  MissedRule = "run-all"  // one run for each of the last ten missed times of the last week, one after the other
 )
 
 // MissedRules returns the values of MissedRule. The first is the default.
@@ -63,7 +64,7 @@ type OverlapRule string
 // The values of OverlapRule.
 const (
 	OverlapSkip  OverlapRule = "skip"  // no run at this time
-	OverlapQueue OverlapRule = "queue" // the run starts when the earlier one has ended; at most one waits
+	OverlapQueue OverlapRule = "queue" // the run starts when the earlier one has ended; at most one run waits, and further ones are skipped
 	OverlapAllow OverlapRule = "allow" // the run starts at once
 )
 
@@ -74,9 +75,9 @@ func OverlapRules() []OverlapRule { return []OverlapRule{OverlapSkip, OverlapQue
 type Fire struct {
 	ID      string     `json:"id"`              // unique within the schedule
 	Planned time.Time  `json:"planned"`         // the planned time; for a run that a user asked for, the time of that request
-	Count   int        `json:"count,omitempty"` // how many planned times this one stands for, if more than one
-	By      string     `json:"by,omitempty"`    // the user who asked for the run; empty if the schedule did
-	Decided time.Time  `json:"decided"`
+	Count   int        `json:"count,omitempty"` // how many planned times this fire stands for; 0 means one
+	By      string     `json:"by,omitempty"`    // the user who asked for the run; empty if it was planned by the schedule
+	Decided time.Time  `json:"decided"`         // when gaffer decided whether a run starts
 	Status  FireStatus `json:"status"`
 	Why     string     `json:"why,omitempty"` // why there is no run, or why it waits
 	Run     string     `json:"run,omitempty"` // id of the run
@@ -95,11 +96,11 @@ type FireStatus string
 // The values of FireStatus.
 const (
 	FireWaiting  FireStatus = "waiting"  // the run waits until an earlier one has ended
-	FireStarting FireStatus = "starting" // the run will exist as soon as its plan was read
+	FireStarting FireStatus = "starting" // a process reads the plan, and then creates the run
 	FireStarted  FireStatus = "started"  // the run exists
 	FireFailed   FireStatus = "failed"   // the run could not be started
-	FireSkipped  FireStatus = "skipped"  // no run starts, because of the rule for missed or overlapping runs
+	FireSkipped  FireStatus = "skipped"  // no run starts: a rule for missed or overlapping runs forbids it, there was nothing to do, or the schedule was removed
 )
 
-// Final reports whether the status never changes again.
+// Final reports whether the status never changes again: the run exists, or there will be none.
 func (s FireStatus) Final() bool { return s == FireStarted || s == FireFailed || s == FireSkipped }

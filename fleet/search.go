@@ -5,8 +5,8 @@ import "time"
 // Found is the result of a search.
 type Found struct {
 	Hits []Hit `json:"hits"`
-	// Partial is set if the search took too long. Then the prompts and results of older runs were
-	// not searched.
+	// Partial is set if the search took too long and was stopped. Prompts and results of older runs
+	// are searched last, so mostly their hits are missing.
 	Partial bool `json:"partial,omitempty"`
 }
 

@@ -11,11 +11,11 @@ type WatchedSource struct {
 	Project string `json:"project,omitempty"` // folder in which the runs work
 	Every   string `json:"every"`             // how often the server looks, such as "10m0s"
 
-	LastLook time.Time `json:"last_look,omitzero"` // zero if no server has looked yet
+	LastLook time.Time `json:"last_look,omitzero"` // when a server last looked for new items; zero if none has looked yet
 	NextLook time.Time `json:"next_look,omitzero"`
-	Taken    int       `json:"taken"`              // number of items from which tasks were made so far
+	Taken    int       `json:"taken"`              // how many items were turned into tasks so far
 	LastRun  string    `json:"last_run,omitempty"` // id of the run that was started last
-	Failures int       `json:"failures,omitempty"` // how many looks in a row have failed
+	Failures int       `json:"failures,omitempty"` // how many looks have failed since the last one that succeeded
 	Error    string    `json:"error,omitempty"`    // why the last look failed; empty if it succeeded
 }
 

@@ -10,10 +10,10 @@ type Summary struct {
 	Oldest  string    `json:"oldest,omitempty"` // name of the oldest unanswered question
 	Failed  int       `json:"failed"`           // number of failed tasks in runs that are running or ended today
 	Today   Cost      `json:"today"`            // cost of the attempts that started today
-	Lanes   []Lane    `json:"lanes,omitempty"`
+	Lanes   []Lane    `json:"lanes,omitempty"`  // agent accounts that are paused now, and limits that are reached
 }
 
-// AddQuestion counts an unanswered question.
+// AddQuestion counts an unanswered question, and updates Asked and Oldest if it is the oldest.
 func (g *Summary) AddQuestion(name string, asked time.Time) {
 	if g.Waiting == 0 || asked.Before(g.Asked) {
 		g.Asked, g.Oldest = asked, name

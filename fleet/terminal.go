@@ -11,16 +11,16 @@ type TerminalPhase string
 
 // The phases of a view. After TerminalEnded, no other phase follows.
 const (
-	TerminalWaiting TerminalPhase = "waiting" // the attempt has no terminal yet, or the next attempt has not started
+	TerminalWaiting TerminalPhase = "waiting" // there is no terminal yet: the attempt has just started, or the next attempt has not started
 	TerminalLive    TerminalPhase = "live"
-	TerminalClosed  TerminalPhase = "closed" // the terminal has ended, and the attempt has not: its checks may be running
+	TerminalClosed  TerminalPhase = "closed" // the terminal has ended, but the attempt has not, for example because its checks are running
 	TerminalEnded   TerminalPhase = "ended"  // the task has ended
 )
 
 // TerminalState is the state of one client's view of an agent's terminal.
 type TerminalState struct {
 	Phase  TerminalPhase `json:"phase"`
-	Screen int           `json:"screen"` // number of the shown screen; after the number has changed, the client clears its screen
+	Screen int           `json:"screen"` // number of the shown screen; the client must clear its screen when the number changes
 	TerminalSize
 	Typist string `json:"typist,omitempty"` // name of the user who has the keyboard; empty if none has
 	Mine   bool   `json:"mine,omitempty"`   // this client has the keyboard, and its keys already reach the terminal

@@ -7,7 +7,7 @@ import (
 )
 
 // WorkerMeta is what gaffer's workers report about themselves in addition to the fields of the
-// protocol. It is sent as the meta field of an agent.
+// coordinator protocol. They send it in the field meta of the protocol's agent.
 type WorkerMeta struct {
 	Program string   `json:"program"` // always "gaffer"
 	Host    string   `json:"host,omitempty"`
@@ -15,7 +15,7 @@ type WorkerMeta struct {
 	Slots   int      `json:"slots"` // how many tasks the worker can run at the same time
 	Labels  []string `json:"labels"`
 	Agents  []string `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
-	Pools   []string `json:"pools,omitempty"`  // labels that limit the worker's token: it allows only tasks that require one of them; empty means all tasks
+	Pools   []string `json:"pools,omitempty"`  // the worker's token allows only tasks that require one of these labels; empty means all tasks
 	Source  string   `json:"source"`           // how the worker knows what its agents do: "output" if it reads their output, "worker" if it has no agent
 	Held    int      `json:"held"`             // number of tasks that the worker runs now
 	// Run is the id of the only run that the worker works on, if the worker starts and ends with
@@ -31,7 +31,7 @@ type WorkerMeta struct {
 type Worker struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`
-	WorkerStatus string    `json:"worker_status"` // online or offline, when the request was answered
+	WorkerStatus string    `json:"worker_status"` // online or offline, as it was when the server answered
 	ClaudeStatus string    `json:"claude_status"` // idle, running or waiting, as the worker last reported
 	ClaudeSince  time.Time `json:"claude_status_at,omitzero"`
 	Task         string    `json:"current_task_id,omitempty"`
@@ -40,16 +40,16 @@ type Worker struct {
 	Held         int       `json:"held,omitempty"` // number of attempts that the worker runs now
 	Labels       []string  `json:"labels,omitempty"`
 	Allowed      []string  `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
-	Pools        []string  `json:"pools,omitempty"`  // labels that limit the worker's token: it allows only tasks that require one of them; empty means all tasks
+	Pools        []string  `json:"pools,omitempty"`  // the worker's token allows only tasks that require one of these labels; empty means all tasks
 	Version      string    `json:"version,omitempty"`
 	Host         string    `json:"host,omitempty"`
-	Source       string    `json:"source,omitempty"` // how the worker knows what its agents do
+	Source       string    `json:"source,omitempty"` // how the worker knows what its agents do; see WorkerMeta.Source
 	Run          string    `json:"run,omitempty"`    // id of the only run that the worker works on; empty if it is not limited to one
 
 	Programs []AgentProgram `json:"programs,omitempty"` // which agents the worker's machine can run; empty if the worker has not reported it
 
-	// The fields below are set only for an agent that the user has started by hand. For is what
-	// that agent waits for.
+	// The fields below are set only for an agent that the user has started by hand. Such an agent
+	// is listed like a worker, but takes no tasks. For is what the agent waits for.
 	ByHand bool   `json:"by_hand,omitempty"`
 	PID    int    `json:"pid,omitempty"`
 	Pane   string `json:"pane,omitempty"` // id of the tmux pane that the agent runs in

@@ -8,8 +8,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// stateOf returns the status in v. If v is missing or null, it returns defaultState: all programs of
-// this protocol treat a missing status like this default. It allocates no string for known statuses.
+// stateOf returns the status in v. If v is missing or null, it returns defaultState, because all
+// programs of this protocol treat a missing status in this way. For the statuses of agents and
+// sessions it allocates no string.
 func stateOf(v jsontree.Value, defaultState State) State {
 	switch string(v.Raw()) {
 	case `"queued"`:
@@ -30,7 +31,7 @@ func stateOf(v jsontree.Value, defaultState State) State {
 
 func agentState(agent *jsontree.Node) State { return stateOf(agent.Get("status"), Queued) }
 
-// startAgent moves a queued agent to running. A pid of 0 means unknown.
+// startAgent moves a queued agent to running. A pid of 0 means that the pid is unknown.
 func startAgent(agent *jsontree.Node, now time.Time, pid int) error {
 	if err := moveAgent(agent, Running); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Check returns every violation of the protocol in a document.
+// Check returns every violation of the protocol in a document, up to a limit. path is the document's
+// path, for the findings.
 func Check(path string, v jsontree.Value) []statefile.Finding {
 	c := checker{path: path}
 	status, mismatches := Decode(v)
@@ -40,7 +41,8 @@ func (c *checker) irregular(at, name, text string, args ...any) {
 	c.add(statefile.Irregular, at, name, text, args)
 }
 
-// mostFindings is the largest number of findings reported for one document.
+// mostFindings is the largest number of findings reported for one document. If there are more, one
+// more finding says so.
 const mostFindings = 1000
 
 func (c *checker) add(severity statefile.Severity, at, name, text string, args []any) {
@@ -92,8 +94,8 @@ func (c *checker) session(v jsontree.Value, s Status) {
 	c.time("completed_at", v.Get("completed_at"))
 }
 
-// status adds a finding if the status v is not one of words. path is the path of v within the
-// document.
+// status adds a finding if v is a string but not one of the allowed statuses words. path is the path
+// of v within the document.
 func (c *checker) status(path string, v jsontree.Value, words []State) {
 	if text, ok := v.Str(); ok && !slices.Contains(words, State(text)) {
 		c.invalid(path, "unknown-status", "%q where %s should be", shorten(text), orList(words))
@@ -195,7 +197,7 @@ func (c *checker) time(at string, v jsontree.Value) {
 func (c *checker) summary(v jsontree.Value) {
 	given := v.Get("summary")
 	if given.Kind() != jsontree.Object || v.Get("agents").Kind() != jsontree.Array {
-		return // already reported as missing or of the wrong type
+		return // the methods session and mismatches have reported that it is missing or has the wrong type
 	}
 	var sum Summary
 	for _, agent := range v.Get("agents").Items() {

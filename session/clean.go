@@ -41,8 +41,9 @@ type Cleaned struct {
 // Clean deletes old sessions. A session is old if it ended more than c.OlderThan ago or, if it has
 // no end time, if it started more than c.OlderThan ago. Clean returns every old session, including
 // the sessions that it kept. Without Force it keeps the active session and running sessions. It
-// always keeps sessions that cannot be read. If the process dies during Clean, each session is
-// either unchanged or no longer visible. The next Clean removes the hidden folders that are left.
+// always keeps sessions that cannot be read or whose time is unknown. If the process dies during
+// Clean, each session is either unchanged or no longer visible. The next Clean removes the hidden
+// folders that are left.
 func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 	entries, err := s.List()
 	if err != nil {
@@ -83,7 +84,8 @@ func (e Entry) last() time.Time {
 	return made
 }
 
-// whyKept returns the reason why an old session must not be deleted, or "" if it may be deleted.
+// whyKept returns the reason why an old session must not be deleted, as the end of a sentence about
+// the session, or "" if it may be deleted.
 func (e Entry) whyKept(force bool) string {
 	switch {
 	case e.Err != nil:
@@ -100,7 +102,7 @@ func (e Entry) whyKept(force bool) string {
 	return ""
 }
 
-// createdAt parses the creation time in a session id.
+// createdAt parses the creation time with which a session id begins.
 func createdAt(id string) (time.Time, error) {
 	if len(id) < len(idTime) {
 		return time.Time{}, errors.New("no time in the id")

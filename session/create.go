@@ -82,7 +82,7 @@ func (s *Store) makeFolder() error {
 	return statefile.MkdirAll(s.opts.Host, s.sessions())
 }
 
-// createFresh generates ids until one is unused, and creates the session with that id.
+// createFresh generates up to 100 ids until one is unused, and creates the session with that id.
 func (s *Store) createFresh(d Draft) (string, error) {
 	const draws = 100
 	for range draws {
@@ -103,8 +103,8 @@ func (s *Store) createFresh(d Draft) (string, error) {
 }
 
 // create writes a session into a hidden folder and then renames the folder, so that
-// other programs only ever see a complete session. It returns errTaken if the id is
-// in use.
+// other programs never see an incomplete session. It returns errTaken if the id is in
+// use.
 func (s *Store) create(id string, data []byte) error {
 	h, hidden := s.opts.Host, filepath.Join(s.sessions(), newPrefix+id)
 	err := h.Mkdir(opMakeSession, hidden, 0o755)

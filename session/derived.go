@@ -112,8 +112,9 @@ func setDerivedWaves(waves *jsontree.Node, states map[string]State) {
 	}
 }
 
-// waveState returns the status of a wave whose agents have these ids. current is the status that
-// the document has now. waveState returns false if none of the agents is in states.
+// waveState computes the status of a wave from the statuses of its agents. ids has the ids of these
+// agents, and current is the status that the document has now. waveState returns false if none of the
+// agents is in states.
 func waveState(current State, ids jsontree.Value, states map[string]State) (State, bool) {
 	all := tallyOf(current, ids.Items(), states)
 	if all.known == 0 {
@@ -122,8 +123,8 @@ func waveState(current State, ids jsontree.Value, states map[string]State) (Stat
 	return all.state(), true
 }
 
-// waveTally counts agents of a wave: known are the agents in the document, final the agents that
-// have ended, and ran the agents that were started.
+// waveTally counts agents of a wave. known is the number of those that the document contains. Of
+// these, final have ended and ran were started.
 type waveTally struct{ known, final, ran int }
 
 // tallyOf counts the agents of a wave that are in states. A document does not say whether a

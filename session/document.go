@@ -28,7 +28,7 @@ type Status struct {
 }
 
 // Agent is one agent of a session. If a member is null or missing in the document, its field is nil
-// or has the zero value. Only Status is then Queued: [Decode] sets it.
+// or has the zero value. The exception is Status: [Decode] sets it to Queued.
 type Agent struct {
 	ID              string   `json:"id"`
 	Name            string   `json:"name"`
@@ -67,8 +67,8 @@ type Wave struct {
 // with Z.
 type Time struct{ time.Time }
 
-// wantTime is the text for the expected value in the error about an unreadable [Time]. [Check]
-// recognizes these errors by it.
+// wantTime is the error text of [Time.DecodeJSON], which names the expected value. [Check] uses it to
+// recognize unreadable times among the values of a wrong type.
 const wantTime = "a time"
 
 // MarshalJSON returns null for the zero time, and any other time in RFC 3339 and UTC.
@@ -112,7 +112,7 @@ func Decode(v jsontree.Value) (Status, []jsontree.Mismatch) {
 	return s, found
 }
 
-// IsComplete reports whether the session has ended, successfully or not.
+// IsComplete reports whether the session has ended: it is complete, failed or cancelled.
 func (s Status) IsComplete() bool { return s.Status.Final() }
 
 // RunningAgents returns the running agents.
@@ -152,11 +152,11 @@ func (s *Summary) add(state State) {
 	}
 }
 
-// final reports whether all counted agents have ended.
+// final reports whether all counted agents have ended. It returns true if there are none.
 func (s Summary) final() bool { return s.Complete+s.Failed+s.Cancelled == s.Total }
 
 // outcome returns the final status of a session whose agents have these counts: Failed if an agent
-// has failed, and Complete if none has.
+// has failed, and Complete if none has, even if agents were cancelled.
 func (s Summary) outcome() State {
 	if s.Failed > 0 {
 		return Failed

@@ -13,7 +13,7 @@ import (
 // sources lists the values of source that the protocol defines.
 var sources = []string{"orchestrate", "execute-phase", "run-prompt"}
 
-// Sources returns the allowed values of a session's source.
+// Sources returns a copy of the values that the protocol allows for a session's source.
 func Sources() []string { return slices.Clone(sources) }
 
 // Draft describes a new session. Agents and Waves are JSON arrays in the form of the

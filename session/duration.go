@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Elapsed returns how long the agent ran, or has been running until now. It returns false if that
-// is unknown. The result is never negative, even if the clock was set back.
+// Elapsed returns how long the agent ran or, if it is still running, how long it has been running
+// until now. It returns false if that is unknown. The result is never negative, even if the clock was
+// set back.
 func (a Agent) Elapsed(now time.Time) (time.Duration, bool) {
 	if a.DurationSeconds != nil {
 		// Limit the number to the range of a Duration: another program may have written any number.

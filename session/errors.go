@@ -93,7 +93,7 @@ func (e *DocumentError) Error() string { return e.Path + ": " + e.Mismatch.Strin
 // Invalid reports true: the content of a document is invalid.
 func (e *DocumentError) Invalid() bool { return true }
 
-// DraftError reports invalid agents or waves of a new session. Nothing was written.
+// DraftError reports invalid agents or waves of a new session. The session was not created.
 type DraftError struct {
 	At      string // path of the invalid value, such as agents[2].id
 	Problem string

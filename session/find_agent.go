@@ -23,9 +23,9 @@ func agentsOf(root *jsontree.Node) iter.Seq[*jsontree.Node] {
 }
 
 // finder finds agents by id. If two agents share an id, it returns the first one, as all programs
-// of this protocol do. All updates of a batch use one finder on the same document: the first search
-// walks through the document, and the second builds an index. Code that adds or removes agents must
-// reset the finder.
+// of this protocol do. Updates that are written together use one finder on the same document: the
+// first search walks through the document, and the second builds an index for all later ones. Code
+// that adds or removes agents must reset the finder.
 type finder struct {
 	root *jsontree.Node
 	byID map[string]*jsontree.Node
@@ -68,8 +68,8 @@ func byID(root *jsontree.Node) map[string]*jsontree.Node {
 	return index
 }
 
-// notFound returns the error for an unknown agent id. If the id cannot be a valid
-// agent id, the error says so.
+// notFound returns the error for an unknown agent id. It is a NotFoundError with
+// similar ids or, if the id is not valid, the error of [statefile.CheckName].
 func notFound(root *jsontree.Node, id string) error {
 	if err := statefile.CheckName("agent id", id); err != nil {
 		return err

@@ -22,7 +22,8 @@ func (s *Store) StartAgent(ctx context.Context, id, agent string, pid int) error
 	})
 }
 
-// CompleteAgent moves a running agent to complete.
+// CompleteAgent moves a running agent to complete. Like every end of an agent, this also ends the
+// session if all other agents have ended.
 func (s *Store) CompleteAgent(ctx context.Context, id, agent string, exitCode int) error {
 	return s.end(ctx, id, agent, Complete, func(node *jsontree.Node) {
 		node.Set("exit_code", exitCode)
@@ -56,7 +57,8 @@ func (s *Store) end(ctx context.Context, id, agent string, to State, set func(*j
 	})
 }
 
-// CancelSession cancels the session and its queued and running agents.
+// CancelSession cancels the session and its queued and running agents. It fails if the session has
+// ended.
 func (s *Store) CancelSession(ctx context.Context, id string) error {
 	return s.update(ctx, id, func(root *jsontree.Node, _ *finder) error {
 		return cancelSession(root, id, s.opts.Now())
@@ -81,8 +83,9 @@ func cancelSession(root *jsontree.Node, id string, now time.Time) error {
 
 // CompleteSession ends a session whose agents have all ended, and returns its final status. The
 // session becomes failed if an agent failed; in all other cases, even without agents, it becomes
-// complete. It is no error if the session is already complete or failed, because a session also
-// ends when its last agent ends. If an agent has not ended, CompleteSession returns a [*BusyError].
+// complete. A session also ends when its last agent ends, so it is no error if the session is already
+// complete or failed. If it is cancelled, CompleteSession returns a [*TransitionError]. If an agent
+// has not ended, it returns a [*BusyError].
 func (s *Store) CompleteSession(ctx context.Context, id string) (State, error) {
 	var final State
 	err := s.update(ctx, id, func(root *jsontree.Node, _ *finder) (err error) {

@@ -22,7 +22,7 @@ const (
 
 // Entry is one session in a list.
 type Entry struct {
-	ID          string  `json:"session_id"` // name of the session's folder
+	ID          string  `json:"session_id"` // name of the session's folder; the document's own session_id may differ
 	Source      string  `json:"source"`
 	SourceFile  string  `json:"source_file"`
 	StartedAt   Time    `json:"started_at"`
@@ -33,7 +33,8 @@ type Entry struct {
 	Err         error   `json:"-"` // why the document could not be read; nil if it was read
 }
 
-// IDs lists the session ids, oldest first. It skips folders without a document: the program that is
+// IDs lists the session ids, sorted by name. Ids that gaffer creates begin with the start time, so
+// they are in the order of their start. IDs skips folders without a document: the program that is
 // creating the session has not finished yet, or has died.
 func (s *Store) IDs() ([]string, error) {
 	names, err := s.folders()
@@ -77,8 +78,8 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// List reads every session, oldest first. If a session cannot be read, its entry
-// holds the error and List continues.
+// List reads every session, in the order of [Store.IDs]. If a session cannot be read,
+// its entry holds the error and List continues.
 func (s *Store) List() ([]Entry, error) {
 	ids, err := s.IDs()
 	if err != nil {
@@ -110,9 +111,9 @@ func (s *Store) entry(id string) Entry {
 	return e
 }
 
-// Active returns the id of the session that active-session links to. It uses only the last element
-// of the link's target, because other programs create links that are absolute or relative to
-// another folder.
+// Active returns the id of the session that active-session links to, and an [*ActiveError] if it
+// links to none. It uses only the last element of the link's target, because other programs create
+// links that are absolute or relative to another folder.
 func (s *Store) Active() (string, error) {
 	target, err := s.activeTarget()
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// build returns the document of a new session. The caller has checked the draft.
+// build returns the document of a new session. The caller must have checked the draft with
+// [Draft.check].
 func (d Draft) build(id, logPrefix string, now time.Time) ([]byte, error) {
 	text, err := marshal(Status{
 		SchemaVersion: SchemaVersion,
@@ -48,8 +49,8 @@ func (d Draft) build(id, logPrefix string, now time.Time) ([]byte, error) {
 	return formatDocument(doc.Bytes())
 }
 
-// formatDocument formats a document. It returns a DraftError if the draft's agents make the
-// document so deep or so large that it could not be read again.
+// formatDocument formats the text of a document. It returns a DraftError if the document would be
+// nested so deeply or be so large that it could not be read again.
 func formatDocument(text []byte) ([]byte, error) {
 	data, err := jsontree.Format(text)
 	if syntax := (*jsontree.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -118,7 +119,7 @@ func newWave(given jsontree.Value) jsontree.Value {
 	return doc.Value()
 }
 
-// marshal encodes v like json.Marshal, but without HTML escapes.
+// marshal encodes v like json.Marshal, but without HTML escapes and with a newline at the end.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

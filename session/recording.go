@@ -42,10 +42,10 @@ type Recording struct {
 	members   [][]int // for each wave, the indexes of its agents in Status.Agents
 	agents    int     // number of agents when members was computed
 	last      writtenDocument
-	unsure    uint64 // hash of the last document whose write failed but may have reached the disk; 0 if none
-	seen      fileStat
+	unsure    uint64    // hash of the last document whose write returned an error but may have reached the disk; 0 if none
+	seen      fileStat  // the file as our last update has left it; zero if unknown
 	started   time.Time // start of the session according to the last Contents
-	activated bool
+	activated bool      // the method activate has succeeded
 }
 
 // writtenDocument describes the document that the recording wrote last.
@@ -58,15 +58,15 @@ type writtenDocument struct {
 	others []waveTally // for each wave, counts of other programs' agents; nil if the recording created the document
 }
 
-// fileStat holds the size and modification time of the document's file after the last
-// write.
+// fileStat holds the size and modification time of the document's file. If they differ
+// later, another program has changed the file.
 type fileStat struct {
 	size  int64
 	mtime time.Time
 }
 
-// Recording returns the recording of a session, which need not exist yet. It reads
-// and writes no file.
+// Recording returns a new recording of a session. The session need not exist yet. The
+// method reads and writes no file.
 func (s *Store) Recording(id string) (*Recording, error) {
 	if err := statefile.CheckName("session id", id); err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func (s *Store) Recording(id string) (*Recording, error) {
 	return r, nil
 }
 
-// Close deletes the hidden lock folder. The recording keeps the folder between writes, because that
-// makes writes faster.
+// Close deletes the hidden lock folder. The recording keeps the folder between writes to reuse it,
+// because that makes writes faster.
 func (r *Recording) Close() { r.file.Close() }
 
 // Contents is the state that a session's document should have. Agents must keep their order between
@@ -98,8 +98,9 @@ type Contents struct {
 
 // Write updates the document to the state that contents returns. It calls contents while the
 // document is locked, so if two programs record the same session, the later write has the newer
-// state. contents may be called more than once. The first successful write of a Recording also makes
-// the session the active session, unless the active session started later.
+// state. contents may be called more than once. The first successful write of a Recording, and every
+// write that creates the document, also makes the session the active session, unless the active
+// session started later.
 func (r *Recording) Write(ctx context.Context, contents func() (Contents, error)) error {
 	made, err := r.makeFolder(contents)
 	if err == nil && !made {
@@ -138,7 +139,7 @@ func (r *Recording) noteFile(info fs.FileInfo) {
 }
 
 // noteIfUnchanged calls noteFile if the file still contains data. If not, another program has
-// changed the file since our write.
+// changed the file since our write. Then noteIfUnchanged stores nothing, so Disturbed returns true.
 func (r *Recording) noteIfUnchanged(data []byte) {
 	h, path := r.store.opts.Host, r.file.Path()
 	info, err := h.Stat(opLook, path)
@@ -175,7 +176,7 @@ func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, er
 		return false, err
 	}
 	err = s.create(r.id, data)
-	if errors.Is(err, errTaken) { // another program has created the folder for a log, or a write was interrupted
+	if errors.Is(err, errTaken) { // the folder has appeared in the meantime, or an interrupted write has left its hidden folder: update writes the document
 		return false, nil
 	}
 	if err != nil {
@@ -201,8 +202,8 @@ func (r *Recording) checkLinkedFolder() error {
 	return &statefile.FormError{Path: r.store.dir(r.id), Problem: "is a symbolic link to a folder that is not that of this session"}
 }
 
-// errSame is the error that edit returns to stop an update that would not change the document. For
-// the caller of the update it is no error.
+// errSame is the error that edit returns to stop an update that would not change the document. The
+// method update then returns no error.
 var errSame = errors.New("the document is as it should be")
 
 // update brings the document up to date. It creates the session's folder if it is missing. made
@@ -236,7 +237,8 @@ func (r *Recording) update(ctx context.Context, contents func() (Contents, error
 
 // edit changes the document to the state want. If no other program has changed the document, edit
 // updates only the agents in want.Changed. If another program has changed it, edit updates the
-// whole document.
+// whole document. It returns errSame if nothing had to change, and a [*CancelledError] if another
+// program has requested a cancellation.
 func (r *Recording) edit(doc *jsontree.Doc, want Contents) (next writtenDocument, err error) {
 	root := doc.Root()
 	grown := len(r.last.at) != len(want.Status.Agents) || len(r.last.waves) != len(want.Status.Waves)
@@ -393,7 +395,7 @@ func (s *Store) Render(id string, status *Status) ([]byte, error) {
 	return r.build(status)
 }
 
-// fresh describes the new document that build returns for want.
+// fresh returns the description of the new document that build returns for want, without its hash.
 func (r *Recording) fresh(want *Status) writtenDocument {
 	at := make([]int, len(want.Agents))
 	for i := range at {

@@ -6,8 +6,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// updateChanged updates only the agents listed in want.Changed. The caller must make sure that no
-// other program has changed the document since our last write.
+// updateChanged updates the agents listed in want.Changed, and the values that depend on them. The
+// caller must make sure that no other program has changed the document since our last write.
 func (r *Recording) updateChanged(root *jsontree.Node, want Contents) writtenDocument {
 	next := r.last
 	agents := slices.Collect(agentsOf(root))

@@ -11,8 +11,8 @@
 // [Store] has the operations. Callers never set values that are derived from the
 // agents' statuses: the summary, the statuses of waves, and the end of the session.
 // Every write computes them again. A program that stores the state of its session
-// elsewhere writes the document with a [Recording]. Only a Recording can set the
-// session to any status, whatever its status was before.
+// elsewhere, such as in a database, writes the document with a [Recording]. Only a
+// Recording can set the session to any status, whatever its status was before.
 package session
 
 import "slices"
@@ -20,7 +20,8 @@ import "slices"
 // State is the status of an agent, a session or a wave.
 type State string
 
-// The statuses of the protocol. Pending is only for waves, and Queued only for agents.
+// The statuses of the protocol. Pending is a status only of waves, and Queued only of agents. Waves
+// are never Failed or Cancelled.
 const (
 	Pending   State = "pending"
 	Queued    State = "queued"

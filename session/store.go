@@ -33,7 +33,8 @@ type Options struct {
 	LogPrefix string
 
 	LockTimeout time.Duration // statefile's default if zero
-	// Notice receives messages for the user about operations that succeeded.
+	// Notice receives messages for the user about unusual events that are not errors, such as a
+	// stale lock that was broken.
 	Notice func(statefile.Notice)
 }
 
@@ -73,8 +74,8 @@ func New(root string, opts Options) *Store {
 	return &Store{root: root, opts: opts, files: map[string]*document{}}
 }
 
-// Close deletes the hidden lock folders. The store keeps these folders between writes, because that
-// makes writes faster. The caller must not call Close during an update.
+// Close deletes the hidden lock folders. The store keeps these folders between writes to reuse them,
+// because that makes writes faster. The caller must not call Close during an update.
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +170,8 @@ func (s *Store) Update(ctx context.Context, id string, change func(root *jsontre
 	})
 }
 
-// update is like Update, for a change that neither adds nor removes agents.
+// update is like Update, for a change that neither adds nor removes agents. Such a change can use the
+// finder, whose index stays valid for the whole batch of updates.
 func (s *Store) update(ctx context.Context, id string, change func(*jsontree.Node, *finder) error) error {
 	f, err := s.file(id)
 	if err != nil {
@@ -185,7 +187,7 @@ func (s *Store) update(ctx context.Context, id string, change func(*jsontree.Nod
 }
 
 // checkForm returns an error if the document is not an object or its agents are not
-// an array.
+// an array. The agents may be missing or null.
 func checkForm(path string, root *jsontree.Node) error {
 	if root.Kind() != jsontree.Object {
 		return &DocumentError{path, jsontree.Mismatch{Path: "document", Want: "an object", Found: root.Kind().String()}}
@@ -197,8 +199,8 @@ func checkForm(path string, root *jsontree.Node) error {
 	return nil
 }
 
-// notFoundFor returns err, but replaces the error for a missing document by a NotFoundError for the
-// session id.
+// notFoundFor returns err. If err says that a file does not exist, and the document is really
+// missing, it returns a NotFoundError for the session id instead.
 func (s *Store) notFoundFor(id string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err

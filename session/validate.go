@@ -13,8 +13,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Validate yields every violation of the protocol in the store, session by session.
-// An unreadable document is a finding and does not stop the iteration.
+// Validate yields every violation of the protocol in the store: first those of each
+// session, then those of active-session. An unreadable document is a finding and does
+// not stop the iteration.
 func (s *Store) Validate() iter.Seq[statefile.Finding] {
 	return func(yield func(statefile.Finding) bool) {
 		names, err := s.folders()
@@ -38,7 +39,7 @@ func (s *Store) Validate() iter.Seq[statefile.Finding] {
 }
 
 // CheckFile returns every violation of the protocol in the document at path, and a finding if its
-// lock is stale.
+// lock is stale. If h is nil, it uses the real machine.
 func CheckFile(h host.Host, path string) []statefile.Finding {
 	if h == nil {
 		h = host.OS()
@@ -122,9 +123,9 @@ func (s *Store) checkActive() []statefile.Finding {
 	return []statefile.Finding{f}
 }
 
-// noTarget returns the finding for an active-session whose target cannot be read. err is the error of
-// activeTarget, and f has the path for the finding. It returns no finding if active-session does not
-// exist.
+// noTarget returns the finding for an active-session whose target cannot be read. err is the error
+// that activeTarget has returned. f is a finding with the path of active-session. noTarget returns
+// no finding if active-session does not exist.
 func (s *Store) noTarget(f statefile.Finding, err error) []statefile.Finding {
 	if _, statErr := s.opts.Host.Lstat(opReadActive, s.active()); errors.Is(statErr, fs.ErrNotExist) {
 		return nil

@@ -15,8 +15,9 @@ import (
 
 const opSweepTemps host.Op = "sweep temps"
 
-// maxRedo is how often an update is repeated because another program has changed the document. The
-// limit is reached only if another program writes without pause.
+// maxRedo is the maximum number of attempts of an update. An attempt fails if a program that takes no
+// lock has changed the document in the meantime, so the limit is reached only if another program
+// writes without pause.
 const maxRedo = 100
 
 // commit applies the changes of all requests and writes the result to path once. It stores the error
@@ -32,14 +33,14 @@ func (f *File) commit(path string, batch []*request) {
 	if err == nil {
 		return
 	}
-	if len(batch) > 1 && !isStepError(err) { // one of the changes caused the error: apply the requests one by one, to find out which
+	if len(batch) > 1 && !isStepError(err) { // one of the changes may have caused the error: apply the requests one by one, so that only this one fails
 		for i := range batch {
 			f.commit(path, batch[i:i+1])
 		}
 		return
 	}
 	for _, r := range batch {
-		if r.err == nil { // keep an error that only this request has: it is more specific
+		if r.err == nil { // do not overwrite the error of the request's own change: it is more specific
 			r.err = err
 		}
 	}
@@ -50,8 +51,8 @@ func isStepError(err error) bool {
 	return errors.As(err, &step)
 }
 
-// try applies the changes of all requests once and writes the document. It stores the error of a
-// single change in its request, and returns errors that concern the whole batch.
+// try applies the changes of all requests once and writes the document. It undoes a change that
+// fails, and stores the error in the request. It returns errors that concern the whole batch.
 func (f *File) try(path string, batch []*request) error {
 	old, doc, err := f.open(path)
 	if err != nil {
@@ -83,8 +84,8 @@ func (f *File) try(path string, batch []*request) error {
 }
 
 // open reads the document that an update will change. If the file is missing, the document has the
-// content of Options.Empty. The same holds for a file that is not JSON, if Options.StartOver is set;
-// open first saves a copy of that file.
+// content of Options.Empty. If Options.StartOver is set, the same holds for a file that is not JSON,
+// and open first saves a copy of that file.
 func (f *File) open(path string) (readFile, *jsontree.Doc, error) {
 	f.sweepTemps(path)
 	doc, data, info, err := f.readDocument()
@@ -106,9 +107,9 @@ func (f *File) open(path string) (readFile, *jsontree.Doc, error) {
 	return old, doc, err
 }
 
-// write replaces the document by data, unless another program has changed the document since old
-// was read. If data equals old, write only syncs the existing file, because the document must be
-// durable after an update.
+// write replaces the document by data. It returns an error that wraps ErrChanged if another program
+// has changed the document since old was read. If data equals old.data, write only syncs the existing
+// file, because the document must be durable after an update.
 func (f *File) write(old readFile, data []byte) error {
 	if len(data) > MaxSize {
 		return tooLarge(f.path, int64(len(data)))
@@ -132,8 +133,8 @@ func (f *File) saw(info fs.FileInfo) {
 
 // sweepTemps deletes the temporary files and hidden lock folders of processes that died. Only the
 // holder of the lock creates the temporary files, and this process holds the lock, so no process
-// still uses them. sweepTemps has an effect only once per File. If another process dies later, the
-// next process that updates the document deletes its files.
+// still uses them. Only the first call for a File does this. If another process dies later, the next
+// process that updates the document deletes its files.
 func (f *File) sweepTemps(path string) {
 	if f.swept {
 		return

@@ -25,22 +25,22 @@ func (e *CorruptError) Unwrap() error { return e.Syntax }
 // Invalid reports true: the content of a document is invalid.
 func (e *CorruptError) Invalid() bool { return true }
 
-// FormError reports that the file at a document's path cannot be a document: it is a folder, a
-// pipe, or a file larger than [MaxSize].
+// FormError reports that the file at a path cannot be a document, for example because it is a
+// folder, a pipe, or a file larger than [MaxSize].
 type FormError struct {
 	Path, Problem string
 }
 
 func (e *FormError) Error() string { return e.Path + ": " + e.Problem }
 
-// Invalid reports true: the content of a document is invalid.
+// Invalid reports true: what is at the path is not valid as a document.
 func (e *FormError) Invalid() bool { return true }
 
 // StepError reports that a step of an update failed, such as the sync of the new file.
 type StepError struct {
 	Step     host.Op
 	Path     string // path of the document
-	Replaced bool   // the new document is in place, but a power cut may still undo that
+	Replaced bool   // the new document has replaced the old one, but a power cut may still undo that
 	Err      error
 }
 

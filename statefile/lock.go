@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Names of the steps that take and release a lock.
+// Names of the steps that take and release a lock. Errors and tests use them to refer to a step.
 const (
 	opLock        host.Op = "lock"
 	opMakeLock    host.Op = "make lock folder"
@@ -43,7 +43,7 @@ type heldLock struct {
 	file   *File
 	path   string // path of the document, with all links resolved
 	kernel host.Lock
-	folder string // path of the lock folder; empty if there is no second lock
+	folder string // path of the lock folder, which is the second lock; empty if that is not held
 }
 
 // lock takes the document's lock. It waits until ctx ends, or until LockTimeout has passed since the
@@ -94,7 +94,8 @@ func (f *File) lockFailed(ctx context.Context, lock, holder string, err error) e
 	return &StepError{Step: opLock, Path: f.path, Err: err}
 }
 
-// release releases both locks. If that fails, the next process finds a stale lock and breaks it.
+// release releases both locks. If the lock folder cannot be removed, the next process that wants the
+// lock finds it stale and breaks it.
 func (h *heldLock) release() {
 	if h.folder != "" {
 		h.releaseFolder()
@@ -103,8 +104,8 @@ func (h *heldLock) release() {
 }
 
 // releaseFolder deletes the lock folder at the first release. At later releases it only hides the
-// folder, so that the next update can reuse it: creating and deleting the folder and its file would
-// take half as long as the whole durable write.
+// folder by renaming it, so that the next update can reuse it. Creating and deleting the folder and
+// its file each time would take half as long as the whole durable write.
 func (h *heldLock) releaseFolder() {
 	f := h.file
 	f.locked++
@@ -147,13 +148,14 @@ func (h *heldLock) takeFolder(ctx context.Context, folder string) error {
 	}
 }
 
-// makeFolder takes the lock by renaming a folder that already contains the owner file. So the lock
-// of a process that dies always names its owner. If the machine cannot rename without replacing,
-// makeFolder creates the folder in place and writes the owner file afterwards.
+// makeFolder tries once to take the lock. It renames a hidden folder that already contains the owner
+// file, so the lock of a process that dies always names its owner. If the machine cannot rename
+// without replacing, makeFolder creates the folder in place and writes the owner file afterwards. It
+// returns an error that wraps fs.ErrExist if another program holds the lock.
 func (h *heldLock) makeFolder(folder string) error {
 	f := h.file
 	if f.kept == "" {
-		aside := hiddenPath(f.host, f.path, forLock) // the hidden folder is beside the lock folder, and not beside the document: if the document is a link, it may be on another disk
+		aside := hiddenPath(f.host, f.path, forLock) // beside f.path, like the lock folder, and not beside the resolved document: that may be on another disk, and a folder cannot be renamed across disks
 		if err := h.makeSigned(aside); err != nil {
 			return err
 		}
@@ -222,7 +224,7 @@ type watchedLock struct {
 // A lock that has not changed is stale even if its owner is alive: we hold the advisory lock, so
 // the owner has released the advisory lock but could not delete the folder.
 func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bool) {
-	info, err := m.Lstat(opLookAtLock, folder) // use Lstat and not Stat: a link at this path blocks other programs, even if its target is missing
+	info, err := m.Lstat(opLookAtLock, folder) // not Stat: a link at this path blocks other programs even if its target is missing
 	if err != nil {
 		return "a program that has just released it", false
 	}
@@ -243,7 +245,8 @@ func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bo
 }
 
 // StaleLock describes the holder of a lock folder and reports whether the lock is stale. It looks at
-// the folder only once. So it does not notice that a lock whose owner is alive never changes.
+// the folder only once. So it returns false for a lock whose owner is alive, even if the lock has not
+// changed for a long time. It also returns false if there is no folder.
 func StaleLock(h host.Host, folder string) (holder string, stale bool) {
 	return new(watchedLock).judge(h, folder)
 }
@@ -258,8 +261,9 @@ func readOwner(m host.Host, folder string) (host.Process, bool) {
 }
 
 // breakFolder removes a stale lock folder and reports whether the folder is gone. It first renames
-// the folder, which only one process can do. If another process has created a new lock in the
-// meantime, breakFolder renames it back.
+// the folder: if several processes try this, only one succeeds. made is the modification time of the
+// stale folder. If the renamed folder has another one, it is a new lock that a program has taken in
+// the meantime, so breakFolder renames it back.
 func (h *heldLock) breakFolder(folder, holder string, made time.Time) bool {
 	m := h.file.host
 	aside := hiddenPath(m, folder, "broken")

@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the maximum length of an id, in bytes. File names may have 255 bytes; the remaining 55
-// are for prefixes and suffixes.
+// maxName is the maximum length of an id, in bytes. A file name may have 255 bytes; the remaining 55
+// are for the prefixes and suffixes that gaffer adds to the id.
 const maxName = 200
 
-// CheckName returns a [*NameError] if name cannot be used as a file name. kind says in the error
-// what kind of name it is, such as "session id".
+// CheckName returns a [*NameError] if name is not safe to use as a file name, for example because it
+// contains a slash or starts with a dot. kind is what the error calls the name, such as "session id".
 func CheckName(kind, name string) error {
 	problem := ""
 	switch {

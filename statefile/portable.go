@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// mostPortable is the largest number of findings that CheckPortable returns for one document.
+// mostPortable is the largest number of findings that CheckPortable returns. It drops further ones.
 const mostPortable = 100
 
 // CheckPortable reports content that JSON libraries treat differently: a byte order mark, bytes
@@ -92,8 +92,8 @@ func invalidUTF8(data []byte) int {
 	}
 }
 
-// hasLoneSurrogate reports whether a string has an escape such as \ud800 without the second half of
-// its pair.
+// hasLoneSurrogate reports whether a string has the escape of one half of a surrogate pair, such as
+// \ud800, without the other half next to it. quoted is the string with its quotes.
 func hasLoneSurrogate(quoted []byte) bool {
 	const escape = len(`\uFFFF`)
 	for {
@@ -113,7 +113,8 @@ func hasLoneSurrogate(quoted []byte) bool {
 	}
 }
 
-// isSurrogate reports whether b begins with an escape \udX.., where X is one of digits.
+// isSurrogate reports whether b begins with an escape \udX.., where X is one of digits. X decides
+// which half of a surrogate pair it is: 8, 9, a or b for the first, c to f for the second.
 func isSurrogate(b []byte, digits string) bool {
 	return len(b) >= 6 && b[0] == '\\' && b[1] == 'u' && (b[2] == 'd' || b[2] == 'D') && bytes.IndexByte([]byte(digits), b[3]) >= 0
 }

@@ -10,7 +10,7 @@ import (
 // request is one call of Update.
 type request struct {
 	change func(*jsontree.Doc) error
-	since  time.Time
+	since  time.Time // when Update was called; the lock timeout starts then
 	err    error
 }
 
@@ -24,7 +24,8 @@ type leader struct {
 	held *heldLock
 }
 
-// Prepare takes the document's lock. It returns the function that releases the lock.
+// Prepare takes the document's lock for a batch. It waits at most until the lock timeout of the first
+// request has passed. It returns the function that releases the lock.
 func (l *leader) Prepare(ctx context.Context, first *request) (func(), error) {
 	var err error
 	l.held, err = l.file.lock(ctx, first.since)
@@ -34,7 +35,8 @@ func (l *leader) Prepare(ctx context.Context, first *request) (func(), error) {
 	return l.held.release, nil
 }
 
-// Work applies the changes and writes the document.
+// Work applies the changes of a batch and writes the document once. It returns one error for each
+// request.
 func (l *leader) Work(batch []*request) []error {
 	l.file.commit(l.held.path, batch)
 	errs := make([]error, len(batch))

@@ -16,9 +16,9 @@ const (
 	opSyncAgain host.Op = "sync unchanged"
 )
 
-// ErrChanged means that another program changed a file after the caller had read it. [Replace]
+// ErrChanged means that another program changed a file after it had been read. [Replace] then
 // returns an error that wraps ErrChanged, and leaves the file unchanged. [File.Update] reads the file
-// again and repeats the update. It returns ErrChanged only after many failed attempts.
+// again and repeats the update. It returns such an error only after many failed attempts.
 var ErrChanged = errors.New("changed by another program meanwhile")
 
 // Replace replaces the content of the file at path by data, atomically and durably. It keeps the
@@ -49,7 +49,8 @@ type readFile struct {
 }
 
 // replace replaces the file old by a new file with the content data. It returns the file information
-// of the new file. It reads this information before the new file gets its final name.
+// of the new file. It reads this information before the new file gets its final name, because later
+// another program may replace the file.
 func replace(h host.Host, old readFile, data []byte) (fs.FileInfo, error) {
 	perm := fs.FileMode(0o666)
 	if old.info != nil {
@@ -61,7 +62,7 @@ func replace(h host.Host, old readFile, data []byte) (fs.FileInfo, error) {
 	}
 	info, step, err := old.replaceBy(h, temp)
 	if err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // ignore this error: the error before it is more useful
+		_ = h.Remove(opRemoveTemp, temp) // ignore a second error: the first one is more useful
 		return nil, &StepError{Step: step, Path: old.path, Err: err}
 	}
 	return info, syncFolder(h, old.path)
@@ -105,8 +106,8 @@ func (old readFile) checkUnchanged(h host.Host) error {
 	return compareContent(f, old.data)
 }
 
-// compareContent returns nil if the remaining content of r equals data, and ErrChanged if not. It
-// compares piece by piece, so that a large document is not in memory twice.
+// compareContent reads r to its end. It returns nil if the content equals data, and ErrChanged if
+// not. It compares piece by piece, so that a large document is not in memory twice.
 func compareContent(r io.Reader, data []byte) error {
 	piece := make([]byte, min(len(data)+1, 32<<10))
 	for {
@@ -126,8 +127,8 @@ func compareContent(r io.Reader, data []byte) error {
 	}
 }
 
-// Sync makes the file at path and its directory entry durable. It is needed if the process that
-// wrote the file may have died before its own sync.
+// Sync makes the existing file at path and its directory entry durable. It is needed if the process
+// that wrote the file may have died before its own sync.
 func Sync(h host.Host, path string) error {
 	file, err := h.Open(opSyncAgain, path)
 	if err != nil {

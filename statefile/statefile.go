@@ -46,19 +46,19 @@ type Options struct {
 	// Empty is the content that an update starts from if the document does not exist. If Empty is
 	// nil, an update of a missing document fails with fs.ErrNotExist.
 	Empty []byte
-	// StartOver lets an update replace a file that is not JSON by Empty. The old bytes are kept as
-	// <name>.corrupt-<time>. A file that path reaches through a symbolic link is never replaced in
-	// this way, because it may be any file of the user.
+	// StartOver lets an update replace a file that is not JSON by Empty, if Empty is not nil. The
+	// old bytes are kept as <name>.corrupt-<time>. If the document's path is a symbolic link, the
+	// file is never replaced in this way, because it may be any file of the user.
 	StartOver bool
 	// Finish sets derived values, such as totals, in the document. It runs once per write, after
 	// all changes.
 	Finish func(*jsontree.Doc) error
 	// Saw receives the file information of the document after each update, while the lock is held.
 	// It describes the file that the update wrote or, if the update wrote nothing, the file that it
-	// read. The information is nil if there is no file. If the file has other information later,
-	// another program has changed the document.
+	// read. The information is nil if there is no file. If the file's information differs later,
+	// another program has changed the document. Saw is not called if the write fails.
 	Saw func(fs.FileInfo)
-	// Notice receives messages for the user about updates that succeeded.
+	// Notice receives messages for the user about unusual events that do not make an update fail.
 	Notice func(Notice)
 	// LockTimeout is how long an update waits for the lock. Zero means DefaultLockTimeout.
 	LockTimeout time.Duration
@@ -92,8 +92,8 @@ type File struct {
 	updates batch.Queue[*request]
 
 	// The fields below are used only by the goroutine that works on a batch of updates.
-	swept  bool   // the temporary files that earlier processes left were deleted
-	locked int    // how many times the lock folder was released
+	swept  bool   // sweepTemps has deleted the temporary files that earlier processes left
+	locked int    // how many times this File has taken and released the lock folder
 	kept   string // path of a hidden lock folder, with its owner file, that the next update reuses
 }
 
@@ -111,9 +111,9 @@ func New(path string, opts Options) *File {
 // Path returns the path of the document.
 func (f *File) Path() string { return f.path }
 
-// Close deletes the hidden lock folder that the File keeps for the next update. If a program does
-// not call Close, the next process deletes the folder. The caller must not call Close during an
-// update.
+// Close deletes the hidden lock folder that the File keeps for the next update. The File can still
+// be used afterwards. If a program ends without Close, the next process that updates the document
+// deletes the folder. The caller must not call Close during an update.
 func (f *File) Close() {
 	if f.kept != "" {
 		removeLock(f.host, f.kept)
@@ -121,8 +121,9 @@ func (f *File) Close() {
 	}
 }
 
-// Load reads the document without taking a lock. It returns fs.ErrNotExist if the
-// document does not exist, and a [*CorruptError] if it is not JSON.
+// Load reads the document without taking a lock. The error wraps fs.ErrNotExist if the
+// document does not exist. It is a [*CorruptError] if the file is not JSON, and a
+// [*FormError] if the file cannot be a document.
 func (f *File) Load() (*jsontree.Doc, error) {
 	doc, _, _, err := f.readDocument()
 	return doc, err
@@ -134,8 +135,8 @@ func (f *File) Load() (*jsontree.Doc, error) {
 // folder could not be synced.
 //
 // change edits the given document. If it returns an error, Update returns that error and does not
-// write this change. change must have no other effects, because it runs again if a program that
-// takes no lock has changed the document in the meantime.
+// write this change. change must have no other effects, because it may run several times, for
+// example if a program that takes no lock has changed the document in the meantime.
 //
 // Concurrent updates of one File are written together. Each call returns when its change is
 // durable.

@@ -22,8 +22,8 @@ const (
 
 // Watch calls changed with the document's bytes: once at the start, and after each change by any
 // program, until ctx ends. The bytes are nil if the document does not exist. If the document cannot
-// be read, Watch passes the error to changed and continues. Changes in quick succession may be
-// reported as one.
+// be read or is not JSON, Watch passes the error to changed and continues. Changes in quick
+// succession may be reported as one. Watch returns the error of ctx.
 //
 // Watch polls the file's modification time and inode several times a second. Unlike notifications
 // of the kernel, this also works across renames, deleted folders, containers and network file
@@ -42,7 +42,7 @@ type watcher struct {
 	file     *File
 	changed  func([]byte, error)
 	info     fs.FileInfo
-	read     time.Time // when the last read of the document began
+	read     time.Time // when the last read of the document began; changes after this time may be unseen
 	reported bool
 	data     []byte
 	err      error

@@ -30,9 +30,10 @@ const (
 	opResolve    host.Op = "follow link"
 )
 
-// ReadBytes reads the file at path, and is safe even if another program has replaced it by
-// something harmful: it reads only regular files of at most MaxSize bytes, and never blocks. The
-// error is fs.ErrNotExist, a [*FormError], or another file error.
+// ReadBytes reads the file at path. It is safe even if another program has replaced the file by
+// something harmful, such as a pipe: it reads only regular files of at most MaxSize bytes, and never
+// blocks. It returns a [*FormError] for anything else, and an error that wraps fs.ErrNotExist if the
+// file does not exist.
 func ReadBytes(h host.Host, path string) ([]byte, error) {
 	data, _, err := read(h, path)
 	return data, err
@@ -81,8 +82,8 @@ func tooLarge(path string, size int64) error {
 	return &FormError{path, fmt.Sprintf("is %d bytes, more than the %d MiB a document may have", size, MaxSize>>20)}
 }
 
-// readAll reads at most MaxSize+1 bytes from r, even if the file grows while it is read. size is
-// the file's expected size.
+// readAll reads r to its end, but at most MaxSize+1 bytes, even if the file grows while it is read.
+// size is the file's expected size. More than MaxSize bytes tell the caller that it is too large.
 func readAll(r io.Reader, size int64) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
 	_, err := b.ReadFrom(io.LimitReader(r, MaxSize+1))
@@ -90,7 +91,8 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 }
 
 // WriteNew writes a new file durably. The file appears with its complete content. If
-// path exists, WriteNew returns fs.ErrExist and leaves it unchanged.
+// path exists, WriteNew returns an error that wraps fs.ErrExist and leaves path
+// unchanged.
 func WriteNew(h host.Host, path string, data []byte, perm fs.FileMode) error {
 	temp, err := writeTemp(h, path, hiddenPath(h, path, forNew), data, perm, nil)
 	if err != nil {
@@ -122,12 +124,14 @@ func sibling(path, name string) string {
 	return dir + name
 }
 
-// hiddenPrefix returns the path prefix of the hidden files beside path that have this purpose.
+// hiddenPrefix returns the path prefix of all hidden files and folders beside path that were created
+// for this purpose, such as forUpdate.
 func hiddenPrefix(path, purpose string) string {
 	return sibling(path, "."+filepath.Base(path)+"."+purpose+"-")
 }
 
-// hiddenPath returns a new unique path for a hidden file beside path with this purpose.
+// hiddenPath returns a new unique path for a hidden file or folder beside path. purpose is, for
+// example, forUpdate.
 func hiddenPath(h host.Host, path, purpose string) string {
 	return hiddenPrefix(path, purpose) + fmt.Sprintf("%d-%08x", h.Self().PID, rand.Uint32())
 }
@@ -141,8 +145,9 @@ const (
 	forNew    = "new"
 )
 
-// writeTemp writes data durably to temp, a file beside path, and returns temp. If path exists,
-// existing is its file information, and writeTemp copies its permissions and owner.
+// writeTemp writes data durably to temp, a new file beside path, and returns temp. If existing, the
+// file information of path, is not nil, the new file gets the permissions and owner of path. After an
+// error it deletes temp.
 func writeTemp(h host.Host, path, temp string, data []byte, perm fs.FileMode, existing fs.FileInfo) (string, error) {
 	f, err := h.Create(opCreateTemp, temp, perm)
 	if err != nil {
@@ -153,7 +158,7 @@ func writeTemp(h host.Host, path, temp string, data []byte, perm fs.FileMode, ex
 		step, err = opCloseTemp, closeErr
 	}
 	if err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // ignore this error: the error before it is more useful
+		_ = h.Remove(opRemoveTemp, temp) // ignore a second error: the first one is more useful
 		return "", &StepError{Step: step, Path: path, Err: err}
 	}
 	return temp, nil
@@ -184,7 +189,7 @@ func keepAttributes(f host.File, existing fs.FileInfo) (host.Op, error) {
 		if err != nil {
 			return opChownTemp, err
 		}
-		if !grouped { // the new file has another group, which may get only the permissions that everyone has
+		if !grouped { // the new file has another group: give it only the permissions that everyone has
 			perm = perm&^0o070 | perm&0o007<<3
 		}
 	}
@@ -194,9 +199,10 @@ func keepAttributes(f host.File, existing fs.FileInfo) (host.Op, error) {
 	return opChmodTemp, f.Chmod(opChmodTemp, perm)
 }
 
-// keepOwner sets the owner and the group of a file as far as permitted. grouped reports whether at
-// least the group was set. Only root can set another owner. So in a folder that several users write
-// to, the document belongs to the user who wrote it last.
+// keepOwner sets the owner and the group of a file. Only root may set another owner; without this
+// permission, keepOwner sets only the group, if that is permitted. So in a folder that several users
+// write to, the document belongs to the user who wrote it last. grouped reports whether the group was
+// set.
 func keepOwner(f host.File, uid, gid int) (grouped bool, err error) {
 	err = f.Chown(opChownTemp, uid, gid)
 	if errors.Is(err, syscall.EPERM) {
@@ -307,8 +313,8 @@ func writeIgnore(h host.Host, path, text string) error {
 	return syncFolder(h, path)
 }
 
-// syncParent syncs a folder. It ignores permission errors: gaffer has created nothing
-// in a folder that it cannot open.
+// syncParent syncs the folder parent. It ignores permission errors: gaffer has created
+// nothing in a folder that it may not open, so there is nothing to sync.
 func syncParent(h host.Host, parent string) error {
 	err := h.SyncDir(opSyncFolder, parent)
 	if errors.Is(err, fs.ErrPermission) {
@@ -325,15 +331,15 @@ func ReplaceLink(h host.Host, target, path string) error {
 		return &StepError{Step: opCreateTemp, Path: path, Err: err}
 	}
 	if err := h.Rename(opRename, temp, path); err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // ignore this error: the error before it is more useful
+		_ = h.Remove(opRemoveTemp, temp) // ignore a second error: the first one is more useful
 		return &StepError{Step: opRename, Path: path, Err: err}
 	}
 	return syncFolder(h, path)
 }
 
-// resolve returns the path of the document that path leads to. If the file at path is a symbolic
-// link, resolve follows it, and so on. It does not resolve links in parent folders. The document need
-// not exist. If the file cannot be a document, resolve returns a [*FormError] with the given path.
+// resolve returns the path of the document that path leads to. While the path is a symbolic link, it
+// follows the link. It does not resolve links in parent folders. The document need not exist. If the
+// file cannot be a document, resolve returns a [*FormError] with the given path.
 func resolve(h host.Host, path string) (string, error) {
 	given := path
 	for range 40 {

@@ -12,7 +12,7 @@ import (
 )
 
 // Queue holds requests and runs them in batches. The first caller becomes the leader. It does the
-// work for itself and for all requests that were queued during its [Leader.Prepare]. A new
+// work for itself and for all requests that were queued until the end of its [Leader.Prepare]. A new
 // goroutine works on the requests that arrive during the work, until the queue is empty. One of the
 // waiting callers could do that too, but it would start only after the scheduler has run all
 // callers that were just woken. The zero value is ready to use.
@@ -44,13 +44,15 @@ type Leader[R any] interface {
 	// Queue calls release after the work. If Prepare fails, only the leading request
 	// fails, and the next request becomes the leader.
 	Prepare(ctx context.Context, first R) (release func(), err error)
-	// Work executes all requests and returns one error for each.
+	// Work executes all requests and returns one error for each, in the same order. The error is
+	// nil for a request that succeeded.
 	Work(all []R) []error
 }
 
 // Do queues a request, waits until it is done, and returns its error. If ctx ends
-// before the work on the request has started, Do removes the request and returns. If
-// the work panics in a batch that this request leads, Do panics too.
+// before the work on the request has started, Do removes the request and returns the
+// error of ctx. If the request leads a batch, only its Prepare can react to ctx. If the
+// work panics in such a batch, Do panics too.
 func (q *Queue[R]) Do(ctx context.Context, request R, leader Leader[R]) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -67,7 +69,7 @@ func (q *Queue[R]) Do(ctx context.Context, request R, leader Leader[R]) error {
 		if q.leave(e) {
 			return ctx.Err()
 		}
-		<-e.done // the work on the request has started, so the request can no longer be removed
+		<-e.done // the request can no longer be removed: the work on it has started, or it leads a batch
 	}
 	if e.panicked != nil {
 		panic(e.panicked)
@@ -143,8 +145,8 @@ func (q *Queue[R]) join(e *entry[R]) bool {
 	return q.leader == e
 }
 
-// next makes the request that has waited longest the leader and returns it. It returns nil if the
-// queue is empty.
+// next makes the request that has waited longest the leader and returns it. The request stays in the
+// queue. If the queue is empty, next returns nil, and there is no leader.
 func (q *Queue[R]) next() *entry[R] {
 	q.mu.Lock()
 	defer q.mu.Unlock()

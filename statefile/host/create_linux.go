@@ -38,7 +38,7 @@ func createComplete(name string, content []byte, perm fs.FileMode) error {
 	return err
 }
 
-// linkOpenFile gives the open file fd a name. It fails if the name is taken.
+// linkOpenFile gives the open file fd a name. It returns EEXIST if the name is taken.
 func linkOpenFile(fd int, name string) error {
 	const here, followLink = -100, 0x400
 	at := here

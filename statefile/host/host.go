@@ -15,7 +15,7 @@ import (
 type Op string
 
 // Host is a machine. [OS] returns the real machine; package hosttest has a machine that simulates
-// crashes. Names are paths. Errors are as in package os.
+// crashes. Parameters called name are paths. Errors are like those of package os.
 type Host interface {
 	// Open opens a file for reading. It never blocks, not even on a named pipe.
 	Open(op Op, name string) (File, error)
@@ -43,13 +43,14 @@ type Host interface {
 	Stat(op Op, name string) (fs.FileInfo, error)
 	Lstat(op Op, name string) (fs.FileInfo, error)
 	ReadDir(op Op, name string) ([]fs.DirEntry, error)
-	// Names yields the names in a folder in no particular order. It never holds all names in
-	// memory. It stops after an error.
+	// Names yields the names of the files and folders in a folder, in no particular order. It never
+	// holds all names in memory. If an error occurs, it yields the error and stops.
 	Names(op Op, name string) iter.Seq2[string, error]
 	// SyncDir makes the entries of a folder durable: a power cut can no longer undo them.
 	SyncDir(op Op, name string) error
 	// Lock takes the exclusive advisory lock on a file and creates the file if it is missing. It
-	// waits for the lock until ctx ends. The kernel releases the lock when the process ends.
+	// waits for the lock until ctx ends. The kernel releases the lock when the process ends, even if
+	// it crashes.
 	Lock(ctx context.Context, op Op, name string) (Lock, error)
 
 	Now() time.Time
@@ -81,9 +82,9 @@ type Lock interface{ Unlock() error }
 // Process identifies a process uniquely. A pid alone is not enough, because the kernel reuses pids.
 type Process struct {
 	PID   int    `json:"pid"`
-	Start uint64 `json:"start"` // clock ticks between boot and the process's start
+	Start uint64 `json:"start"` // clock ticks between boot and the process's start; 0 on macOS
 	Boot  string `json:"boot"`  // the kernel's id of the current boot
-	Space string `json:"space"` // the pid namespace that PID belongs to
+	Space string `json:"space"` // the pid namespace that PID belongs to; empty on macOS
 	Host  string `json:"host"`
 }
 

@@ -92,8 +92,8 @@ func (osHost) Names(_ Op, name string) iter.Seq2[string, error] {
 	}
 }
 
-// SyncDir, like Create, does not use os.Open: os.Open tries to register the file with the network
-// poller, which takes as long as a small write.
+// SyncDir, like Create, does not use os.Open or os.OpenFile: they try to register the file with the
+// network poller, which takes as long as a small write.
 func (osHost) SyncDir(_ Op, name string) error {
 	fd, err := open(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -138,16 +138,17 @@ func (f osFile) Chmod(_ Op, mode fs.FileMode) error { return f.File.Chmod(mode) 
 func (f osFile) Chown(_ Op, uid, gid int) error     { return f.File.Chown(uid, gid) }
 func (f osFile) Sync(_ Op) error                    { return f.File.Sync() }
 
-// OpenLock opens a lock file, and creates it if it is missing. Regardless of the umask, only the
-// owner may open the file: a process that can open it can also keep it locked. If an earlier
-// version of gaffer created the file with wider permissions, OpenLock restricts them.
+// OpenLock opens a lock file, and creates it if it is missing. It does not lock the file. Regardless
+// of the umask, only the owner may open the file, because a process that can open it can also keep it
+// locked. If an earlier version of gaffer created the file with wider permissions, OpenLock restricts
+// them.
 func OpenLock(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		_ = f.Chmod(0o600) // this fails if the file belongs to another user; then its permissions stay as they are
+		_ = f.Chmod(0o600) // ignore the error: if the file belongs to another user, its permissions stay as they are
 	}
 	return f, nil
 }
@@ -176,9 +177,9 @@ func sameFile(f *os.File, name string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(held, named)
 }
 
-// flock waits for the lock on f. If it fails, it closes f. The system call cannot be interrupted,
-// so it runs in a goroutine. If ctx ends first, the goroutine keeps waiting for the lock, and then
-// closes f, which releases the lock.
+// flock waits for the lock on f. If it returns an error, it closes f, at once or later. The end of
+// ctx cannot interrupt the system call that waits, so that call runs in a goroutine. If ctx ends
+// first, the goroutine keeps waiting for the lock, and then closes f, which releases the lock.
 func flock(ctx context.Context, f *os.File) error {
 	err := retryInterrupted(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) })
 	if !errors.Is(err, syscall.EWOULDBLOCK) {

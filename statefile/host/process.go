@@ -8,7 +8,7 @@ import (
 
 func (osHost) Self() Process { return self() }
 
-// self is the identity of this process. It is computed once, because it does not change.
+// self returns the identity of this process. It is computed only once, because it does not change.
 var self = sync.OnceValue(func() Process {
 	p := Process{PID: os.Getpid(), Boot: bootID(), Space: pidSpace()}
 	p.Host, _ = os.Hostname()
@@ -16,7 +16,8 @@ var self = sync.OnceValue(func() Process {
 	return p
 })
 
-// Identify returns the identity of the process that currently has this pid.
+// Identify returns the identity of the process that currently has this pid. The error wraps
+// os.ErrNotExist if there is no such process.
 func Identify(pid int) (Process, error) {
 	p := self()
 	start, err := startTime(pid)
@@ -27,8 +28,8 @@ func Identify(pid int) (Process, error) {
 	return p, nil
 }
 
-// Exists reports whether a process currently has this pid. If that cannot be found out, it returns
-// true.
+// Exists reports whether a process currently has this pid. On Linux, a zombie does not count. If
+// that cannot be found out, Exists returns true.
 func Exists(pid int) bool {
 	_, err := startTime(pid)
 	return err == nil || !os.IsNotExist(err)

@@ -22,12 +22,12 @@ func pidSpace() string {
 	return space
 }
 
-// startTime returns the start time of a process, in clock ticks since boot. For a zombie process it
-// returns an error, as if the process did not exist.
+// startTime returns the start time of a process, in clock ticks since boot. It returns os.ErrNotExist
+// if the process does not exist or is a zombie.
 func startTime(pid int) (uint64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, os.ErrNotExist) && syscall.Kill(pid, 0) != syscall.ESRCH {
-		return 0, os.ErrPermission // the process exists, but we may not read its start time
+		return 0, os.ErrPermission // the process exists but /proc hides it, so we cannot read its start time
 	}
 	if err != nil {
 		return 0, err

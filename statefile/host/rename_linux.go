@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// renameat2 is the number of the Linux system call renameat2 on this architecture, which the
-// standard library does not define. The value 0 means an architecture without a known number.
+// renameat2 is the number of the Linux system call renameat2 on this architecture. The standard
+// library does not define it. It is 0 on architectures other than those in the map.
 var renameat2 = map[string]uintptr{"amd64": 316, "arm64": 276}[runtime.GOARCH]
 
-// renameNew renames the file oldPath to newPath. It fails if newPath exists.
+// renameNew renames the file oldPath to newPath. It returns EEXIST if newPath exists.
 func renameNew(oldPath, newPath string) error {
 	if renameat2 == 0 {
 		return syscall.ENOTSUP

@@ -12,14 +12,14 @@ type cursor struct {
 	end    int // end of the value; white space may follow it
 	after  int // position of the following comma or closing bracket
 
-	index           *index // nil if an edit has set the value, so that it was not indexed
+	index           *index // nil if an edit has set the value: only parsed values are in an index
 	current         int32  // number of the current part's entry in index
 	nextEntry, stop int32  // number of the next part's entry, and of the first entry after the object or array
 	base            int    // position of raw in the whole document
 }
 
-// cursor returns a cursor before the first member or item of v. If v has no members or items, next
-// returns false.
+// cursor returns a cursor before the first member or item of v. If v has none, or is neither an
+// object nor an array, the first call of next returns false.
 func (v Value) cursor() cursor {
 	kind := v.Kind()
 	if kind != Object && kind != Array {
@@ -67,7 +67,8 @@ func (c *cursor) next() bool {
 	return true
 }
 
-// nextIndexed is like next, for a value that has an index because it was parsed.
+// nextIndexed is like next, for a value that has an index because it comes from a parsed document. It
+// takes the positions from the index instead of scanning the text.
 func (c *cursor) nextIndexed() bool {
 	if c.nextEntry == c.stop {
 		return false

@@ -13,10 +13,10 @@ import (
 // Doc is a JSON document that can be read and edited. It is not safe for concurrent
 // use.
 type Doc struct {
-	lead, trail []byte // white space (and a byte order mark) around the root
+	lead, trail []byte // white space before and after the root; lead may also have a byte order mark
 	root        *Node
 	style       style
-	undo        []func()
+	undo        []func() // for each edit so far, a function that undoes it
 	err         error
 }
 
@@ -42,14 +42,14 @@ func ParseValue(data []byte) (Value, error) {
 	return x.value(0), nil
 }
 
-// Valid reports whether [Parse] would accept data: one JSON value, not nested deeper than
-// [MaxDepth].
+// Valid reports whether [Parse] would accept data: it must be one JSON value that is not nested
+// deeper than [MaxDepth].
 func Valid(data []byte) bool {
 	_, err := check(data)
 	return err == nil
 }
 
-// Root returns the document's value for editing.
+// Root returns the node of the document's outermost value, for editing.
 func (d *Doc) Root() *Node { return d.root }
 
 // Value returns the current value of the document for reading.
@@ -80,7 +80,7 @@ type Mark struct{ edits int }
 // Mark returns the point after the latest edit.
 func (d *Doc) Mark() Mark { return Mark{len(d.undo)} }
 
-// Rollback undoes every edit since m, and clears the error of [Doc.Err].
+// Rollback undoes every edit since m, and clears the error that [Doc.Err] returns.
 func (d *Doc) Rollback(m Mark) {
 	for i := len(d.undo) - 1; i >= m.edits; i-- {
 		d.undo[i]()
@@ -90,7 +90,7 @@ func (d *Doc) Rollback(m Mark) {
 }
 
 // Format returns data, which must be one JSON value, formatted like a new document: indented by two
-// spaces per level, with a newline at the end.
+// spaces per level, with a newline at the end. The error is a [*SyntaxError].
 func Format(data []byte) ([]byte, error) {
 	d, err := Parse(bytes.TrimSpace(data))
 	if err != nil {

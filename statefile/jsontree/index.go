@@ -8,7 +8,8 @@ type index struct {
 	escaped bool // at least one member's name contains an escape such as \u0061
 }
 
-// entry is the position of one value. The entries of its members or items follow it in the index.
+// entry holds the positions of one value in the document. In the index, the entries of the value's
+// members or items follow directly.
 type entry struct {
 	key, colon int32 // start and end of the member's name; for an item of an array both are the value's start
 	val, end   int32

@@ -2,7 +2,8 @@ package jsontree
 
 import "encoding/json"
 
-// Interface returns v as encoding/json would decode it, with numbers as json.Number.
+// Interface returns v as encoding/json would decode it into an any, with numbers as json.Number. It
+// returns nil if v is missing.
 func Interface(v Value) any {
 	if v.Absent() {
 		return nil

@@ -12,8 +12,8 @@ type Node struct {
 	doc    *Doc
 	parent *Node
 	found  Value // the value as parsed or set; outdated if dirty is true
-	split  bool
-	dirty  bool // a member or item was edited since found was set
+	split  bool  // parts and tail are set
+	dirty  bool  // a member or item was edited since found was set
 	parts  []part
 	tail   []byte // white space before the closing bracket
 }
@@ -21,11 +21,11 @@ type Node struct {
 // part is a member or an item, with the white space around it, so that an object or array can be
 // written back unchanged.
 type part struct {
-	lead  []byte
+	lead  []byte // white space before the member or item
 	key   []byte // the member's name in quotes; nil in an array
-	colon []byte
+	colon []byte // the colon with the white space around it; nil in an array
 	val   *Node
-	trail []byte
+	trail []byte // white space before the next comma
 }
 
 // Kind returns the kind of n.
@@ -80,7 +80,7 @@ func (n *Node) container(name string, kind Kind, empty string) *Node {
 	return child
 }
 
-// Len returns the number of members of an object or items of an array.
+// Len returns the number of members of an object or items of an array, and 0 for any other kind.
 func (n *Node) Len() int {
 	if !n.split {
 		return n.found.Len()
@@ -122,7 +122,8 @@ func (n *Node) Members() iter.Seq2[string, *Node] {
 
 // Set sets the member called name to v. It appends the member if it is missing. v is a [Value] or
 // anything that encoding/json accepts. If the member already has the same JSON text, the document
-// stays unchanged.
+// stays unchanged. If n is not an object or v cannot be stored, Set changes nothing and sets the
+// error of [Doc.Err].
 func (n *Node) Set(name string, v any) {
 	if n.Kind() != Object {
 		n.doc.fail(fmt.Errorf("set %q on %s", name, n.Kind()))
@@ -153,7 +154,8 @@ func (n *Node) fits(text []byte, depth int) bool {
 	return false
 }
 
-// Append appends v to an array.
+// Append appends v to the array n. If n is not an array or v cannot be stored, Append changes nothing
+// and sets the error of [Doc.Err].
 func (n *Node) Append(v any) {
 	if n.Kind() != Array {
 		n.doc.fail(fmt.Errorf("append to %s", n.Kind()))
@@ -169,7 +171,7 @@ func (n *Node) Append(v any) {
 	}
 }
 
-// Replace replaces n by v.
+// Replace replaces n by v. If v cannot be stored, it changes nothing and sets the error of [Doc.Err].
 func (n *Node) Replace(v any) {
 	text, err := encode(v)
 	if err != nil {
@@ -191,7 +193,7 @@ func (n *Node) Delete(name string) bool {
 	return found
 }
 
-// Remove removes the i-th item or member.
+// Remove removes the item or member with the index i, which must exist.
 func (n *Node) Remove(i int) {
 	n.open()
 	old, oldTail := n.parts, n.tail
@@ -206,7 +208,7 @@ func (n *Node) Remove(i int) {
 	}
 }
 
-// find returns the index of the last member called name, or -1 if there is none.
+// find returns the index in n.parts of the last member called name, or -1 if there is none.
 func (n *Node) find(name string) int {
 	if n.Kind() != Object {
 		return -1
@@ -236,7 +238,8 @@ func (n *Node) add(key, text []byte) {
 	n.parts, n.tail = append(n.parts, p), tail
 }
 
-// replace sets the JSON text of n. It keeps the white space around n.
+// replace sets the JSON text of n, in the style of the document. It keeps the white space around n.
+// If n already has this text, replace changes nothing.
 func (n *Node) replace(text []byte) {
 	was := n.Value()
 	multiline := hasNewline(was.Raw())
@@ -252,7 +255,8 @@ func (n *Node) replace(text []byte) {
 	n.found, n.split, n.dirty, n.parts, n.tail = unchecked(text), false, false, nil, nil
 }
 
-// change remembers the function that undoes an edit of n, and marks n and its parents as dirty.
+// change stores the function that undoes an edit of n for [Doc.Rollback], and marks n and its parents
+// as dirty.
 func (n *Node) change(undo func()) {
 	n.doc.undo = append(n.doc.undo, undo)
 	for at := n; at != nil; at = at.parent {
@@ -268,7 +272,8 @@ func (n *Node) depth() int {
 	return depth
 }
 
-// multiline reports whether the members or items of n are on separate lines.
+// multiline reports whether the members or items of n are on separate lines. If n has none, it
+// returns true if a line break is between the brackets of n or the document's style is multiline.
 func (n *Node) multiline() bool {
 	n.open()
 	if len(n.parts) == 0 {
@@ -277,8 +282,8 @@ func (n *Node) multiline() bool {
 	return hasNewline(n.parts[0].lead)
 }
 
-// itemsInline reports whether the last item of an array is an object or array on a single line.
-// Then a new item is also written on a single line.
+// itemsInline reports whether the last item of the array n is an object or array on a single line.
+// Then add also writes a new item on a single line.
 func (n *Node) itemsInline() bool {
 	if len(n.parts) == 0 {
 		return false
@@ -287,7 +292,8 @@ func (n *Node) itemsInline() bool {
 	return last.Len() > 0 && !hasNewline(last.Raw())
 }
 
-// open splits an object or array into its members or items.
+// open splits an object or array into its members or items. It does nothing if n is split already or
+// has another kind.
 func (n *Node) open() {
 	if n.split || (n.Kind() != Object && n.Kind() != Array) {
 		return
@@ -333,8 +339,8 @@ func (n *Node) append(b []byte) []byte {
 	return b
 }
 
-// Pieces passes the current JSON text of n to yield, piece by piece, because the whole text in one
-// slice may need much memory. yield must not modify a piece.
+// Pieces passes the current JSON text of n to yield, piece by piece, so that the whole text need not
+// be in memory a second time. yield must not modify a piece.
 func (n *Node) Pieces(yield func(piece []byte)) {
 	raw := n.found.Raw()
 	if !n.dirty {

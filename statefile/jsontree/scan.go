@@ -35,8 +35,8 @@ func syntaxError(data []byte, at int, problem string) *SyntaxError {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// check checks that data is one JSON value and indexes the position of every value in
-// it.
+// check checks that data is one JSON value and returns an index with the position of
+// every value in it. The error is a [*SyntaxError].
 func check(data []byte) (*index, error) {
 	if len(data) > math.MaxInt32 {
 		return nil, &SyntaxError{Line: 1, Column: 1, Problem: "the document is larger than 2 GiB"}
@@ -61,14 +61,14 @@ func check(data []byte) (*index, error) {
 // white space. It determines the initial capacity of the index.
 const bytesPerEntry = 24
 
-// checker parses a document by the JSON grammar. It stops at the first error; then at is the
-// position of the wrong byte.
+// checker parses a document by the JSON grammar. Its methods return false at the first error. Then
+// problem says what is wrong, and at is the position of the wrong byte.
 type checker struct {
 	data    []byte
 	at      int
 	problem string
 	entries []entry
-	escapes int  // number of escapes, such as \n, that were found so far
+	escapes int  // number of escapes, such as \n, in all strings so far
 	escaped bool // at least one member's name contains an escape
 }
 
@@ -99,11 +99,11 @@ func (c *checker) peek() byte {
 	return 0
 }
 
-// value checks a value that is not a member of an object.
+// value checks the value at c.at, which has no name: an item of an array, or the whole document.
 func (c *checker) value(depth int) bool { return c.named(depth, c.at, c.at) }
 
-// named checks a value and adds its entry to the index. key and colon are the start and end of the
-// member's name.
+// named checks the value at c.at and adds its entry to the index. key and colon are the start and end
+// of the member's name; without a name both are the start of the value.
 func (c *checker) named(depth, key, colon int) bool {
 	i := len(c.entries)
 	c.entries = append(c.entries, entry{key: int32(key), colon: int32(colon), val: int32(c.at)})
@@ -207,8 +207,8 @@ func (c *checker) str() bool {
 }
 
 // skipPlain returns the index of the next byte of a string that needs attention: a quote, a
-// backslash or a control character. It checks eight bytes at a time, because documents consist
-// mostly of strings.
+// backslash or a control character. If there is none, it returns len(data). It checks eight bytes at
+// a time, because documents consist mostly of strings.
 func skipPlain(data []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {
@@ -286,7 +286,8 @@ func isHex(b byte) bool {
 
 // The functions below require bytes that [Parse] has accepted.
 
-// skipSpace returns the index of the next byte that is not white space.
+// skipSpace returns the index of the first byte from b[i] on that is not white space, or len(b) if
+// there is none.
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
@@ -294,7 +295,7 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipString returns the index after the string that opens at b[i].
+// skipString returns the index of the byte after the string whose opening quote is b[i].
 func skipString(b []byte, i int) int {
 	for i++; ; i++ {
 		n := bytes.IndexByte(b[i:], '"')
@@ -309,7 +310,7 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// skipValue returns the index after the value that starts at b[i].
+// skipValue returns the index of the byte after the value that starts at b[i].
 func skipValue(b []byte, i int) int {
 	switch b[i] {
 	case '"':

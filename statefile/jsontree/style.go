@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// style is how a document is formatted. New members are formatted in the same way.
+// style describes how a document is formatted. New members and items are formatted in the same way.
 type style struct {
 	unit      string // one level of indentation
 	eol       string // line ending
@@ -14,8 +14,8 @@ type style struct {
 	space     bool   // a space follows each ':' and, between members on one line, each ','
 }
 
-// styleOf derives the style from the first member or item of root. It returns defaultStyle if root
-// has none.
+// styleOf derives the style of a document from the white space around the first member or item of
+// its root. It returns defaultStyle if root has none.
 func styleOf(root Value) style {
 	if c := root.cursor(); c.next() {
 		lead, colon := root.Raw()[c.lead:c.key], root.Raw()[c.colon:c.val]
@@ -53,8 +53,8 @@ func (s style) gap() []byte {
 func (s style) colon() []byte { return append([]byte(":"), s.gap()...) }
 
 // newPart returns the part for a member or item that the caller will append to n. The part has its
-// colon and white space, but no name and no value yet. tail is the white space that must then be
-// before the closing bracket of n.
+// colon and white space, but no name and no value yet. depth is the nesting depth of n. tail is the
+// white space that the caller must put before the closing bracket of n.
 func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 	p.colon = s.colon()
 	count := len(n.parts)
@@ -74,8 +74,8 @@ func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 	return p, n.tail
 }
 
-// layout formats compact JSON text for insertion at this nesting depth. multiline says whether the
-// members or items of the text go on separate lines.
+// layout formats JSON text for insertion at this nesting depth. multiline says whether the members
+// or items in the text go on separate lines. Text without members or items stays as it is.
 func (s style) layout(text []byte, depth int, multiline bool) []byte {
 	if v := unchecked(text); v.Len() > 0 {
 		s.multiline = multiline
@@ -122,7 +122,7 @@ func (s style) appendBreak(b []byte, depth int, inline []byte) []byte {
 	return append(b, inline...)
 }
 
-// encode returns the JSON text of v without HTML escapes.
+// encode returns the JSON text of v, without HTML escapes and without a newline at the end.
 func encode(v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:

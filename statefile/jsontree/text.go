@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// quote appends text to b as a JSON string. It escapes the same characters as encoding/json does
-// without HTML escaping. Bytes that are not UTF-8 become U+FFFD.
+// quote appends text to b as a JSON string, and returns b. It escapes the same characters as
+// encoding/json does without HTML escaping. Bytes that are not UTF-8 become U+FFFD.
 func quote(b []byte, text string) []byte {
 	const digits = "0123456789abcdef"
 	b = append(b, '"')
@@ -38,8 +38,8 @@ func quote(b []byte, text string) []byte {
 	return append(append(b, text[from:]...), '"')
 }
 
-// escapes lists the bytes that have a one-letter escape, such as \n. Each pair of bytes is the
-// letter and the byte that it stands for.
+// escapes lists the bytes that have a one-letter escape, such as \n for a newline. It consists of
+// pairs: the letter after the backslash, and the byte that the escape stands for.
 const escapes = "\"\"\\\\b\bf\fn\nr\rt\t//"
 
 // escapeLetter returns the letter of the escape for c, such as 'n' for a newline, or 0 if c has
@@ -53,8 +53,8 @@ func escapeLetter(c byte) byte {
 	return 0
 }
 
-// unquote decodes a string that was checked before. Bytes that are not UTF-8 and unpaired
-// surrogates become U+FFFD.
+// unquote decodes a JSON string with its quotes, which must be valid. Bytes that are not UTF-8, and
+// unpaired surrogates, become U+FFFD.
 func unquote(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]
 	plain := utf8.Valid(inner)
@@ -93,7 +93,8 @@ func unquote(quoted []byte) string {
 	return string(b)
 }
 
-// escapedByte returns the byte that an escape stands for, such as a newline for the letter 'n'.
+// escapedByte returns the byte that the escape with this letter stands for, such as a newline for
+// 'n'.
 func escapedByte(letter byte) byte {
 	for i := 0; i < len(escapes); i += 2 {
 		if escapes[i] == letter {
@@ -105,8 +106,8 @@ func escapedByte(letter byte) byte {
 
 const unitLen = len(`\uFFFF`)
 
-// utf16Unit returns the UTF-16 code unit of the escape at the start of b, such as \u00e9. It
-// returns U+FFFD if b does not start with an escape.
+// utf16Unit returns the UTF-16 code unit of the escape at the start of b, such as \u00e9. It returns
+// U+FFFD if b does not start with such an escape.
 func utf16Unit(b []byte) rune {
 	if len(b) < unitLen || b[0] != '\\' || b[1] != 'u' {
 		return utf8.RuneError

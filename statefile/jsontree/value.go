@@ -25,16 +25,17 @@ func (k Kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// Value is a read-only view of one value in a checked document. Its methods allocate only the
-// strings that they return. The zero Value stands for a missing member; all methods accept it.
+// Value is a read-only view of one value in a checked document. Its methods do not copy the value;
+// they allocate only the strings that they return. The zero Value stands for a missing member; all
+// methods accept it.
 type Value struct {
 	raw   []byte
 	index *index // index of the parsed document; nil if an edit has set the value
-	at    int32  // number of the value's entry in index
+	at    int32  // number of the value's entry in index, if index is not nil
 }
 
-// unchecked returns raw as a Value. raw must be valid JSON without surrounding white
-// space.
+// unchecked returns raw as a Value that has no index. raw must be valid JSON without
+// surrounding white space, or empty for a missing value.
 func unchecked(raw []byte) Value { return Value{raw: raw} }
 
 // Kind returns the kind of v.
@@ -123,7 +124,7 @@ func (v Value) Get(name string) Value {
 	return found
 }
 
-// Len returns the number of members of an object or items of an array.
+// Len returns the number of members of an object or items of an array, and 0 for any other kind.
 func (v Value) Len() int {
 	if v.index != nil {
 		return v.index.len(v.at)
@@ -201,7 +202,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 func keyIs(quoted []byte, name string) bool {
 	inner := quoted[1 : len(quoted)-1]
 	if string(inner) == name {
-		return bytes.IndexByte(inner, '\\') < 0 // with a backslash, the quoted name contains an escape, so it stands for another name
+		return bytes.IndexByte(inner, '\\') < 0 // a backslash in quoted begins an escape, so quoted stands for another name
 	}
 	return len(inner) > len(name) && bytes.IndexByte(inner, '\\') >= 0 && unquote(quoted) == name
 }

@@ -14,8 +14,8 @@ import (
 func Format(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // layouts are the formats that known programs write. The formats with seconds also accept fractions
-// of a second. A naive format has no zone and means local time. For example, Python's
-// datetime.now().isoformat() writes a naive format.
+// of a second. A naive format has no zone, so the caller of Parse says in which zone the time is.
+// For example, Python's datetime.now().isoformat() writes a naive format.
 var layouts = []struct {
 	layout string
 	naive  bool
@@ -39,7 +39,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%q is not a time; write it as 2026-02-12T17:08:00Z", e.Text)
 }
 
-// Parse reads a time in any of the known formats. If s has no zone, the time is in zone.
+// Parse reads a time in any of the known formats. If s has no zone, the time is in zone. The error is
+// a [*Error].
 func Parse(s string, zone *time.Location) (time.Time, error) {
 	for _, l := range layouts {
 		in := time.UTC
@@ -53,8 +54,8 @@ func Parse(s string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, &Error{Text: s}
 }
 
-// rfc3339 matches RFC 3339 strictly. time.Parse also accepts some single digits, commas and invalid
-// offsets.
+// rfc3339 matches times that follow RFC 3339 strictly. time.Parse alone is not enough: it also
+// accepts some single digits, commas and invalid offsets.
 var rfc3339 = lazyregexp.New(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 // UTC reports whether the time s is in UTC, written as Z or +00:00. [Strict] must return true for

@@ -8,21 +8,22 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Crashes runs an operation many times. In each run, the machine crashes at another step. For each
+// Crashes runs an operation many times, and lets the machine crash at each of its steps. For each
 // step there is one run in which the process dies, and several runs in which the power fails and
 // different data is lost.
 type Crashes struct {
 	Prepare func(h host.Host) error // runs without faults before Do; may be nil
 	Do      func(h host.Host) error
-	// Check verifies the files that are left after the crash, as a new process sees them. done
-	// reports that Do returned without an error, so its result must exist.
+	// Check verifies the files that are left after the crash. h is a new process. If done is true,
+	// Do returned without an error, so its result must exist.
 	Check func(t *testing.T, h host.Host, done bool)
 }
 
 // powerCuts is the number of runs, for each step, in which the power fails at this step.
 const powerCuts = 4
 
-// Run executes all runs and returns the number of crashes.
+// Run executes all runs and returns their number. The last runs have no crash during Do: they show
+// that Do has no more steps.
 func (c Crashes) Run(t *testing.T) (crashes int) {
 	for _, power := range []bool{false, true} {
 		seeds := map[bool]int{false: 1, true: powerCuts}[power]
@@ -36,7 +37,8 @@ func (c Crashes) Run(t *testing.T) (crashes int) {
 	return crashes
 }
 
-// once runs the operation with the fault f. It reports whether the fault occurred during Do.
+// once runs the operation with the fault f. f.At counts the steps from the start of Do. once reports
+// whether the fault occurred during Do.
 func (c Crashes) once(t *testing.T, seed uint64, f Fault) (died bool) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(seed, Fault{})

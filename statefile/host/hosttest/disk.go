@@ -33,7 +33,7 @@ type node struct {
 // change is one change of directory entries: it removes a name, adds a name, or both. A rename from
 // one folder to another is a single change, which belongs to both folders.
 type change struct {
-	from, to   *node // folders of the change: from loses the name gone, and to gets the name come; nil if there is none
+	from, to   *node // folders that change: from loses the name gone, to gets the name come; nil if the change removes or adds no name
 	gone, come string
 	node       *node
 	// chosen is true if a power cut has decided whether the change survives; kept is this decision.
@@ -175,7 +175,8 @@ func (d *disk) list(name string) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
-// powerCut keeps the durable data. It decides at random which other data is lost.
+// powerCut simulates that the power fails. It keeps the durable data, and decides at random which
+// other data is lost.
 func (d *disk) powerCut(rng *rand.Rand) {
 	seen := map[*node]bool{}
 	d.root.powerCut(rng, seen)
@@ -212,8 +213,8 @@ func (n *node) powerCut(rng *rand.Rand, seen map[*node]bool) {
 	}
 }
 
-// loseContent drops unsynced content at random. So a file that was renamed before it was synced may
-// become empty.
+// loseContent decides at random whether the file keeps its unsynced content, only a part of it, or
+// only what was synced. So a file that was renamed before it was synced may become empty.
 func (n *node) loseContent(rng *rand.Rand) {
 	if string(n.content) != string(n.synced) {
 		switch rng.IntN(3) {

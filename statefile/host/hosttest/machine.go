@@ -21,7 +21,7 @@ var ErrDead = errors.New("the process is dead")
 
 // Fault describes the fault to inject. The zero value injects none.
 type Fault struct {
-	At    int   // number of the step, from 1; 0 means never
+	At    int   // number of the machine's step at which the fault occurs, from 1; 0 means never
 	Power bool  // if true, the whole machine loses power; if false, only the process dies
 	Err   error // if set, the step fails with this error and no process dies
 }
@@ -31,13 +31,13 @@ type Machine struct {
 	mu        sync.Mutex
 	rng       *rand.Rand
 	fault     Fault
-	steps     int
+	steps     int    // number of steps of all processes so far
 	faultStep string // description of the step at which the fault occurred, for test messages
 	disk      *disk
-	boots     int
+	boots     int // number of power cuts so far; part of the boot id of new processes
 	procs     []*Process
-	calls     []*call // operations that wait until Run selects them
-	threads   int
+	calls     []*call       // operations that wait until Run selects them
+	threads   int           // number of threads that have not ended
 	changed   chan struct{} // wakes Run when a thread has ended or waits for its turn
 	locks     map[string]*kernelLock
 }
@@ -120,7 +120,7 @@ func (m *Machine) pick() (*call, int) {
 	return next, m.threads
 }
 
-// Steps returns the number of executed steps.
+// Steps returns the number of steps that all processes have executed so far.
 func (m *Machine) Steps() int { return m.steps }
 
 // FaultStep describes the step at which the fault occurred, for test messages.
@@ -151,11 +151,11 @@ func (m *Machine) kill(p *Process) {
 	}
 }
 
-// SetFault sets the fault that the following steps inject.
+// SetFault replaces the fault that the machine injects. Fault.At counts all steps since [New].
 func (m *Machine) SetFault(f Fault) { m.fault = f }
 
 // injectFault counts one step of p, and injects the machine's fault if it is due at this step. It
-// returns an error if the step must not be executed.
+// returns an error if the step must not be executed, because of the fault or because p is dead.
 func (m *Machine) injectFault(p *Process, op host.Op, name string) error {
 	if p.dead {
 		return ErrDead

@@ -20,7 +20,8 @@ type Process struct {
 
 var _ host.Host = (*Process)(nil)
 
-// step waits until Run selects this process, and then executes one disk operation.
+// step executes one disk operation. If the process has threads, it first waits until Run selects the
+// operation. If the process is dead or a fault is due, it returns an error instead.
 func (p *Process) step(op host.Op, name string, do func(d *disk) error) error {
 	m := p.machine
 	if c := p.queueUp(); c != nil {
@@ -36,8 +37,8 @@ func (p *Process) step(op host.Op, name string, do func(d *disk) error) error {
 	return pathError(op, name, do(m.disk))
 }
 
-// queueUp queues an operation, which waits for its turn. It returns nil if the process need not
-// wait.
+// queueUp queues an operation, which must then wait for its turn. It returns nil if the operation
+// need not wait, because the process has no threads.
 func (p *Process) queueUp() *call {
 	p.machine.mu.Lock()
 	defer p.machine.mu.Unlock()
@@ -229,11 +230,11 @@ func (p *Process) Alive(id host.Process) host.Liveness {
 	return host.Dead
 }
 
-// kernelLock is an advisory lock. When it is released, all waiting processes wake up and try to
-// take it.
+// kernelLock is a simulated advisory lock. When it is released, all waiting processes wake up and try
+// to take it.
 type kernelLock struct {
 	holder *Process
-	freed  chan struct{}
+	freed  chan struct{} // closed when the current holder releases the lock
 }
 
 func (l *kernelLock) free() {
