@@ -129,9 +129,9 @@ func (h *metricsHandlers) scrape(c *request) error {
 	up := 1.0
 	if err != nil {
 		up = 0
-		h.log.Warn("the desk cannot count", "request", c.id, "error", err)
+		h.log.Warn("the metrics could not be computed", "request", c.id, "error", err)
 	}
-	gauge(&b, serviceUpMetric, "whether the desk could count", up)
+	gauge(&b, serviceUpMetric, "whether the metrics of runs and agents could be computed", up)
 	if err == nil {
 		f.write(&b, h.now())
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -122,8 +123,8 @@ func (h *newRunHandlers) planFiles(c *request) error {
 }
 
 func (h *newRunHandlers) planFile(c *request) error {
-	path, err := projectName(c.r.URL.Query().Get("path")) // check the path of the file like the path of a project
-	if err != nil {
+	path := c.r.URL.Query().Get("path")
+	if err := checkPath("path", path); err != nil {
 		return err
 	}
 	return respondForProject(c, func(ctx context.Context, project string) (onePlanText, error) {
@@ -153,10 +154,7 @@ func (h *newRunHandlers) draft(c *request, do func(d fleet.RunDraft) error) erro
 		return err
 	}
 	trim(&d.Project, &d.On, &d.Key)
-	if _, err := projectName(d.Project); err != nil {
-		return err
-	}
-	if _, err := projectName(d.File); err != nil {
+	if err := cmp.Or(checkPath("project", d.Project), checkPath("file", d.File)); err != nil {
 		return err
 	}
 	names, texts := []string{"on", d.On, "key", d.Key}, []string{"text", d.Text}

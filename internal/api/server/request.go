@@ -104,19 +104,22 @@ func (c *request) flag(name string) bool {
 	return false
 }
 
-const maxProject = 4096
+const maxProjectPath = 4096 // maximum length of the path or name of a project, or of the path of a plan, in bytes
 
 // project returns the path or name of a project from the query. The services only compare it with
 // the projects that they know, so that a client cannot make the server open any other folder.
 func (c *request) project() (string, error) {
-	return projectName(strings.TrimSpace(c.r.URL.Query().Get("project")))
+	project := strings.TrimSpace(c.r.URL.Query().Get("project"))
+	return project, checkPath("project", project)
 }
 
-func projectName(text string) (string, error) {
-	if len(text) > maxProject || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return "", refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("project %.60q: want a path or a name of at most %d printable bytes", text, maxProject))
+// checkPath rejects a text that cannot be a path. what is the name of the parameter. A project is
+// checked as a path too, because its name may be one.
+func checkPath(what, text string) error {
+	if len(text) > maxProjectPath || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("%s %.60q: want a path or a name of at most %d printable bytes", what, text, maxProjectPath))
 	}
-	return text, nil
+	return nil
 }
 
 // respond answers with the value that get returns, as JSON.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -201,7 +202,7 @@ const (
 func (c *request) runQuery() (coordinator.RunQuery, error) {
 	query := c.r.URL.Query()
 	q := coordinator.RunQuery{Project: query.Get("project"), Ended: c.flag("ended")}
-	if err := checkNames("project", q.Project); err != nil {
+	if err := checkPath("project", q.Project); err != nil {
 		return q, err
 	}
 	var err error
@@ -237,7 +238,7 @@ func (h *runHandlers) oneRun(c *request) error {
 func (h *runHandlers) findRun(c *request) error {
 	q := c.r.URL.Query()
 	project, name, task := q.Get("project"), strings.TrimSpace(q.Get("name")), strings.TrimSpace(q.Get("task"))
-	if err := checkNames("project", project, "name", name); err != nil {
+	if err := cmp.Or(checkPath("project", project), checkNames("name", name)); err != nil {
 		return err
 	}
 	run, id, _ := strings.Cut(task, "/") // check run and task separately, because each may have the maximum length

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -28,7 +29,7 @@ func (h *runHandlers) submitRun(c *request) error {
 		return err
 	}
 	trim(&ask.Project, &ask.On, &ask.Key)
-	if err := checkNames("project", ask.Project, "on", ask.On, "key", ask.Key); err != nil {
+	if err := cmp.Or(checkPath("project", ask.Project), checkNames("on", ask.On, "key", ask.Key)); err != nil {
 		return err
 	}
 	return respond(c, func(ctx context.Context) (oneRun, error) {

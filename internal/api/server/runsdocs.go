@@ -65,7 +65,7 @@ func (h *runHandlers) runReport(c *request) error {
 		Project: query.Get("project"), Run: query.Get("run"), Since: query.Get("since"),
 		Agent: query["agent"], Model: query["model"], Template: query["template"],
 	}
-	if err := cmp.Or(checkNames("project", q.Project, "since", q.Since), checkIDs("run", q.Run)); err != nil {
+	if err := cmp.Or(checkPath("project", q.Project), checkNames("since", q.Since), checkIDs("run", q.Run)); err != nil {
 		return err
 	}
 	var err error

@@ -195,13 +195,18 @@ func (w *logWriter) copy(ctx context.Context, log Log, size int64) error {
 			if err := w.flush(data); err != nil {
 				return err
 			}
-			continue
 		}
 		if time.Since(checked) > w.live.ping {
 			checked = time.Now()
 			if w.live.revoked(ctx, w.c.by) {
 				return context.Canceled
 			}
+		}
+		if len(data) > 0 { // there may be more already
+			if size < 0 && w.live.stopped() {
+				return context.Canceled
+			}
+			continue
 		}
 		select {
 		case <-time.After(wait):

@@ -34,7 +34,7 @@ func (h *streamHandlers) stream(c *request) error {
 	}
 	q := c.r.URL.Query()
 	project, run := q.Get("project"), q.Get("run")
-	if err := checkNames("project", project, "run", run); err != nil {
+	if err := cmp.Or(checkPath("project", project), checkNames("run", run)); err != nil {
 		return err
 	}
 	ctx, cancel := c.context()

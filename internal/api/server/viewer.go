@@ -157,12 +157,11 @@ func (h *viewerHandlers) activate(c *request) error {
 	if err := c.decode(&ask); err != nil {
 		return err
 	}
-	project, err := projectName(ask.Path)
-	if err != nil {
+	if err := checkPath("project", ask.Path); err != nil {
 		return err
 	}
 	return respond(c, func(ctx context.Context) (activated, error) {
-		p, err := h.viewer.Activate(ctx, project)
+		p, err := h.viewer.Activate(ctx, ask.Path)
 		c.about = "project " + p.Path
 		return activated{true, p.Path}, err
 	})

@@ -339,8 +339,7 @@ func (s *socket) sendState(ctx context.Context) error {
 // switchProject lets the client follow another project, and sends it the stored messages of that
 // project. If the project cannot be followed, it sends the error and the client keeps its project.
 func (s *socket) switchProject(ctx context.Context, project string) error {
-	project, err := projectName(project)
-	if err != nil {
+	if err := checkPath("project", project); err != nil {
 		return s.sendProblem(ctx, err)
 	}
 	limit, cancel := context.WithTimeout(ctx, serviceTimeout)
