@@ -13,8 +13,8 @@ import (
 )
 
 // Start starts a proxy in front of a PostgreSQL server that listens on a Unix socket. It returns
-// the URL of the proxy. The proxy adds latency to the time of every round trip. It ends with this
-// process.
+// the URL of the proxy. The proxy adds latency to the time of every round trip, and runs until this
+// process ends.
 func Start(ctx context.Context, server string, latency time.Duration) (string, error) {
 	address, err := url.Parse(server)
 	if err != nil {
@@ -40,7 +40,8 @@ func Start(ctx context.Context, server string, latency time.Duration) (string, e
 				_ = client.Close()
 				continue
 			}
-			// The whole latency is in one direction, because each sleep may take a millisecond too long.
+			// Delay only the answers, by the whole latency. Each sleep may take a millisecond too long,
+			// and sleeps in both directions would double that error.
 			go forward(backend, client, 0)
 			go forward(client, backend, latency)
 		}
@@ -48,7 +49,8 @@ func Start(ctx context.Context, server string, latency time.Duration) (string, e
 	return address.String(), nil
 }
 
-// forward copies data from one connection to another, and delivers each piece after the delay.
+// forward copies data from one connection to another, and delivers each piece after the delay. When
+// one of the two connections ends or fails, forward closes the connection named to.
 func forward(to, from net.Conn, delay time.Duration) {
 	type piece struct {
 		data []byte

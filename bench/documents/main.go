@@ -64,8 +64,8 @@ func (r measurement) figure(by string) figure.Figure {
 	return f
 }
 
-// measurement is the result of several writers of one kind, on a document with this number of
-// agents.
+// measurement is the result of writers of one kind: name says which kind, writers how many there
+// were, and agents how many agents the document had.
 type measurement struct {
 	name            string
 	agents, writers int
@@ -77,8 +77,9 @@ const (
 	bareName   = "bare durable write"
 )
 
-// measure measures each kind of writers with each number of writers, on a document with the given
-// number of agents. It prints a row for each measurement and returns all of them.
+// measure measures each kind of writer with each of the given counts of writers, on a document with
+// the given number of agents. Bare writes are measured only once; the result repeats them for each
+// count. measure prints a row for each measurement.
 func measure(dir string, agents int, counts []int, each time.Duration) (all []measurement) {
 	data := document(agents)
 	bare := bareWrites(dir, data, each)

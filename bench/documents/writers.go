@@ -15,8 +15,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// pythonWriter is the path of the protocol's writer in Python. The tests of package session run
-// this writer, too.
+// pythonWriter is a Python program that writes session documents as the protocol describes. The path
+// is relative to the root of the repository. The tests of package session run this program, too.
 const pythonWriter = "session/testdata/seed_writer.py"
 
 const sessionID = "20260201-143022-abc12345"
@@ -45,7 +45,8 @@ func document(n int) []byte {
 
 func agentID(i int) string { return fmt.Sprintf("%03d", i) }
 
-// writeFor updates one agent of the session document again and again, for the duration each.
+// writeFor updates one agent of the session document again and again, until the duration each has
+// passed.
 func writeFor(s *session.Store, agent string, each time.Duration) result {
 	var r result
 	start := time.Now()

@@ -19,7 +19,7 @@ import (
 type databases struct {
 	dir    string
 	server *pgtest.Server // nil if no contender needs PostgreSQL
-	url    string         // URL of the server, or of the proxy that simulates a slow network before it
+	url    string         // URL of the server, or of a proxy in front of it that simulates a slow network
 	made   int            // number of databases created on server
 	gaffer struct {
 		keys     bool // give each request an idempotency key
@@ -31,8 +31,8 @@ type databases struct {
 // folder creates an empty folder for a database.
 func (p *databases) folder() (string, error) { return os.MkdirTemp(p.dir, "db-") }
 
-// postgres starts the PostgreSQL server. The server ends with this process, even if the
-// process is killed.
+// postgres starts the PostgreSQL server, with a proxy in front of it if latency is above 0. The
+// server ends with this process, even if the process is killed.
 func (p *databases) postgres(ctx context.Context, latency time.Duration) (err error) {
 	if p.server, err = pgtest.Start(); err != nil {
 		return err

@@ -12,7 +12,8 @@ const (
 	maxBatches = 50 // maximum number of batches for each depth of the queue
 )
 
-// depths prints how long a claim takes, for each depth of the queue in the settings.
+// depths prints how long a claim of gaffer takes on each database, for each number of queued tasks
+// in s.queued. The other contenders are not measured.
 func depths(ctx context.Context, p *databases, s settings, chosen []contender) error {
 	if len(s.queued) == 0 {
 		return nil
@@ -40,7 +41,8 @@ func depths(ctx context.Context, p *databases, s settings, chosen []contender) e
 	return nil
 }
 
-// claimTimes measures claims at each depth of the queue. Each depth has a separate database.
+// claimTimes measures claims at each depth, which is a number of queued tasks. Each depth has a
+// separate database.
 // Batches at all depths alternate, so that other work of the machine affects all depths alike.
 func claimTimes(ctx context.Context, p *databases, c contender, s settings) (all []result, err error) {
 	var fleets []*fleet

@@ -16,12 +16,13 @@ const (
 	// does not become empty during a short measurement.
 	spare = 2_000
 	// leastForRiver is the length of the shortest queue with which River is measured. River is
-	// measured while it empties a queue. With a shorter queue, most of the time would be the start
-	// and the stop of its client.
+	// measured while it empties a queue. With a shorter queue, most of the measured time would go
+	// into starting and stopping its client.
 	leastForRiver = 10_000
 )
 
-// growth measures claims and finishes while the queue grows from one depth to the next.
+// growth measures claims and finishes at each number of queued tasks in s.depths, from the smallest
+// to the largest.
 func growth(ctx context.Context, p *databases, s settings, chosen []contender) error {
 	fmt.Printf("%-22s %10s %15s\n", "", "queued", "claim+finish/s")
 	slices.Sort(s.depths)
@@ -72,7 +73,7 @@ func (c contender) growth(ctx context.Context, p *databases, s settings) (err er
 	return nil
 }
 
-// emptied measures how fast a contender empties a new queue.
+// emptied measures how fast a contender empties a new queue of each depth from leastForRiver on.
 func (c contender) emptied(ctx context.Context, p *databases, s settings) error {
 	for _, n := range s.depths {
 		if n < leastForRiver {

@@ -67,7 +67,7 @@ func one(ctx context.Context, end time.Time, do func(ctx context.Context) error)
 }
 
 const (
-	// planSize is the number of tasks in one submission.
+	// planSize is the number of tasks that fill submits at once.
 	planSize = 100
 	// queuedPerSecond is how many tasks are queued for each second of measurement;
 	// queuedPerSecondForOne is the same for one client. A contender that claims faster empties its

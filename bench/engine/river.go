@@ -76,8 +76,8 @@ func (q *riverQueue) Submit(ctx context.Context, n int) error {
 	return err
 }
 
-// Drain runs all jobs and counts those that are completed in the database. The measured time
-// includes the time that River needs to write the last completions.
+// Drain runs jobs until none is left or the time is up, and counts those that are completed in the
+// database. The measured time includes the time that River needs to write the last completions.
 func (q *riverQueue) Drain(ctx context.Context, clients int, each time.Duration) (r result, err error) {
 	queued, err := q.count(ctx, "available")
 	if err != nil {

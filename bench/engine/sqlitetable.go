@@ -85,9 +85,9 @@ func (b *sqliteTable) Submit(ctx context.Context, n int) error {
 	return tx.Commit()
 }
 
-// Drain claims and finishes tasks. It gives the statements a context that cannot be cancelled. For
-// a context that can, the driver starts a goroutine for each statement. gaffer avoids that cost
-// too.
+// Drain claims and finishes tasks. It gives the statements a context that cannot be cancelled,
+// because the driver starts a goroutine for each statement whose context can be cancelled. gaffer
+// avoids that cost too.
 func (b *sqliteTable) Drain(ctx context.Context, clients int, each time.Duration) (result, error) {
 	return repeat(ctx, clients, each, func(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {

@@ -121,7 +121,7 @@ func measure(ctx context.Context, p *databases, c contender, clients int, each t
 }
 
 // ratioText returns the ratio of a contender's rate to the rate of its anchor, such as "0.84 ×
-// bare".
+// bare", or "-" if the anchor was not measured.
 func ratioText(best map[string]contenderFigures, c contender) string {
 	anchor, ok := best[c.anchor]
 	if !ok {

@@ -1,5 +1,5 @@
-// Package figure defines the form in which measuring commands write their results: one JSON object
-// per line. The command bench/page makes the pages of the documentation from these lines.
+// Package figure defines the format in which the benchmark commands write their results: one JSON
+// object per line. The command bench/page makes docs/benchmarks.md and docs/scale.md from them.
 package figure
 
 import (
@@ -14,7 +14,7 @@ import (
 // Kind is the role of a program in a comparison.
 type Kind string
 
-// The kinds of programs. A limit is the least work that any program must do.
+// The kinds of programs. A Limit does only the least work that any program must do.
 const (
 	Gaffer Kind = "gaffer"
 	Other  Kind = "other"
@@ -50,7 +50,7 @@ func Append(path string, figures ...Figure) (err error) {
 	return nil
 }
 
-// Read reads figures, one on each line.
+// Read reads figures, one on each line. A figure of an unknown kind is an error.
 func Read(r io.Reader) (list []Figure, err error) {
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {

@@ -96,7 +96,7 @@ func (s settings) contenders() []contender {
 	}
 }
 
-// variable marks the processes of a measurement.
+// variable is the environment variable that all processes of a measurement inherit.
 const variable = "GAFFER_BENCH_IDLE"
 
 func (s settings) measure(c contender, n int) (err error) {
@@ -210,7 +210,7 @@ func killAll(mark string) {
 			return
 		}
 		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
+			_ = syscall.Kill(pid, syscall.SIGKILL) // ignore the error: the process may have ended by itself
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

@@ -64,8 +64,8 @@ func run(sizes string, parallel int, dir, syncs, figures string) error {
 	return nil
 }
 
-// maxWrites is the maximum number of synced writes. More writes would only take more time: each
-// takes about as long as the one before.
+// maxWrites is the maximum number of synced writes. More writes would take longer, but hardly change
+// the average.
 const maxWrites = 1000
 
 // starts runs the program true n times, with several processes at the same time. It returns the

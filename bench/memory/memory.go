@@ -10,8 +10,9 @@ import (
 	"syscall"
 )
 
-// PSS returns the sum of the proportional set sizes of processes, in MB: memory that several
-// processes share is counted once. A process that has ended counts nothing.
+// PSS returns the sum of the proportional set sizes of processes, in MB. Memory that n processes
+// share counts one n-th in the size of each, so the sum never counts it twice. A process that has
+// ended counts nothing.
 func PSS(pids ...int) (sum float64, err error) {
 	for _, pid := range pids {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))

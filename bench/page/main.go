@@ -63,7 +63,7 @@ func run(args []string) error {
 		if err := r.save(file); err != nil {
 			return err
 		}
-		// Render what was saved: the test compares the page with the file.
+		// Render the saved file, because a test compares the page with a page rendered from that file.
 		if r, err = load(file); err != nil {
 			return err
 		}

@@ -37,8 +37,8 @@ text { fill: #e6edf3 }
 // colours holds the colours of the table's rows, in order. gaffer's rows come first.
 var colours = []string{"#1f77d0", "#e8590c", "#2f9e44", "#9c5fd4", "#c2820a", "#0c8599", "#e64980", "#868e96"}
 
-// plot draws the table with logarithmic axes. It returns "" if there are fewer than two sizes, or
-// no values that such axes can show.
+// plot draws the table with logarithmic axes. It returns "" if the measure has no plot, or if there
+// are fewer than two sizes with values above 0, because a logarithmic axis cannot show 0.
 func (t table) plot() string {
 	x, y := axis{from: left, to: right}, axis{from: bottom, to: top}
 	for _, s := range t.rows {
@@ -68,7 +68,8 @@ func (t table) plot() string {
 	return b.String()
 }
 
-// axis maps the logarithms of values to pixels.
+// axis maps values to pixels on a logarithmic scale. low and high are the limits of the values that
+// were included; before the axis is used, plot replaces them with their logarithms.
 type axis struct {
 	from, to  float64
 	low, high float64
@@ -85,7 +86,8 @@ func (a axis) at(v float64) float64 {
 	return a.from + (math.Log10(v)-a.low)/(a.high-a.low)*(a.to-a.from)
 }
 
-// drawAxes draws a line of the grid for each size, and for each power of ten of the values.
+// drawAxes draws a line of the grid with its label for each size, and for each power of ten of the
+// values. It also draws the titles of the axes.
 func (t table) drawAxes(b *strings.Builder, x, y axis) {
 	for power := y.low; power <= y.high; power++ {
 		v := math.Pow(10, power)

@@ -173,8 +173,8 @@ func (t table) markdown() string {
 	return b.String()
 }
 
-// ratio returns a program's value divided by the value in the first row, at the largest size that
-// both have.
+// ratio returns a program's value divided by the value in gaffer's first row, at the largest size
+// that both have. It returns "" for gaffer itself, and if no size allows a comparison.
 func (t table) ratio(s series) string {
 	if s.kind == figure.Gaffer {
 		return ""
@@ -189,7 +189,8 @@ func (t table) ratio(s series) string {
 	return ""
 }
 
-// number writes a value with three significant digits, and without an exponent.
+// number formats a value without an exponent: as a whole number from 100 on, and with three
+// significant digits below.
 func number(v float64) string {
 	switch {
 	case v == 0:
@@ -211,7 +212,7 @@ func thousands(n int) string {
 	return text
 }
 
-// oneLine makes a text safe for one line of Markdown. It removes a full stop at its end.
+// oneLine makes a text safe for one line of Markdown. It removes a full stop at the end of the text.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	return strings.TrimSuffix(strings.NewReplacer("|", "/", "<", "‹", "`", "'").Replace(text), ".")

@@ -44,7 +44,7 @@ type machine struct {
 	Kernel   string `json:"kernel"`
 	Go       string `json:"go"`
 	Files    int    `json:"files"` // how many files a process may open
-	Load     string `json:"load"`  // load average when the measurement ended, for 1 minute
+	Load     string `json:"load"`  // 1-minute load average right after the measurement
 }
 
 // String describes the machine without its load, which differs between sections.
@@ -68,7 +68,7 @@ func thisMachine() machine {
 	return m
 }
 
-// openFiles returns how many files a process may open at most.
+// openFiles returns how many files a process may open at most, or 0 if that is unknown.
 func openFiles() int {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
@@ -91,8 +91,8 @@ func valueOf(path, name string) string {
 	return ""
 }
 
-// commit returns the id of the commit that is checked out. A "+" at its end means that files have
-// changed since that commit.
+// commit returns the id of the commit that is checked out, or "unknown". A "+" at the end of the id
+// means that files have changed since that commit, or that git cannot tell.
 func commit() string {
 	id, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
@@ -153,8 +153,8 @@ func (r results) save(path string) error {
 	return os.WriteFile(path, out.Bytes(), 0o644)
 }
 
-// put stores the results of a section in place of its earlier results. Sections have the order of
-// the page.
+// put stores the results of a section in place of its earlier results. It rounds the values to four
+// significant digits, and sorts the sections in the given order.
 func (r *results) put(m measured, order []string) {
 	for i, f := range m.Figures {
 		m.Figures[i].Value = significant(f.Value, 4)
@@ -174,7 +174,7 @@ func (r results) section(name string) (measured, bool) {
 	return r.Sections[i], true
 }
 
-// significant rounds v to n significant digits.
+// significant rounds v to n significant digits. It returns 0 if v is infinite or not a number.
 func significant(v float64, n int) float64 {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', n, 64), 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {

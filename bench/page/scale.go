@@ -53,7 +53,7 @@ func scaleMeasures() []measure {
 	}
 }
 
-// bound is a resource that a growing fleet uses up, and its limit.
+// bound is the limit of a resource that a growing fleet uses up, and what helps at that limit.
 type bound struct {
 	measure, program string
 	what             string
@@ -146,8 +146,9 @@ func fit(points map[int]float64) (l line, ok bool) {
 		l.start = 0
 	}
 	l.residual = l.distance(points, most)
-	// If the whole rise of the line is not clearly larger than the distances of the points, the
-	// slope is noise. At 100,000 it would be many times the noise, so use a horizontal line.
+	// If the whole rise of the line is not clearly larger than the largest distance of a point from
+	// the line, the slope is noise. Extended to 100,000 workers, the line would multiply that noise,
+	// so use a horizontal line.
 	if largest := slices.Max(slices.Collect(maps.Keys(points))); math.Abs(l.slope)*float64(largest) < 2*l.residual*most {
 		l.start, l.slope = sy/n, 0
 		l.residual = l.distance(points, most)
@@ -168,7 +169,8 @@ func (l line) distance(points map[int]float64, most float64) (far float64) {
 
 func (l line) at(x float64) float64 { return l.start + l.slope*x }
 
-// reaches returns for which x the line has the value y, or +Inf if it does not grow towards it.
+// reaches returns the x at which the line reaches the value y. It returns +Inf if the line does not
+// rise, and 0 if a rising line starts above y.
 func (l line) reaches(y float64) float64 {
 	if l.slope <= 0 {
 		return math.Inf(1)
@@ -176,8 +178,8 @@ func (l line) reaches(y float64) float64 {
 	return max((y-l.start)/l.slope, 0)
 }
 
-// inTime is the share of requests, in percent, that must be answered in time. At sizes at which
-// fewer requests are, the machine was overloaded, and its values do not grow with the number of
+// inTime is the percentage of requests that must be answered in time. With fewer answers in time, the
+// machine was overloaded. What is measured then does not show how the values grow with the number of
 // workers.
 const inTime = 99
 
@@ -196,7 +198,8 @@ func held(figures []figure.Figure) (list []figure.Figure, overloaded int) {
 	return slices.DeleteFunc(slices.Clone(figures), func(f figure.Figure) bool { return late[f.Size] }), overloaded
 }
 
-// extrapolation writes the values for 100,000 agents, and what breaks first.
+// extrapolation returns the part of the page with the values for 100,000 agents, and with the limits
+// that a growing fleet reaches first.
 func extrapolation(p page, r results) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## Extrapolated to %s agents\n\nMethod: a straight line through the measured points (least squares), extended to %[1]s workers with one agent each. The distance is\nthe largest distance of a measured point from the line, as a share of the largest measured value. Sizes at which less than %d %% of\nthe requests were answered in time are left out: an overloaded machine does not show what a worker costs. No value beyond the\nlargest measured size was observed.\n", thousands(goal), inTime)

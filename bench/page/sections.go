@@ -1,13 +1,13 @@
 package main
 
-// page describes one page of the documentation that is made of figures.
+// page describes one page of the documentation that this command makes from figures.
 type page struct {
 	name     string // the NAME in the paths docs/NAME.json and docs/NAME.md
 	title    string
 	command  string // the command that measures all sections
 	intro    string
 	sections []section
-	closing  func(p page, r results) string // text after the sections
+	closing  func(p page, r results) string // returns the text after the sections; nil if there is none
 }
 
 // section answers one question of a user.

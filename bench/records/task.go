@@ -25,8 +25,8 @@ var (
 	first   = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 )
 
-// task writes the records of a task. Most tasks have one attempt, and none has more than
-// maxAttempts.
+// task writes the records of a task. Most tasks have one attempt, and none has more than three or
+// more than maxAttempts.
 func (w *writer) task(number, maxAttempts int) error {
 	attempts := 1
 	for attempts < min(3, maxAttempts) && w.rng.IntN(100) < 15 {
@@ -147,8 +147,9 @@ func minimalResult(r *ledger.Result) any {
 	}{r.Bead, r.Status, r.FinishedAt, r.Attempt}
 }
 
-// irregularRun returns the run record r with an irregularity that was found in real ledgers. gaffer
-// can read what was meant, except in the form 95.
+// irregularRun returns the run record r with an irregularity that was found in real ledgers. form
+// says which one. gaffer can tell which value was meant, except in form 95: there the start time is
+// the name of a shell variable.
 func irregularRun(r ledger.Run, form int) ledger.Run {
 	switch form {
 	case 95:

@@ -35,7 +35,8 @@ func (r *result) quantile(share float64) time.Duration {
 type client struct {
 	*conn
 	// next gets the answer to the previous request. It returns the next request, or nil if there is
-	// none, and the result to which the time of that request is added.
+	// none, and the result to which the time of that request is added. If the result is nil, the
+	// time is not measured.
 	next  func(last answer) (request []byte, figure *result)
 	asked time.Time
 	of    *result
@@ -45,7 +46,7 @@ type client struct {
 type connections struct {
 	*loop
 	clients []*client
-	busy    int       // number of clients that have more requests to send
+	busy    int       // number of clients that wait for an answer or have another request to send
 	used    time.Time // when the last measurement ended
 }
 
@@ -65,7 +66,7 @@ func (b *bench) newCrew() (*connections, error) {
 	return w, nil
 }
 
-// maxIdle is how long an idle connection may be reused. An older one is replaced.
+// maxIdle is how long the connections may be idle. After a longer pause, load replaces them.
 const maxIdle = 5 * time.Second
 
 // load sends requests on several connections, one per client, until no client has another request.

@@ -6,10 +6,10 @@
 // database on disk, and generates the load.
 //
 // The server and the load generator share the machine, so the load generator uses as little
-// processor time as possible. One thread waits for all connections with epoll. Requests are
-// prepared beforehand. The load generator reads only the status, the length and one member
-// of an answer. A browser or a Go client would use several times as much processor time,
-// which the server would lack.
+// processor time as possible. One thread waits for all connections with epoll. Requests that
+// do not change are prepared beforehand. The load generator reads only the status, the
+// length and at most two members of an answer. A browser or a Go client would use several
+// times as much processor time, which the server would lack.
 //
 // Each connection sends its next request when it has the answer to the last one. A
 // measured time begins before a request is written and ends when its answer was read. It

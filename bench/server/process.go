@@ -33,8 +33,9 @@ type process struct {
 	db      string        // the database: a file or a URL
 }
 
-// startServer runs the server as a user would: with a database on disk and a log file. Only the
-// limit of requests per token is off, because all requests use one token.
+// startServer starts the server as a user would, with a database on disk and a log file, and returns
+// when the server listens. The limit of requests per token is off, because all requests use one
+// token.
 func startServer(ctx context.Context, s settings, dir string) (*process, error) {
 	db := filepath.Join(dir, "gaffer.db")
 	program, err := filepath.Abs(s.program)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// request returns the bytes of a request.
+// request returns the bytes of an HTTP request with the server's token.
 func (p *process) request(method, path, body string) []byte {
 	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		method, path, p.host, p.token, len(body), body)
@@ -77,8 +77,8 @@ func (a answer) chunked(encoded []byte) (answer, error) {
 	}
 }
 
-// member returns the value of the string member name in an answer. The value must not contain
-// escapes.
+// member returns the value of the first member called name in a JSON text, or "" if there is none.
+// The value must be a string without escapes.
 func member(body []byte, name string) string {
 	_, rest, _ := bytes.Cut(body, []byte(`"`+name+`":"`))
 	value, _, _ := bytes.Cut(rest, []byte(`"`))

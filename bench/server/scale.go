@@ -29,7 +29,7 @@ const (
 )
 
 const (
-	dashboards    = 10                     // readers of the stream
+	dashboards    = 10                     // number of connections that read the stream of events
 	sharedConns   = 64                     // maximum number of connections for all requests of workers, except long polls
 	probeInterval = 200 * time.Millisecond // interval of the probe's heartbeats, finished tasks and events
 	patience      = 5 * time.Second        // a request whose answer takes longer was not answered in time
@@ -37,7 +37,8 @@ const (
 )
 
 // measureScale measures fleets of several sizes. Each has its own server and database. If a size
-// cannot be measured, measureScale writes a note with the reason to the figures.
+// cannot be measured, measureScale writes a note with the reason to the figures. It returns
+// these errors only if no size could be measured.
 func measureScale(ctx context.Context, s settings, dir string) error {
 	if err := describe(s, dir); err != nil {
 		return err
@@ -103,21 +104,21 @@ type simulation struct {
 	workers []simWorker
 
 	polls, readers, requests []*conn
-	shared                   pool                 // for requests of workers
+	shared                   pool                 // for requests of workers, except long polls and the probe's
 	probes                   [3]pool              // for heartbeats, finished tasks and events of the probe
-	sources                  []*source            // what sends requests
+	sources                  []*source            // what makes the jobs for the pools
 	answered                 map[string]int       // number of answers, by kind of request
 	waits                    map[string][]float64 // how long the probe waited, in ms, by kind of request
 	due, late                int                  // requests since the measurement began, and those not answered in time
 	sent                     map[int]time.Time    // when each event of the probe was due, by its number
-	seen                     []float64            // how long each event of the probe took to reach a reader, in ms
+	seen                     []float64            // how long each event of the probe took to reach each reader, in ms
 	measuring                bool
 }
 
-// simWorker is the state of a worker.
+// simWorker is the state of a simulated worker: the attempt that it works on, and what it has sent.
 type simWorker struct {
 	attempt, token string
-	offset         int   // bytes of output that were sent
+	offset         int   // bytes of the attempt's output that were sent
 	news           int64 // number of the last change that the worker knows
 }
 
@@ -130,7 +131,7 @@ type job struct {
 }
 
 // pool is a set of connections for jobs. A job waits until a connection is free. A connection is
-// opened when it is needed, because the server closes those that send nothing.
+// opened when it is needed, because the server closes connections that send nothing.
 type pool struct {
 	most    int // how many connections it may have
 	opened  int
@@ -138,7 +139,8 @@ type pool struct {
 	waiting []job
 }
 
-// source makes jobs at a steady rate, for one worker after the other.
+// source makes jobs at a steady rate: for one worker after the other or, if probe is true, for the
+// probe.
 type source struct {
 	kind  string
 	every time.Duration // time between two jobs
@@ -150,7 +152,8 @@ type source struct {
 
 func (f *simulation) size() int { return len(f.workers) - 1 }
 
-// prepare registers the workers, and gives a task to each.
+// prepare registers the workers, adds enough tasks for the whole measurement, and lets each worker
+// claim one.
 func (f *simulation) prepare() error {
 	if _, err := f.sendOne("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(0))); err != nil {
 		return err
@@ -201,7 +204,7 @@ func (f *simulation) labels(i int) string {
 	return fmt.Sprintf(`"worker":%q,"labels":["channel:%s"]`, workerID(i), f.channel)
 }
 
-// took stores the attempt that the server has assigned to the worker in an answer.
+// took stores the attempt that an answer of the server assigns to the worker.
 func (w *simWorker) took(body []byte) error {
 	attempt, token := member(body, "id"), string(numberMember(body, "token"))
 	if attempt == "" || token == "" {
@@ -221,7 +224,7 @@ func (f *simulation) beat(i int) []byte {
 
 var output = strings.Repeat(strings.Repeat("x", 63)+"\n", logSize/64)
 
-// request returns the bytes of a job's request.
+// request returns the bytes of a job's request. For an event, it also stores when the event was due.
 func (f *simulation) request(j job) []byte {
 	w := &f.workers[j.worker]
 	switch j.kind {
@@ -325,7 +328,8 @@ func (f *simulation) readStream(c *conn) (used int, err error) {
 	}
 }
 
-// connection returns a free connection of a pool, or nil if all are in use.
+// connection returns a free connection of a pool. If none is free, it opens another one, or returns
+// nil if the pool has its maximum.
 func (f *simulation) connection(p *pool) (*conn, error) {
 	if n := len(p.free); n > 0 {
 		c := p.free[n-1]
@@ -345,7 +349,7 @@ func (f *simulation) connection(p *pool) (*conn, error) {
 	return c, nil
 }
 
-// dispatch sends the jobs that are due, as far as connections are free.
+// dispatch sends the waiting jobs of a pool, as far as connections are free.
 func (f *simulation) dispatch(p *pool) error {
 	for len(p.waiting) > 0 {
 		c, err := f.connection(p)
@@ -373,8 +377,8 @@ func (f *simulation) dispatch(p *pool) error {
 	return nil
 }
 
-// done handles the answer to a job. A request about an attempt that has just ended is refused with
-// a conflict, as it would be for a real worker.
+// done handles the answer to a job. The server refuses a request about an attempt that has just ended
+// with a conflict, as it would for a real worker; that counts as an answer.
 func (f *simulation) done(j job, a answer, counted bool) error {
 	if a.status >= 300 && a.status != http.StatusConflict {
 		return fmt.Errorf("%s: status %d: %.200s", j.kind, a.status, a.body)
@@ -441,7 +445,7 @@ func (f *simulation) step(wait time.Duration) error {
 	return f.loop.turn(wait)
 }
 
-// outstanding returns how many jobs have no answer.
+// outstanding returns how many jobs wait for a connection or for their answer.
 func (f *simulation) outstanding() int {
 	n := f.shared.opened - len(f.shared.free) + len(f.shared.waiting)
 	for _, p := range f.probes {
@@ -458,7 +462,8 @@ func (f *simulation) measure() error {
 		// Half an interval after its heartbeat, a worker sends output.
 		{kind: "pieces of output", every: logEvery / n, next: now, count: f.size() / 2, into: &f.shared},
 		{kind: "finished tasks", every: taskEvery / n, next: now, count: f.size() / 4, into: &f.shared},
-		// The probe's requests are not sent together: the server would answer them together.
+		// The three requests of the probe are sent at different times. If they were sent together, the
+		// server would handle them together, and their latencies would depend on each other.
 		{kind: "heartbeats", every: probeInterval, next: now, probe: true, into: &f.probes[0]},
 		{kind: "finished tasks", every: probeInterval, next: now.Add(probeInterval / 3), probe: true, into: &f.probes[1]},
 		{kind: "events", every: probeInterval, next: now.Add(2 * probeInterval / 3), probe: true, into: &f.probes[2]},
@@ -499,7 +504,7 @@ func (f *simulation) measure() error {
 type look struct {
 	at                             time.Time
 	server, database               time.Duration // processor time
-	in, out, stream                int           // bytes
+	in, out, stream                int           // bytes so far: from workers, to workers, and to dashboards
 	rows, size                     float64       // rows written so far, and the size of the database in bytes
 	databaseConnections            int
 	serverMemory, databaseMemory   float64
@@ -596,13 +601,13 @@ func openStats(ctx context.Context, p *process) (*databaseStats, error) {
 
 func (d *databaseStats) close(ctx context.Context) {
 	if d.conn != nil {
-		_ = d.conn.Close(context.WithoutCancel(ctx)) // nothing was written
+		_ = d.conn.Close(context.WithoutCancel(ctx)) // ignore the error: nothing was written
 	}
 }
 
-// read returns how many rows were written so far, the size of the database in bytes, and the
-// number of connections other than this one. SQLite does not count rows; its size is that of the
-// database file without the log beside it, which is written again and again.
+// read returns how many rows were written so far, the size of the database in bytes, and the number
+// of connections other than this one. For SQLite, rows and connections are 0. Its size is that of the
+// database file without the write-ahead log, which SQLite overwrites again and again.
 func (d *databaseStats) read(ctx context.Context) (rows, size float64, connections int, err error) {
 	if d.conn == nil {
 		info, err := os.Stat(d.file)

@@ -71,7 +71,8 @@ func (t *streamRun) connectReaders() error {
 	return nil
 }
 
-// sendEvents sends events at a steady rate and waits until every reader has received all of them.
+// sendEvents sends events at a steady rate, for twice the duration t.each, and waits until every
+// reader has received all of them. It fails if that takes more than 10 seconds after the last event.
 func (t *streamRun) sendEvents(perSecond int) (r result, err error) {
 	c, err := t.loop.dial(t.server.address, confirmed)
 	if err != nil {

@@ -89,7 +89,7 @@ type depth struct {
 	channel string
 	alone   claiming // claims of one client
 	all     claiming // claims of all clients at once
-	turns   claiming // claims of gaffer's workers
+	turns   claiming // claims of gaffer's workers, which finish a task and claim the next in one request
 }
 
 // tasks measures claims with a short queue and with a long one, and the dashboard. Each queue has a
@@ -157,7 +157,8 @@ func (d *depth) register() error {
 	return nil
 }
 
-// growth measures claims and finishes while the queue grows from one depth to the next.
+// growth measures claims and finishes at each number of queued tasks in b.depths, from the smallest
+// to the largest.
 func (b *bench) growth() error {
 	d := &depth{bench: b}
 	if err := d.register(); err != nil {
@@ -278,7 +279,7 @@ func (d *depth) claims(all *claiming, clients int, each time.Duration, newClient
 }
 
 // agentRequests returns a function that returns an agent's next request. The agent claims and
-// finishes tasks alternately.
+// finishes tasks alternately. left is the number of claims that the agents together may still send.
 func (b *bench) agentRequests(agent string, left *int, all *claiming) func(answer) ([]byte, *result) {
 	claim := b.server.request("POST", "/v1/tasks/claim", fmt.Sprintf(`{"agent_id":%q,"channel":%q}`, agent, channel))
 	held := false

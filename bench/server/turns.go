@@ -11,8 +11,9 @@ import (
 func workerID(i int) string { return fmt.Sprintf("worker-%04d", i) }
 
 // workerRequests returns a function that returns the next request of one of gaffer's workers. The
-// first is a claim. Each later one finishes the current task and claims the next. The worker's
-// label selects the tasks of the channel, from which the protocol's agents take tasks too.
+// first request is a claim. Each later one finishes the current task and claims the next; the last
+// one only finishes. left is the number of claims that the workers together may still send. The
+// worker's label selects the tasks of the channel, from which the protocol's agents take tasks too.
 func (b *bench) workerRequests(worker, channel string, left *int, all *claiming) func(answer) ([]byte, *result) {
 	labels := fmt.Sprintf(`"worker":%q,"labels":["channel:%s"]`, worker, channel)
 	held := false
@@ -43,7 +44,8 @@ func turnBody(body []byte, labels string, claimNext bool) string {
 	return "{" + finish + `,"claim":{` + labels + "}}"
 }
 
-// numberMember returns the value of the number member name in an answer.
+// numberMember returns the value of the first member called name in a JSON text, or nothing if there
+// is none. The value must be a number.
 func numberMember(body []byte, name string) []byte {
 	_, rest, _ := bytes.Cut(body, []byte(`"`+name+`":`))
 	end := bytes.IndexAny(rest, ",}")

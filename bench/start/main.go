@@ -98,7 +98,8 @@ func (p *program) run() error {
 	return nil
 }
 
-// figure returns the median of a list as a figure. The program true does nothing: it is the limit.
+// figure returns the median of the given times as a figure. The program named true does nothing, so
+// it counts as a limit.
 func (p *program) figure(measure string, list []time.Duration) figure.Figure {
 	f := figure.Figure{Measure: measure, Program: p.name, Kind: figure.Other, Value: millis(median(list))}
 	switch {

@@ -7,11 +7,11 @@
 //
 //	sh        each command must succeed
 //	console   "$ COMMAND" and below it its output
-//	text      directly below sh or a run comment: the output of the last command;
-//	          elsewhere a picture
-//	yaml      a plan passes 'gaffer plan check', settings pass 'gaffer config'
-//	json      is JSON, one value or one on each line
-//	go        is Go
+//	text      directly below sh or a run comment: must be the output of the last
+//	          command; elsewhere its text is not checked
+//	yaml      plans must pass 'gaffer plan check', settings 'gaffer config'
+//	json      must be JSON, one value or one on each line
+//	go        must be statements with the syntax of Go
 //
 // A block without a language is an error, and so is a command in a text block.
 //
@@ -19,7 +19,7 @@
 // widths of columns. A line "…" stands for any lines, "…" in a line for any text. A
 // command must fail if and only if the page shows its error, "gaffer: …". A command
 // that runs until it is stopped, such as 'gaffer serve', must become ready. It is
-// stopped at the end of the page, or when another of its kind starts.
+// stopped at the end of the page, or when another command of the same kind starts.
 //
 // A document whose first line is "# FILE", or that has a comment "file: FILE" above
 // it, is written to that file.
@@ -27,7 +27,7 @@
 // Invisible comments in a page:
 //
 //	<!-- run: COMMAND -->        runs here without being shown; may have several lines
-//	<!-- with: TEXT = VALUE -->  later commands have VALUE where the page has TEXT
+//	<!-- with: TEXT = VALUE -->  replaces TEXT with VALUE in later commands
 //	<!-- file: FILE -->          the document below is this file
 //	<!-- not run: REASON -->     the block below is not run
 //
@@ -40,7 +40,7 @@
 //
 //	keys TEXT COMMAND…   runs COMMAND in a terminal and types TEXT there
 //	interrupt COMMAND…   kills COMMAND as soon as an agent works for it
-//	~/play               what the stub of Claude Code does for each task
+//	~/play               a file that says what the stub of Claude Code does for each task
 //	$EXAMPLES            the folder of examples
 //	$OUTPUT              the file with the output of the last command
 //	$POSTGRES            the URL of an empty PostgreSQL database

@@ -23,11 +23,12 @@ type agent struct{ name, top, task, attempt string }
 // reportLine is one line of the attack's report: what was tried, and the result.
 type reportLine struct {
 	What string `json:"what"`
-	Code int    `json:"code"` // an exit code, an HTTP status, or 1 for another error; 0 means success
+	Code int    `json:"code"` // an exit code (0 means success), an HTTP status, or 1 for another error
 	Said string `json:"said"`
 }
 
-// note adds a line to the report, and prints it to the attempt's log.
+// note adds a line to the report, with at most 4000 bytes of said. It also prints the line, so that
+// the attempt's log has it.
 func (a *agent) note(what string, code int, said string) {
 	line, err := json.Marshal(reportLine{what, code, said[:min(len(said), 4000)]})
 	if err != nil {
@@ -50,8 +51,9 @@ func (a *agent) noteError(what string, err error) {
 	a.note(what, 0, "")
 }
 
-// command runs a program and adds the result to the report. It returns the output and the
-// exit code.
+// command runs a program and adds the result to the report. It returns the output and the exit code,
+// which is 1 if the program could not be started. If env is nil, the program has the environment of
+// this process.
 func (a *agent) command(env []string, argv ...string) (string, int) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = env
@@ -71,8 +73,8 @@ func (a *agent) gaffer(args ...string) (string, int) {
 	return a.command(nil, append([]string{a.path("bin", "gaffer")}, args...)...)
 }
 
-// userEnvironment returns an environment in which a process finds the user's gaffer. It lacks the
-// variables by which gaffer marks the processes of an attempt.
+// userEnvironment returns an environment in which gaffer uses the project and state folder of the
+// user. It lacks the variables by which gaffer marks the processes of an attempt.
 func (a *agent) userEnvironment() []string {
 	return []string{"HOME=" + a.path("home"), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + a.path("state"), "GAFFER_PROJECT=" + a.project()}
 }
@@ -129,8 +131,8 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// parents returns the pid of this attempt's supervisor, and of the gaffer that started the
-// supervisor.
+// parents returns the pid of this attempt's supervisor, and of the gaffer process that started the
+// supervisor. Both are 0 if no process above this one is a supervisor.
 func (a *agent) parents() (supervisor, gaffer int) {
 	for pid := os.Getppid(); pid > 1; pid = parentOf(pid) {
 		if strings.Contains(argumentsOf(pid), " supervise ") {
@@ -141,7 +143,8 @@ func (a *agent) parents() (supervisor, gaffer int) {
 	return 0, 0
 }
 
-// kill kills a process and waits until it is gone.
+// kill kills a process and waits at most 2 seconds until it is gone. It does nothing if pid is 1
+// or, because the process was not found, 0.
 func (a *agent) kill(what string, pid int) {
 	if pid <= 1 {
 		return

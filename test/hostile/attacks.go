@@ -8,7 +8,7 @@ const (
 	prevented outcome = "prevented"     // the attack has no effect, or gaffer undoes the effect
 	refused   outcome = "refused"       // gaffer refuses the request, and the attempt's log has its message
 	recorded  outcome = "only recorded" // the attack has an effect, and gaffer shows the effect and its cause
-	limit     outcome = "not prevented" // the attack has an effect that gaffer does not notice; docs/security.md says so
+	limit     outcome = "not prevented" // the attack has an effect that gaffer does not undo; docs/security.md says so
 )
 
 // attack is one row of docs/attacks.md, and the function that performs it.
@@ -17,7 +17,7 @@ type attack struct {
 	with        outcome // expected outcome on a machine with control groups
 	without     outcome // expected outcome on a machine without control groups
 	because     string  // what protects against the attack or, if nothing does, what would
-	section     string  // section of docs/security.md about the attack; empty unless with or without is limit
+	section     string  // section of docs/security.md about the attack if an expected outcome is limit, otherwise empty
 
 	scene
 	try func(*agent)
@@ -27,7 +27,7 @@ type attack struct {
 type scene struct {
 	asks      bool   // the attacker has an open permission request
 	sibling   string // what the other agent does: works, or asks (has an open permission request); empty if there is no other agent
-	hasServer bool   // a coordinator runs on the same database
+	hasServer bool   // a coordinator runs on the database of the run
 	hasWorker bool   // a worker that is connected to the coordinator works on the run
 	worktree  bool   // the attacker works in a worktree
 	tmpfs     string // mount options of a separate file system for the state folder; empty for none
@@ -35,8 +35,8 @@ type scene struct {
 	retries   int
 	stays     bool // the attacker keeps running until the test creates the release file
 	exit      int  // the attacker's exit code
-	// alone means that no other attack runs at the same time: the attack leaves a process behind,
-	// and gaffer could believe that it belongs to any attempt on the machine.
+	// alone means that no other attack runs at the same time. It is for an attack that leaves a
+	// process behind which gaffer could take for a process of any attempt on the machine.
 	alone bool
 }
 

@@ -18,8 +18,8 @@ import (
 // The functions in this file perform the attacks on documents, git, the machine and the terminal.
 // Each belongs to a row of the table in attacks.go.
 
-// records waits until the run records of both attempts exist. It returns the path of the session's
-// document, followed by the paths of the records.
+// records waits until the run records of the attacker and the sibling exist. It returns the path of
+// the session's document, followed by the paths of the records.
 func (a *agent) records() []string {
 	var list []string
 	a.until("the records", func() bool {
@@ -29,7 +29,7 @@ func (a *agent) records() []string {
 	return append([]string{a.documents("status.json")}, list...)
 }
 
-// rewrite sets every status in the document at path to status.
+// rewrite replaces the words running, queued and pending in the document at path with status.
 func (a *agent) rewrite(path, status string) {
 	text := a.read(path)
 	for _, word := range []string{"running", "queued", "pending"} {
@@ -53,7 +53,8 @@ func deleteDocuments(a *agent) {
 	}
 }
 
-// replaceDocuments replaces each document by a file, folder or link that create makes at its path.
+// replaceDocuments replaces each document with a link or a named pipe. create makes it at a temporary
+// path beside the document.
 func (a *agent) replaceDocuments(create func(path string) error) {
 	for _, path := range a.records() {
 		// Replace the document by one rename, because gaffer may write it again at any moment.
@@ -128,7 +129,7 @@ func holdLocks(a *agent) {
 	a.note("hold locks", 0, strconv.Itoa(held))
 }
 
-// heldFiles keeps files, and so their locks, open until the process ends.
+// heldFiles keeps files open until the process ends. A file that is closed loses its locks.
 var heldFiles []*os.File
 
 func deleteLocks(a *agent) {

@@ -27,15 +27,16 @@ func main() { os.Exit(act(os.Args[1:])) }
 
 // Files in the folder of an attack.
 const (
-	attackedFile = "attacked"     // created by the attacker when the attack is over
+	attackedFile = "attacked"     // created by the attacker after the attack, or before a step that may end the attacker
 	releaseFile  = "release"      // created by the test; processes that wait for it may then end
 	reportFile   = "report"       // what the attacker tried, and the results
 	doneFile     = "sibling.done" // ids of the sibling's attempts that have done their work, one per line
 	outsideFile  = "outside"      // a file of the user that no attack may change through gaffer
-	traceFile    = "trace"        // created if a program that the attacker left is run
+	traceFile    = "trace"        // written by the programs that the attacker left, if they are run
 )
 
-// maxLifetime is how long a process of an attack may live. Then it ends by itself.
+// maxLifetime is how long a process of an attack waits for the release file. Then the process ends,
+// even if the test has crashed and never creates the file.
 const maxLifetime = 60 * time.Second
 
 func act(args []string) int {
@@ -97,7 +98,8 @@ func tryAttack(a *agent) int {
 	return attacks[i].exit
 }
 
-// work is what the honest sibling does: it waits for the release file, and then does its work once.
+// work is what the honest sibling does: it waits for the release file, and then adds its attempt to
+// doneFile. It returns the exit code, which is 1 if the release file does not appear in time.
 func (a *agent) work() int {
 	if !a.await(a.path(releaseFile), maxLifetime) {
 		return 1
@@ -151,7 +153,8 @@ func (a *agent) documents(names ...string) string {
 	return a.project(append([]string{".founder-mode", "status", "sessions", os.Getenv("GAFFER_RUN")}, names...)...)
 }
 
-// siblingFolder returns the state folder of the sibling's attempt, or "" if there is none.
+// siblingFolder returns the folder of the sibling's attempt in the state folder, or "" if the sibling
+// has not started.
 func (a *agent) siblingFolder() string {
 	for _, pattern := range []string{a.state("attempts", "*", "*"), a.state("workers", "*", "attempts", "*", "*"), a.state("workers", "*", "attempts", "*")} {
 		list, _ := filepath.Glob(pattern) // ignore the error: the pattern is valid

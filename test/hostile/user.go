@@ -45,8 +45,9 @@ func approveBare(a *agent) {
 	a.command(nil, slices.Concat([]string{"env", "-i"}, a.userEnvironment(), []string{"setsid", "-w", a.path("bin", "gaffer"), "answer", "attacker", "1"})...)
 }
 
-// answerLater returns the command line of a script. The script runs the shell command before, then
-// answers the question of a task. It writes the output and the exit code of the answer to files.
+// answerLater returns the command line of a script. The script first runs the shell command that
+// before contains, and then 'gaffer answer TASK 1'. It writes the output and the exit code of gaffer
+// to files.
 func (a *agent) answerLater(task, before string) []string {
 	return []string{"sh", "-c", before + `; "$1" answer "$2" 1 >"$3.out" 2>&1; echo $? >"$3.code"`, "sh", a.path("bin", "gaffer"), task, a.path("later")}
 }
@@ -217,8 +218,9 @@ func (a *agent) finish(fence int) {
 
 func forgeFinish(a *agent) { a.finish(4711) }
 
-// forgeOwnFence gets the fences of its worker's attempts from the coordinator. Then it sends a
-// report about the sibling's attempt with the fence of the attacker's attempt.
+// forgeOwnFence gets the fences of its worker's attempts from the coordinator. A fence is the token
+// without which the coordinator rejects a report about an attempt. Then forgeOwnFence reports the end
+// of the sibling's attempt with the fence of the attacker's attempt.
 func forgeOwnFence(a *agent) {
 	ids, _ := filepath.Glob(a.state("workers", "*", "id")) // ignore the error: the pattern is valid
 	for _, id := range ids {

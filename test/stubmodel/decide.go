@@ -12,7 +12,7 @@ type modelRequest struct {
 	stream bool
 	tools  []tool
 	done   bool // the last item of the conversation is the result of a tool call
-	side   bool
+	side   bool // the request is not a turn of the conversation; see [Request.Side]
 }
 
 // tool is a tool that the program offers to the model.
@@ -55,7 +55,9 @@ type call struct {
 	free string // input of the call if the tool takes plain text instead of arguments
 }
 
-// decide returns the model's answer to a request.
+// decide returns the model's answer to a request: the tool call of the mode, or a text. It is a text
+// for a request that is not a turn, after the result of a tool (except in the mode loop), and if the
+// program does not offer the tool.
 func decide(m Mode, h modelRequest) reply {
 	if h.side || h.done && m.Kind != "loop" {
 		return said(h.done)
@@ -105,8 +107,8 @@ func named(h modelRequest, args object, names ...string) *call {
 	return &call{tool: t, args: args}
 }
 
-// shell returns a call of the tool that runs shell commands. Programs use different names for the
-// tool and its arguments.
+// shell returns a call of the tool that runs shell commands, or nil if the program offers none.
+// Programs use different names for the tool and its arguments.
 func shell(m Mode, h modelRequest) *call {
 	c := named(h, object{}, "Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "execute_command")
 	if c == nil {
@@ -171,8 +173,8 @@ func ask(h modelRequest) *call {
 // subAgent marks the prompt of a sub-agent. The model always answers it with a text.
 const subAgent = "SUBAGENT"
 
-// isSide reports whether a prompt is not a turn of the user's conversation: it asks for a title,
-// for example, or comes from a sub-agent.
+// isSide reports whether a prompt asks for a title or comes from a sub-agent. Such a prompt is not a
+// turn of the user's conversation.
 func isSide(text string) bool {
 	return slices.ContainsFunc([]string{"Generate a concise, single-line task title", subAgent}, func(s string) bool {
 		return strings.Contains(text, s)

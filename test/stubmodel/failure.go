@@ -11,7 +11,7 @@ import (
 type vendorError struct {
 	kind    string // Anthropic's name of the error, such as rate_limit_error
 	message string
-	reset   time.Time // when the rate limit ends; zero if the error is no rate limit
+	reset   time.Time // when the usage limit ends; only the mode limit sets it
 }
 
 // limitDuration is the duration of the rate limit that the mode limit reports.
@@ -60,7 +60,7 @@ func message(status int) string {
 	return fmt.Sprintf("the stub model's error %d", status)
 }
 
-// header sets the HTTP headers that describe a rate limit.
+// header sets the HTTP headers that describe a rate limit. It sets none for other errors.
 func (f vendorError) header(status int, h http.Header) {
 	switch {
 	case !f.reset.IsZero():

@@ -9,7 +9,7 @@ import (
 type Mode struct {
 	Kind string
 	Arg  string // text after the first colon of the mode
-	Once bool   // applies only to the first request; later ones are answered with a text
+	Once bool   // the mode applies only to the first request; later requests are answered with a text
 }
 
 // Modes describes the modes for users.
@@ -30,7 +30,8 @@ STATUSonce       the same for the first request, a text for others
 ctx              the prompt is too long
 limit            the usage limit is reached, with the time of its end`
 
-// ParseMode parses a mode in the form that [Modes] describes.
+// ParseMode parses a mode in the form that [Modes] describes. It accepts an unknown mode, in which
+// the model answers with a text.
 func ParseMode(text string) Mode {
 	kind, arg, _ := strings.Cut(text, ":")
 	m := Mode{Kind: kind, Arg: arg}

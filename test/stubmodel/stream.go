@@ -12,7 +12,7 @@ import (
 
 type object = map[string]any
 
-// protocol is the protocol of one vendor of models.
+// protocol reads the requests and writes the answers of one protocol of a vendor of models.
 type protocol interface {
 	read(body []byte) modelRequest
 	say(out *response, path string, h modelRequest, r reply)
@@ -41,7 +41,7 @@ type response struct {
 	mode    Mode
 }
 
-// hang sends nothing until the client disconnects.
+// hang sends nothing until the client disconnects. It never returns: it panics to end the request.
 func (v *response) hang() {
 	<-v.request.Context().Done()
 	panic(http.ErrAbortHandler)
@@ -86,7 +86,8 @@ func (v *response) begin() {
 	v.WriteHeader(http.StatusOK)
 }
 
-// event sends one event of a stream. If name is empty, it sends only the data.
+// event sends one event of a stream. If name is empty, it sends only the data. It sends a string as
+// it is, and other data as JSON.
 func (v *response) event(name string, data any) {
 	text, ok := data.(string)
 	if !ok {
@@ -107,7 +108,8 @@ func (v *response) event(name string, data any) {
 	_ = http.NewResponseController(v.ResponseWriter).Flush() // ignore the error: the next write returns it
 }
 
-// words calls write for each word of a text, with the pauses and breaks that the mode requires.
+// words calls write for each word of a text, with the pauses and breaks that the mode requires. In
+// the mode slow, it replaces the text by as many words as the mode has seconds.
 func (v *response) words(text string, write func(word string)) {
 	if v.mode.Kind == "slow" {
 		text = slowly(v.mode)

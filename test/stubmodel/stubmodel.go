@@ -41,7 +41,7 @@ const (
 type Stub struct {
 	mu    sync.Mutex
 	names map[string]*script
-	once  map[string]bool // name and mode of each mode with Once that was already used
+	once  map[string]bool // whether a mode with Once was already used, by the name and the mode
 	left  map[string]int  // number of further turns that are answered, by API key; see [Stub.LimitKey]
 	all   []Request
 }
@@ -66,7 +66,7 @@ type Request struct {
 	Header http.Header
 	Body   json.RawMessage
 	Tools  []string // names of the tools that the program offers to the model
-	Side   bool     // not a turn of the conversation: it asks for a title, for example
+	Side   bool     // the request is not a turn of the conversation, but asks for a title, for example
 }
 
 // Requests returns all requests under a name, in the order in which they came.
@@ -93,10 +93,10 @@ func (s *Stub) Turns(name string) []Request {
 	return turns
 }
 
-// Play sets the modes of a name; they replace earlier ones. Each turn of a conversation uses the
-// next mode, and all further turns use the last one. In a mode that calls a tool, the result of the
-// tool is answered with [Done]. Requests that are not turns are answered with a text and use no
-// mode.
+// Play sets the modes of a name, in place of earlier ones. Each turn of a conversation uses the next
+// mode, even if it ends with the result of a tool. After the last mode, all further turns use the
+// last one again, but the result of a tool is then answered with [Done] (except in the mode loop).
+// Requests that are not turns are answered with a text and use no mode.
 func (s *Stub) Play(name string, modes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,8 @@ func (s *Stub) LimitKey(key string, turns int) {
 	s.left[key] = turns
 }
 
-// limited reports whether the API key of a request has reached its usage limit.
+// limited reports whether the API key of a request has reached its usage limit. If it has not, and
+// the request is a turn, limited counts the turn.
 func (s *Stub) limited(h http.Header, side bool) bool {
 	key := h.Get("X-Api-Key")
 	if token, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok && key == "" {
@@ -126,7 +127,8 @@ func (s *Stub) limited(h http.Header, side bool) bool {
 	return known && left == 0
 }
 
-// next returns the mode for a request. fresh reports whether this mode is used for the first time.
+// next returns the mode for a request: the next mode of the name, or text if the name has no modes or
+// the request is not a turn. fresh reports whether this mode of the name is used for the first time.
 func (s *Stub) next(name string, side bool) (mode string, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,8 +219,8 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, kept, mode)
 }
 
-// cutPart removes the match of the pattern from the beginning of path, and returns the value in it.
-// It returns "" if path does not match.
+// cutPart removes the part /t/NAME or /m/MODE from the beginning of path, and returns the name or the
+// mode. It returns "" if path does not match the pattern.
 func cutPart(pattern *regexp.Regexp, path *string) string {
 	m := pattern.FindStringSubmatch(*path)
 	if m == nil {
@@ -232,7 +234,8 @@ func cutPart(pattern *regexp.Regexp, path *string) string {
 	return text
 }
 
-// asJSON returns the body as it is if it is JSON, or else as a JSON string.
+// asJSON returns the body if it is valid JSON, nil if it is empty, and otherwise the body's text as a
+// JSON string.
 func asJSON(body []byte) json.RawMessage {
 	switch {
 	case len(body) == 0:
@@ -259,8 +262,8 @@ func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode
 	if mode == "" {
 		var fresh bool
 		mode, fresh = s.next(kept.Name, heard.side)
-		// If the next mode is used for the first time, it applies even to a request that ends with
-		// the result of a tool.
+		// A mode that is used for the first time applies even to a request that ends with the result
+		// of a tool. In decide, done would mean that such a request is answered with a text.
 		heard.done = heard.done && !fresh
 	}
 	kept.Mode = mode

@@ -51,8 +51,8 @@ func StartCleaner(f Folder, keep bool) (*Cleaner, error) {
 	return k, nil
 }
 
-// End makes the cleaner end all processes of the demo and delete the demo's folder, and waits until
-// the cleaner has ended.
+// End makes the cleaner end all processes of the demo and, unless keep was set, delete the demo's
+// folder. End waits until the cleaner has ended.
 func (k *Cleaner) End() error { return errors.Join(k.pipe.Close(), k.cmd.Wait()) }
 
 // CleanerMain is the cleaner's main function. It reads in to its end, which means that the demo has

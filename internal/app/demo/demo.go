@@ -1,5 +1,6 @@
-// Package demo runs an example fleet: a project in a temporary folder, real worker and command
-// processes, and agents that need no model. It deletes everything at the end.
+// Package demo runs an example fleet: a project in a temporary folder, real gaffer processes such as
+// workers and a build, and agents that need no model. It deletes everything at the end, unless the
+// user wants to keep the folder.
 package demo
 
 import (

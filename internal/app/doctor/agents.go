@@ -49,7 +49,7 @@ func findAgent(ctx context.Context, opts Options, name string) Agent {
 		a.Problem = problems[0].String()
 	}
 	if a.Path != "" && len(own.Argv) == 0 && len(own.Env) == 0 {
-		text, _ := preflight.Ask(ctx, a.Program, opts.Project, os.Environ(), "--version") // on an error the version stays empty
+		text, _ := preflight.Ask(ctx, a.Program, opts.Project, os.Environ(), "--version") // ignore the error: the version is only for display
 		a.Version, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	}
 	return a

@@ -32,7 +32,7 @@ type Health struct {
 	// Sandboxes are the sandboxes for agents, the strongest first.
 	Sandboxes []Sandbox           `json:"sandboxes"`
 	Accounts  []Account           `json:"accounts"` // the user's accounts of agent programs
-	Holding   []RunningAttempt    `json:"holding"`  // attempts that are running and use capacity
+	Holding   []RunningAttempt    `json:"holding"`  // attempts that are running; each uses a slot
 	Orphans   []Orphan            `json:"orphans"`  // processes that were left behind by attempts
 	Unproven  []Unproven          `json:"unproven"` // attempts that may still have running processes
 	Owed      []pending.Documents `json:"owed"`     // runs of this project whose documents are not written

@@ -54,7 +54,8 @@ func findOrphans(ctx context.Context, db store.Store) ([]Orphan, error) {
 	return orphans, err
 }
 
-// endOrphans ends the processes in h.Orphans.
+// endOrphans ends the processes in h.Orphans and empties that list. It returns an error, and leaves
+// the list unchanged, as soon as a process cannot be ended.
 func (h *Health) endOrphans() error {
 	for _, o := range h.Orphans {
 		left, err := supervisor.Sweep(o.Attempt)

@@ -86,7 +86,8 @@ const watchEvery = 10 * time.Millisecond
 // The agents continue, and the run can be resumed.
 const watchPatience = time.Minute
 
-// watch tells the worker about new events. It returns when the run has ended.
+// watch tells the worker about new events. It returns nil when the run has ended. It returns an
+// error if ctx ends, or if events could not be read for longer than watchPatience.
 func (s *activeRun) watch(ctx context.Context) error {
 	var failing time.Time // time of the first failure to read events; zero if the last read succeeded
 	for last := s.from; ; {
@@ -116,7 +117,8 @@ func (s *activeRun) watch(ctx context.Context) error {
 	}
 }
 
-// nextEvents waits for events of the run with numbers above cursor, and returns them.
+// nextEvents waits for events with numbers above cursor, and returns up to 1000 of them. They are
+// events of all runs in the store, not only of this run.
 func (s *activeRun) nextEvents(ctx context.Context, cursor int64) (events []store.Event, err error) {
 	if err := s.opts.Store.Wait(ctx, cursor); err != nil {
 		return nil, err
@@ -128,7 +130,8 @@ func (s *activeRun) nextEvents(ctx context.Context, cursor int64) (events []stor
 	return events, err
 }
 
-// handleEvent tells the worker about an event. It returns true if the event is the end of the run.
+// handleEvent tells the worker if, because of an event, there may be orders for its attempts or tasks
+// to claim. It returns true if the event is the end of the run.
 func (s *activeRun) handleEvent(e store.Event) (ended bool) {
 	switch {
 	case e.Run == s.run.ID && strings.HasPrefix(e.Kind, "run.") && store.Status(e.To).Final():

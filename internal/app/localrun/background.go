@@ -55,8 +55,9 @@ func NewBackground(opts BackgroundOptions) *Background { return &Background{opts
 const startWithin = 20 * time.Second
 
 // Start starts 'gaffer resume' in a new process session (setsid), in the run's project and with the
-// settings from this command's flags. It returns when that process has locked the run. The process
-// continues when this one ends.
+// settings from this command's flags. It returns when that process has locked the run, or when the
+// run has ended. It returns an error if the process ends first or needs longer than startWithin. The
+// new process continues when this one ends.
 func (b *Background) Start(ctx context.Context, run string) (BackgroundProcess, error) {
 	if err := CheckDetach(b.opts.Getenv); err != nil {
 		return BackgroundProcess{}, err
@@ -133,8 +134,8 @@ func (b *Background) Start(ctx context.Context, run string) (BackgroundProcess, 
 	}
 }
 
-// lastError returns the error message that gaffer wrote to log after offset. If there is none, it
-// returns the last line.
+// lastError returns the first error message that gaffer wrote to log after offset. If there is none,
+// it returns the last line that is not empty. It reads only the end of a long log.
 func lastError(log *os.File, offset int64) string {
 	const most = 4096
 	if at, err := log.Stat(); err == nil {
@@ -168,13 +169,14 @@ func (e *NoProcessError) Unwrap() error { return e.Why }
 
 // EnsureProcess starts a background gaffer for a run of this machine, unless a process already
 // works on the run. It does nothing for runs that only a server's workers execute, and for runs of
-// other machines on the same database.
+// other machines on a shared database. It returns a [*NoProcessError] if it cannot start the process,
+// and for a run that no gaffer of this machine has worked on if the database is not shared.
 //
 // Store the change that needs work, such as a retry, before you call EnsureProcess. [Runs.Work]
 // looks for such changes after it has released the run. So either Work handles the change, or
 // EnsureProcess finds that no process works on the run.
 func (b *Background) EnsureProcess(ctx context.Context, id string) error {
-	b.starting.Lock() // so that two concurrent requests start only one process
+	b.starting.Lock()
 	defer b.starting.Unlock()
 	var run store.Run
 	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {

@@ -15,9 +15,9 @@ import (
 // endWithin is how long CancelAndWait waits until the task or run has ended.
 const endWithin = 2 * time.Minute
 
-// CancelAndWait cancels a task of a run, or the whole run if task is empty. It returns when all
-// processes of the task or run have ended. If no gaffer process works on the run, it ends the
-// attempts itself.
+// CancelAndWait cancels a task of a run, or the whole run if task is empty. It returns when the task
+// or run has ended, or with an error after endWithin. If no gaffer process works on the run, it ends
+// the attempts itself. If the task or run had already ended, it returns nil.
 func (r *Runs) CancelAndWait(ctx context.Context, run, task, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
@@ -31,7 +31,7 @@ func (r *Runs) CancelAndWait(ctx context.Context, run, task, why string) error {
 			return err
 		}
 		err = r.Collect(ctx, run, func(t store.Task) bool { return task == "" || t.Task == task })
-		owned, unwritten := (*runlock.OwnedError)(nil), (*pending.UnwrittenError)(nil) // ignore an UnwrittenError: the attempts have ended, and the user was told about the documents
+		owned, unwritten := (*runlock.OwnedError)(nil), (*pending.UnwrittenError)(nil) // ignore both: the owner of the run ends the attempts; or they have ended, and the user was told about the documents
 		if err != nil && !errors.As(err, &owned) && !errors.As(err, &unwritten) {
 			return err
 		}

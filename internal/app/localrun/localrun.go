@@ -54,7 +54,7 @@ type Options struct {
 	Team      teamsession.Project
 	Session   *session.Store
 	Ledger    *ledger.Store
-	Paths     map[string]string // folders of documents, by the name of their setting
+	Paths     map[string]string // folders of the project's documents, by the name of their setting, such as paths.ledger
 	Terminals *terminal.Terminals
 
 	Agents func(name string) (agent.Agent, error)
@@ -65,7 +65,7 @@ type Options struct {
 	// Sandbox returns the sandbox for a task. unattended means that gaffer started the run without
 	// a user, for example by a schedule.
 	Sandbox func(spec plan.Task, unattended bool) (sandbox.Spec, error)
-	Machine *sandbox.Machine // runs programs in sandboxes
+	Machine *sandbox.Machine // wraps the command lines of agents so that they run in sandboxes
 	// Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.
 	Cancel func(ctx context.Context, run, task, why string) error
 	// Land merges the changes of a run or opens pull requests, as the run's plan requests. It is
@@ -99,7 +99,7 @@ func New(opts Options) *Runs {
 }
 
 // AttemptsFolder returns the path of the folder with the attempts of a run. If run is empty, it
-// returns the folder that contains all of these.
+// returns the parent folder, which contains these folders of all runs.
 func AttemptsFolder(state, run string) string { return filepath.Join(state, "attempts", run) }
 
 // WorktreesFolder returns the path of the folder with the worktrees on this machine.
@@ -124,7 +124,8 @@ func (r *Runs) Work(ctx context.Context, id string) (fleet.Run, error) {
 	}
 }
 
-// workAsOwner locks a run and works on it until it has ended.
+// workAsOwner locks a run and works on it until it has ended. Then it finishes the run: it writes the
+// documents, merges changes if the plan requests it, and reports to the sources of the run's items.
 func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	release, err := r.opts.Locks.Lock(ctx, id)
 	if err != nil {
@@ -252,7 +253,7 @@ func (r *Runs) open(ctx context.Context, id string) (*activeRun, []engine.Assign
 // logFile returns the path of a task's log file.
 func (r *Runs) logFile(t store.Task) string {
 	log, err := r.opts.Session.LogPath(t.Run, t.Task)
-	if err != nil { // not a valid file name; no plan contains this id
+	if err != nil { // the id is not a valid file name; no valid plan has such an id
 		return ""
 	}
 	return log

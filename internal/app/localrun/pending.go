@@ -14,8 +14,8 @@ import (
 )
 
 // finishDocuments removes a run from the list of runs with unwritten documents if flushed is nil.
-// If flushed is an error, it stores the error in the run's entry. If that fails, the entry stays as
-// it was.
+// flushed is the result of [activeRun.flush]. If it is an error, finishDocuments prints it and stores
+// it in the run's entry of the list. If storing fails, the entry stays as it was.
 func (r *Runs) finishDocuments(ctx context.Context, run string, flushed error) {
 	if flushed == nil {
 		if err := r.pending.Remove(ctx, run); err != nil {
@@ -52,7 +52,7 @@ type PendingOptions struct {
 	Locks   runlock.Locks
 	Project string // path of the project's root
 	// RunsOf returns the Runs of another project. paths are the folders of that project's
-	// documents. The caller must call closes.
+	// documents. If err is nil, the caller must call closes, which closes the documents.
 	RunsOf   func(project string, paths map[string]string) (runs *Runs, closes func(), err error)
 	ReadOnly bool // do nothing, because the store cannot be changed
 	Now      func() time.Time
@@ -91,7 +91,8 @@ func (p *Pending) List(ctx context.Context, everywhere bool) ([]pending.Document
 	}), err
 }
 
-// Check returns a [*pending.UnwrittenError] if documents of the run are not written yet.
+// Check returns a [*pending.UnwrittenError] if the run has ended on this machine but its documents
+// are not written yet. It returns nil while a process works on the run.
 func (p *Pending) Check(ctx context.Context, run string) error {
 	list, err := p.List(ctx, true)
 	if err != nil {

@@ -25,7 +25,7 @@ type Channel struct {
 	Name    string `json:"name"`
 	On      bool   `json:"on"`                // notifications are sent over this channel
 	Where   string `json:"where,omitempty"`   // address of the channel, without secrets
-	Problem string `json:"problem,omitempty"` // why the channel cannot be used, although it is configured
+	Problem string `json:"problem,omitempty"` // why a configured channel cannot be used; empty if it can
 	Off     string `json:"off,omitempty"`     // why the channel is off; empty if it is configured
 
 	channel notify.Channel

@@ -69,9 +69,11 @@ func rulesOf(c *config.Config) notify.Rules {
 	}
 }
 
-// Start starts a notifier for a run, or for all runs if run is empty. The notifier begins after the
-// event with the number cursor, or with new events if cursor is zero. Start returns nil if no
-// channel can be used, or if the settings request neither kinds of events nor a morning report.
+// Start starts a notifier for a run, or for all runs if run is empty. The notifier continues after
+// the last event that an earlier notifier has read, as the store says. If there was no earlier one,
+// it begins after the event with the number cursor, or with new events if cursor is zero. Start
+// returns nil if no channel can be used, or if the settings request neither kinds of events nor a
+// morning report.
 func (n *Notifications) Start(run string, cursor int64) *notify.Notifier {
 	all, kinds := n.channels(), kindsOf(n.opts.Config)
 	for _, c := range all {
@@ -93,8 +95,8 @@ func (n *Notifications) Start(run string, cursor int64) *notify.Notifier {
 	})
 }
 
-// StartRun sends notifications about a run's events with numbers above cursor, until stop is
-// called. stop waits up to finishWithin for the last notifications. It does not wait if ctx has
+// StartRun sends notifications about a run's events until stop is called. See [Notifications.Start]
+// for cursor. stop waits up to finishWithin for the last notifications. It does not wait if ctx has
 // ended.
 func (n *Notifications) StartRun(ctx context.Context, run string, cursor int64) (stop func()) {
 	notifier := n.Start(run, cursor)

@@ -23,7 +23,8 @@ type Overview struct {
 	Recent         []notify.Record `json:"lately"` // newest first
 }
 
-// Overview returns the settings and the notifications that were sent after the time t.
+// Overview returns the settings and the recent notifications: those that were queued at the time t
+// or later, and older ones that are not sent yet.
 func (n *Notifications) Overview(ctx context.Context, t time.Time) (v Overview, err error) {
 	c := n.opts.Config
 	v = Overview{Events: kindsOf(c), Burst: c.Number("notify.burst"), QuietQuestions: c.Choice("notify.quiet_questions") == "true"}
@@ -41,8 +42,9 @@ type TestResult struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Test sends a test notification over all channels, or over the named one. It ignores quiet hours
-// and notifications that wait to be sent. It needs no store. id must be unique.
+// Test sends a test notification over the named channel, or over all configured channels if name is
+// empty. It sends at once, even in quiet hours or while other notifications wait to be sent. It
+// needs no store. id must be unique.
 func Test(ctx context.Context, s Settings, id, name string) (list []TestResult, err error) {
 	for _, c := range channelsOf(s) {
 		if name != "" && c.Name != name || name == "" && !c.On && c.Problem == "" {

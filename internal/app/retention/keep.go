@@ -21,8 +21,9 @@ type keeper struct {
 	latest   map[string]string // id of the latest run that can be resumed, by kind and project
 }
 
-// reasonToKeep returns why a run must not be deleted, or "" if it may be. Earlier runs of a bead
-// may be deleted, because the bead's records show which attempt numbers were used.
+// reasonToKeep returns why a run must not be deleted, or "" if it may be. A run of a bead is not
+// kept just because the bead may get further attempts. These need unused attempt numbers, and the
+// bead's records in the project show which numbers were used.
 func (k *keeper) reasonToKeep(r store.Reader, run store.Run) (string, error) {
 	if o := k.locks.Owner(run.ID); o.Alive {
 		return fmt.Sprintf("gaffer with pid %d works on it", o.PID), nil
@@ -53,7 +54,7 @@ func (k *keeper) reasonToKeep(r store.Reader, run store.Run) (string, error) {
 	return fmt.Sprintf("it is the latest %s of its project, and can be resumed", kind), nil
 }
 
-// findProcesses fills livePIDs with the live processes of attempts that are in this store.
+// findProcesses fills livePIDs at its first call. It skips attempts that are not in this store.
 func (k *keeper) findProcesses(r store.Reader) error {
 	if k.livePIDs != nil {
 		return nil

@@ -45,7 +45,7 @@ func New(opts Options) *Pruner { return &Pruner{opts} }
 // Policy says for how long data of ended runs is kept.
 type Policy struct {
 	OlderThan  time.Duration // delete the data of runs that ended longer ago than this
-	KeepLatest int           // number of runs per project to keep even if they are older
+	KeepLatest int           // keep this many runs of each project even if they are older, those that ended last; 0 keeps none
 }
 
 // Pruned counts the data that can be deleted, or that was deleted.
