@@ -304,7 +304,7 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 func (c *claudeReader) count(l claudeLine) *Usage {
 	const maxSubAgents = 1000 // limits the memory of counted; the messages of more sub-agents are only in the result's usage
 	last, known := c.counted[l.Parent]
-	if l.Message.ID == "" || last == l.Message.ID || !known && len(c.counted) >= maxSubAgents {
+	if l.Message.ID == "" || last == l.Message.ID || l.Parent != "" && !known && len(c.counted) >= maxSubAgents {
 		return nil
 	}
 	c.counted[l.Parent] = l.Message.ID

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -224,6 +225,26 @@ func TestASubAgentsOutputIsProgressAndDoesNotChangeTheState(t *testing.T) {
 		`{"type":"assistant","parent_tool_use_id":"toolu_1","message":{"content":[{"type":"tool_use","name":"Grep","input":{"pattern":"TODO"}}]}}`)
 	if len(signals) != 1 || !signals[0].Progress || signals[0].State != "" || signals[0].Doing != "sub-agent: Grep: TODO" {
 		t.Errorf("%q", shown(signals))
+	}
+}
+
+func TestTheAgentsOwnTokensAreCountedHoweverManySubAgentsItHas(t *testing.T) {
+	var lines []string
+	for i := range 1100 {
+		lines = append(lines, fmt.Sprintf(`{"type":"assistant","parent_tool_use_id":"toolu_%d","message":{"id":"s%[1]d","usage":{"input_tokens":1}}}`, i))
+	}
+	lines = append(lines,
+		`{"type":"assistant","parent_tool_use_id":null,"message":{"id":"m1","usage":{"input_tokens":1000}}}`,
+		`{"type":"assistant","parent_tool_use_id":"toolu_1","message":{"id":"s1b","usage":{"input_tokens":1000}}}`)
+	signals, _ := readLines(t, "claude", agent.Request{}, agent.Exit{}, lines...)
+	var last agent.Usage
+	for _, s := range signals {
+		if s.Usage != nil {
+			last = *s.Usage
+		}
+	}
+	if last.Input < 2900 || last.Input > 3100 {
+		t.Errorf("%d tokens were counted, want 2,000 and one for each of about a thousand sub-agents", last.Input)
 	}
 }
 
