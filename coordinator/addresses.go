@@ -85,7 +85,8 @@ func (a *addresses) failed(is *address) {
 // answered records that the given address has answered. If the previous answer came from another
 // address, answered cancels the requests that still wait for other addresses, so that they are sent
 // to the given one. Only an answer has this effect: while no coordinator answers, for example
-// because their database is down, no request is cancelled.
+// because their database is down, no request is cancelled. A late answer from an address that is no
+// longer the current one has no effect either.
 func (a *addresses) answered(is *address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -163,10 +164,11 @@ func unsent(err error) bool {
 	return ok && op.Op == "dial"
 }
 
-// dialTimeout is how long to wait for a connection if there are other addresses to try.
+// dialTimeout is how long to wait for a connection if the client has several addresses.
 const dialTimeout = 3 * time.Second
 
-// shortenDialTimeout shortens a client's connection timeout to dialTimeout.
+// shortenDialTimeout makes a client give up connecting after dialTimeout. It does nothing if the
+// client's transport is not an http.Transport.
 func shortenDialTimeout(c *http.Client) {
 	given, ok := c.Transport.(*http.Transport)
 	if !ok {

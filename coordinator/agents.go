@@ -17,7 +17,7 @@ func (c *AgentClient) Heartbeat(ctx context.Context, h Heartbeat) (Agent, error)
 	return ask[Agent](ctx, c.conn, post(h, h.AgentID != "", "v1", "agents", "heartbeat"), "agent")
 }
 
-// List returns all agents.
+// List returns all agents except those that have ended.
 func (c *AgentClient) List(ctx context.Context) ([]Agent, error) {
 	return ask[[]Agent](ctx, c.conn, get(nil, "v1", "agents"), "agents")
 }
@@ -27,8 +27,8 @@ func (c *AgentClient) Get(ctx context.Context, id string) (Agent, error) {
 	return ask[Agent](ctx, c.conn, get(nil, "v1", "agents", id), "agent")
 }
 
-// CurrentTask returns the task that an agent works on. If the agent has none, the
-// [Error] is NotFound.
+// CurrentTask returns the task that an agent works on. If the agent has none or does
+// not exist, it returns an [*Error] for which [Error.NotFound] is true.
 func (c *AgentClient) CurrentTask(ctx context.Context, agent string) (Task, error) {
 	return ask[Task](ctx, c.conn, get(nil, "v1", "agents", agent, "current-task"), "task")
 }
@@ -101,8 +101,9 @@ func isPermanent(err error) bool {
 	return ok && (e.Denied() || e.Invalid())
 }
 
-// waitForNext waits until the next heartbeat is due: after d, or when a value arrives on wake. It
-// returns wake, or nil if wake is closed.
+// waitForNext waits until the next heartbeat is due, after d or when a value arrives on wake, or
+// until ctx ends. It returns the channel to pass as wake to the next call: wake, or nil if wake is
+// closed.
 func waitForNext(ctx context.Context, d time.Duration, wake <-chan struct{}) <-chan struct{} {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -8,7 +8,8 @@ import (
 	"reflect"
 )
 
-// ask sends a request and returns one member of the answer, decoded.
+// ask sends a request and returns one member of the answer, decoded. It returns an error if the
+// answer lacks the member.
 func ask[T any](ctx context.Context, c *connection, q call, member string) (T, error) {
 	var value T
 	body, err := c.do(ctx, q)

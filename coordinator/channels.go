@@ -18,7 +18,8 @@ func (c *ChannelClient) ByName(ctx context.Context, name string) (Channel, error
 	return ask[Channel](ctx, c.conn, get(nil, "v1", "channels", "by-name", name), "channel")
 }
 
-// Add creates a channel.
+// Add creates a channel. If the name is taken, gaffer's coordinator returns the existing channel;
+// others may return an error.
 func (c *ChannelClient) Add(ctx context.Context, name, description string) (Channel, error) {
 	body := map[string]string{"name": name, "description": description}
 	return ask[Channel](ctx, c.conn, post(body, false, "v1", "channels"), "channel")
@@ -42,14 +43,14 @@ func (c *ChainClient) Get(ctx context.Context, id string) (Chain, error) {
 	return ask[Chain](ctx, c.conn, get(nil, "v1", "chains", id), "chain")
 }
 
-// Change changes the name and the description of a chain.
+// Change changes the name and the description of a chain. It does not change the chain's status.
 func (c *ChainClient) Change(ctx context.Context, id string, change ChainChange) (Chain, error) {
 	q := call{method: http.MethodPut, route: []string{"v1", "chains", id}, body: change, safe: true}
 	return ask[Chain](ctx, c.conn, q, "chain")
 }
 
-// Delete deletes a chain and cancels its queued tasks. While a task of the chain is in progress,
-// the [Error] is a Conflict.
+// Delete deletes a chain and cancels its queued tasks. While a task of the chain is in progress, it
+// returns an [*Error] that is a conflict; see [Error.Conflict].
 func (c *ChainClient) Delete(ctx context.Context, id string) error {
 	_, err := c.conn.do(ctx, call{method: http.MethodDelete, route: []string{"v1", "chains", id}})
 	return err
@@ -60,8 +61,9 @@ func (c *ChainClient) Assign(ctx context.Context, id, agent string) (Chain, erro
 	return ask[Chain](ctx, c.conn, post(map[string]string{"agent_id": agent}, true, "v1", "chains", id, "assign-agent"), "chain")
 }
 
-// Detach lets any agent claim the tasks of a chain again. The chain's tasks that the given agent
-// has in progress are queued again.
+// Detach takes a chain from the given agent, so that any agent can claim its tasks again. The
+// chain's tasks that the agent has in progress are queued again. If the chain is not assigned to
+// the agent and the agent has none of its tasks, Detach returns an [*Error] that is a conflict.
 func (c *ChainClient) Detach(ctx context.Context, id, agent string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"agent_id": agent}, false, "v1", "chains", id, "detach"))
 	return err

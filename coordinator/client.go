@@ -15,9 +15,9 @@ import (
 
 // Options configure a client. Every field may be zero.
 type Options struct {
-	Also  []string     // addresses of further coordinators with the same database as the first
+	Also  []string     // addresses of further coordinators, which share a database with that of New's parameter base
 	Token string       // sent only to the addresses of the coordinators
-	HTTP  *http.Client // only its transport and its cookies are used; redirects are never followed
+	HTTP  *http.Client // only its transport and its cookies are used; nil means a new client; redirects are never followed
 	TLS   *tls.Config  // settings for the standard transport; not used if HTTP has a transport
 	// PlainHTTP allows sending the token to other machines without encryption. It is
 	// meant for networks that are themselves encrypted, such as a VPN.
@@ -26,7 +26,7 @@ type Options struct {
 
 	Rand    func() float64 // returns a random number in [0, 1), for the pauses between tries; default rand.Float64
 	Timeout time.Duration  // how long one try of a request may take; default 30 s
-	Tries   int            // how often a request that is safe to repeat is tried; default 4
+	Tries   int            // how often a request that is safe to repeat is tried at most; default 4
 	Pause   time.Duration  // pause before the second try, doubled for each further one; default 200 ms
 	Silence time.Duration  // a stream without data for this long counts as broken; default 45 s
 	Limit   int64          // maximum size of an answer, in bytes; default 64 MiB
@@ -100,8 +100,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Separate returns a client with separate connections. Each try of its requests may take as long as
-// timeout. Both clients always use the same one of the coordinators' addresses.
+// Separate returns a client with its own connections. Each try of its requests may take as long as
+// timeout. If the client has several addresses, both clients always use the same one of them.
 func (c *Client) Separate(timeout time.Duration) *Client {
 	own, _ := c.conn.separate()
 	own.opt.Timeout = timeout
@@ -147,7 +147,7 @@ func (c *Client) Dashboard(ctx context.Context) (Dashboard, error) {
 	return d, nil
 }
 
-// Lanes returns the agent accounts that are paused.
+// Lanes returns the agent accounts that are paused, and the limits of the user that are reached.
 func (c *Client) Lanes(ctx context.Context) ([]fleet.Lane, error) {
 	return ask[[]fleet.Lane](ctx, c.conn, get(nil, "v1", "lanes"), "lanes")
 }

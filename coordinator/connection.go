@@ -42,7 +42,7 @@ type call struct {
 	route  []string // segments of the path, not escaped
 	query  url.Values
 	body   any
-	safe   bool // the request may be sent twice: the second has no further effect
+	safe   bool // the request may be sent again, because repeating it has no further effect
 }
 
 func (q call) String() string { return q.method + " /" + strings.Join(q.route, "/") }
@@ -62,7 +62,8 @@ func (q call) url(base *url.URL) (string, error) {
 	return u.String(), nil
 }
 
-// do sends a request, retries it if that is safe, and returns the body of the answer.
+// do sends a request and returns the body of the answer. If a request that is safe to repeat fails,
+// and the reason may be temporary, do tries it again, at most c.opt.Tries times in total.
 func (c *connection) do(ctx context.Context, q call) ([]byte, error) {
 	body, err := c.try(ctx, q)
 	for n := 1; err != nil && q.safe && n < c.opt.Tries && temporary(err); n++ {
@@ -104,7 +105,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 var errNoAnswer = errors.New("no answer in time")
 
-// try sends a request to the first coordinator that can be reached.
+// try sends a request to the current coordinator or, if that is unavailable, to the next ones.
 func (c *connection) try(ctx context.Context, q call) (body []byte, err error) {
 	err = c.firstReachable(ctx, q.safe, func(ctx context.Context, at *address) (err error) {
 		body, err = c.tryAt(ctx, at.URL, q)
@@ -175,7 +176,8 @@ func (q call) encoded() (body io.Reader, kind string, err error) {
 // bytesBody is a request body that is not JSON.
 type bytesBody []byte
 
-// refused returns the error that an answer contains. It reads at most 64 KiB of the body.
+// refused converts an answer with an error status into an [*Error]. It reads at most 64 KiB of the
+// body.
 func (c *connection) refused(res *http.Response) error {
 	const most = 64 << 10
 	body, _ := io.ReadAll(io.LimitReader(res.Body, most)) // ignore the error: the status alone describes the refusal
@@ -208,8 +210,8 @@ func post(body any, safe bool, route ...string) call {
 	return call{method: http.MethodPost, route: route, body: body, safe: safe}
 }
 
-// limitText formats a limit for a query. It returns "" for 0, so that the parameter is left
-// out and the coordinator uses its default.
+// limitText formats a limit for a query. It returns "" for 0 and less, so that the parameter is
+// left out and the coordinator uses its default.
 func limitText(n int) string {
 	if n <= 0 {
 		return ""
@@ -217,7 +219,8 @@ func limitText(n int) string {
 	return strconv.Itoa(n)
 }
 
-// addNonEmpty adds pairs of name and value to v. It skips pairs with an empty value.
+// addNonEmpty sets parameters of v to the pairs of name and value, and returns v. It skips pairs with
+// an empty value.
 func addNonEmpty(v url.Values, pairs ...string) url.Values {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -234,13 +237,14 @@ func flag(on bool) string {
 	return ""
 }
 
-// loopback reports whether host is certainly this machine, such as 127.0.0.1.
+// loopback reports whether host is localhost or a loopback address such as 127.0.0.1.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// withoutRedirects returns a client that never follows redirects.
+// withoutRedirects returns a copy of the given client, which may be nil, that never follows
+// redirects. If the given client has no transport, the copy gets one with the TLS settings secure.
 func withoutRedirects(given *http.Client, secure *tls.Config) *http.Client {
 	c := http.Client{}
 	if given != nil {
@@ -259,7 +263,7 @@ func withoutRedirects(given *http.Client, secure *tls.Config) *http.Client {
 // connections that no longer work.
 func transport(secure *tls.Config) *http.Transport {
 	t := &http.Transport{ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
-	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // false if the program has replaced the default transport
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // false if the program has replaced the default transport by one of another type
 		t = standard.Clone()
 	}
 	t.TLSClientConfig = secure.Clone()

@@ -39,7 +39,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%s (%d %s)", e.Message, e.S
 // claim.
 func (e *Error) NotFound() bool { return e.Status == http.StatusNotFound }
 
-// Conflict reports whether an earlier request prevents this one.
+// Conflict reports whether the current state does not allow the request, for example because another
+// client was first.
 func (e *Error) Conflict() bool { return e.Status == http.StatusConflict }
 
 // Invalid reports whether the coordinator will never accept this request.
@@ -67,8 +68,8 @@ func (e *Error) Temporary() bool {
 	return e.Status >= http.StatusInternalServerError
 }
 
-// temporary reports whether a retry may succeed. It returns false for invalid requests, and for
-// errors that would occur again.
+// temporary reports whether a retry may succeed. It returns true if there was no answer, such as
+// after a broken connection. It returns false if the request is invalid or would be refused again.
 func temporary(err error) bool {
 	if _, ok := errors.AsType[*badCall](err); ok {
 		return false
@@ -106,7 +107,8 @@ func refusal(res *http.Response, body []byte, now time.Time) *Error {
 	return e
 }
 
-// retryAfter parses the header Retry-After, which is a number of seconds or a date.
+// retryAfter parses the header Retry-After, which is a number of seconds or a date. It returns at
+// most longestWait, and 0 if the header is missing or invalid.
 func retryAfter(header string, now time.Time) time.Duration {
 	wait := time.Duration(0)
 	if seconds, err := strconv.ParseInt(header, 10, 32); err == nil {

@@ -17,7 +17,8 @@ func (c *EventClient) List(ctx context.Context, limit int) ([]Event, error) {
 }
 
 // Add publishes an event. If an event with the same idempotency key already exists, Add does not
-// create another one: deduped is true, and the returned event may be empty.
+// create another one: deduped is true, and the returned event may be empty. The request is retried
+// only if it has an idempotency key.
 func (c *EventClient) Add(ctx context.Context, n NewEvent) (e Event, deduped bool, err error) {
 	q := post(n, n.IdempotencyKey != "", "v1", "events")
 	body, err := c.conn.do(ctx, q)
@@ -43,8 +44,8 @@ func (c *NotificationClient) List(ctx context.Context) ([]Notification, error) {
 	return ask[[]Notification](ctx, c.conn, get(nil, "v1", "notifications"), "notifications")
 }
 
-// Dismiss hides the notification of a type about an agent until the agent reports a different
-// state.
+// Dismiss hides the notification of a type about an agent. The notification may appear again when the
+// agent has reported anything that differs from its previous heartbeat.
 func (c *NotificationClient) Dismiss(ctx context.Context, agent, kind string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"agent_id": agent, "type": kind}, true, "v1", "notifications", "dismiss"))
 	return err

@@ -28,7 +28,8 @@ type LogSpan struct {
 	Starts []LogStart // where the output of each of the latest attempts starts
 }
 
-// LogStart is the offset in a task's log at which the output of an attempt starts.
+// LogStart says at which offset in a task's log the output of an attempt starts. Attempt is the
+// number of the attempt, from 1.
 type LogStart struct {
 	Attempt int
 	At      int64
@@ -37,7 +38,8 @@ type LogStart struct {
 // Log returns the log of a task: the output of its attempts, one after the other. It is exactly
 // what the agent's program printed and may contain any bytes. Offsets count bytes from the start of
 // the log. With Follow, the reader ends when the log is complete. If the connection breaks before
-// that, the caller can continue from the offset that it has reached.
+// that, the caller can continue from the offset that it has reached. The caller must close the
+// reader.
 func (c *RunClient) Log(ctx context.Context, run, task string, q LogQuery) (io.ReadCloser, LogSpan, error) {
 	query := addNonEmpty(url.Values{}, "offset", size(q.Offset), "tail", size(q.Tail), "follow", flag(q.Follow))
 	ask := get(query, "v1", "runs", run, "tasks", task, "log")
@@ -112,7 +114,7 @@ const (
 
 func spanOf(h http.Header) LogSpan {
 	number := func(name string) int64 {
-		n, _ := strconv.ParseInt(h.Get(name), 10, 64) // n is 0 if the header is missing
+		n, _ := strconv.ParseInt(h.Get(name), 10, 64) // n is 0 if the header is missing or not a number
 		return max(n, 0)
 	}
 	return LogSpan{From: number(LogFrom), To: number(LogTo), Kept: number(LogKept), Starts: startsOf(h.Get(LogStarts))}

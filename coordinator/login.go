@@ -13,8 +13,8 @@ type Login struct {
 	Expires time.Time `json:"expires_at"`
 }
 
-// To returns the path of a login link after which the browser shows a page of the dashboard. place
-// is that page, such as "#/runs/ID". If place is empty, the browser shows the dashboard's start
+// To returns the path of a login link that then leads the browser to a page of the dashboard. place
+// is this page, such as "#/runs/ID". If place is empty, the link leads to the dashboard's start
 // page.
 func (l Login) To(place string) string {
 	if place == "" {

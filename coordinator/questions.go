@@ -9,7 +9,8 @@ import (
 	"gaffer/fleet"
 )
 
-// QuestionClient asks and answers the questions of agents.
+// QuestionClient lists, asks, answers and withdraws questions of agents to the user. It also handles
+// the rules that users make with their answers.
 type QuestionClient struct{ conn *connection }
 
 // NewQuestion is a question of an agent that does not work on a task of a run. If an agent sends
@@ -41,8 +42,8 @@ func (c *QuestionClient) List(ctx context.Context, run string) ([]fleet.Question
 }
 
 // Answer answers a question. If deny is true, it refuses what the agent asks for, with text as the
-// reason. If the question has already been answered, the [Error] is a Conflict that names the user
-// who did.
+// reason. If the question is already answered or closed, Answer returns an [*Error] that is a
+// conflict (see [Error.Conflict]). The message of the error names the user who has answered it.
 func (c *QuestionClient) Answer(ctx context.Context, question, text string, deny bool) error {
 	body := map[string]any{"text": text, "deny": deny}
 	_, err := c.conn.do(ctx, post(body, false, "v1", "questions", question, "answer"))
@@ -50,8 +51,8 @@ func (c *QuestionClient) Answer(ctx context.Context, question, text string, deny
 }
 
 // AnswerFor is like [QuestionClient.Answer], but the answer may also hold for later questions, as
-// its scope says. An older coordinator ignores the scope. To find out whether the coordinator knows
-// scopes, call [QuestionClient.Grants] first: it fails if the coordinator does not.
+// its scope says. An older coordinator ignores the scope. To find out whether a coordinator knows
+// scopes, call [QuestionClient.Grants] first: it returns an error if the coordinator does not.
 func (c *QuestionClient) AnswerFor(ctx context.Context, question string, a fleet.Reply) error {
 	_, err := c.conn.do(ctx, post(a, false, "v1", "questions", question, "answer"))
 	return err
@@ -69,8 +70,8 @@ func (c *QuestionClient) RemoveGrant(ctx context.Context, id string) error {
 	return err
 }
 
-// Permissions sums up agents' requests for permission: requests that the same rule would answer are
-// one entry.
+// Permissions returns the agents' requests for permission, grouped by the rule that would answer
+// them.
 func (c *QuestionClient) Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error) {
 	query := addNonEmpty(url.Values{}, "project", q.Project)
 	if !q.Since.IsZero() {

@@ -13,7 +13,7 @@ import (
 // RunClient submits, finds, shows and ends runs.
 type RunClient struct{ conn *connection }
 
-// RunQuery selects runs. Its zero value selects the unfinished runs of all projects.
+// RunQuery selects runs. Its zero value selects the latest unfinished runs of all projects.
 type RunQuery struct {
 	Project string
 	Ended   bool // also select runs that have ended
@@ -44,7 +44,8 @@ type ReportQuery struct {
 	Rows                   int // how many of the latest attempts to include as raw_data, each with its run and task
 }
 
-// AttemptChange is the stream's update about an attempt.
+// AttemptChange is an attempt with the ids of its run and its task. The stream's updates about
+// attempts have this form.
 type AttemptChange struct {
 	Run  string `json:"run"`
 	Task string `json:"task"`
@@ -128,7 +129,7 @@ func (c *RunClient) Submit(ctx context.Context, n NewRun) (fleet.Run, error) {
 }
 
 // Cancel cancels a run. If task is not empty, it cancels only that task and the tasks that wait for
-// it.
+// it. It does not wait for running tasks: their workers end them afterwards.
 func (c *RunClient) Cancel(ctx context.Context, run, task, why string) error {
 	body := map[string]string{"task": task, "why": why}
 	_, err := c.conn.do(ctx, post(body, true, "v1", "runs", run, "cancel"))
@@ -141,8 +142,9 @@ func (c *RunClient) Retry(ctx context.Context, run, task string) error {
 	return c.RetryWithBudget(ctx, run, task, fleet.Cost{})
 }
 
-// RetryWithBudget is like [RunClient.Retry], with a new budget for the task: what all its attempts
-// may cost together. Parts of budget that are zero leave the task's budget unchanged.
+// RetryWithBudget is like [RunClient.Retry], and sets a new budget for the task. The budget limits
+// the cost of all attempts at the task together. If its money or its tokens are zero, the task
+// keeps its limit for these.
 func (c *RunClient) RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error {
 	body := map[string]any{"task": task}
 	if budget != (fleet.Cost{}) {
@@ -152,8 +154,9 @@ func (c *RunClient) RetryWithBudget(ctx context.Context, run, task string, budge
 	return err
 }
 
-// RaiseBudget replaces the budget of a run. Parts of budget that are zero leave the run's budget
-// unchanged. The tasks that have failed because the previous budget was spent are queued again.
+// RaiseBudget replaces the budget of a run. If the money or the tokens of budget are zero, the run
+// keeps its limit for these. The tasks that have failed because the previous budget was spent are
+// queued again.
 func (c *RunClient) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	_, err := c.conn.do(ctx, post(map[string]any{"budget": budget}, false, "v1", "runs", run, "resume"))
 	return err
@@ -172,14 +175,14 @@ func (c *RunClient) UndoMerge(ctx context.Context, m fleet.MergeRequest) (fleet.
 }
 
 // Discard stores the content of a task's worktree, and deletes the worktree. If undo is true, it
-// restores the worktree instead.
+// restores the worktree instead. It returns the changed review of the task.
 func (c *RunClient) Discard(ctx context.Context, run, task string, undo bool) (fleet.Review, error) {
 	body := map[string]bool{"undo": undo}
 	return ask[fleet.Review](ctx, c.conn, post(body, false, mergeRoute(run, task, "discard")...), "review")
 }
 
-// mergeRoute returns the path of a request about a task's change. If task is empty, the request is
-// about all changes of the run.
+// mergeRoute returns the path of a request to merge, undo or discard a task's change. If task is
+// empty, the request is about all changes of the run.
 func mergeRoute(run, task, action string) []string {
 	if task == "" {
 		return []string{"v1", "runs", run, action}
@@ -227,7 +230,8 @@ func (c *RunClient) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostRepo
 }
 
 // Fork starts a run with one task. This task continues a copy of another task's conversation and
-// files. The warning is empty unless the run was stored but no process works on it.
+// files. The warning is empty unless the run was stored but no process works on it. A request without
+// a key gets one, so that it can be repeated.
 func (c *RunClient) Fork(ctx context.Context, r fleet.ForkRequest) (made fleet.ForkResult, warning string, err error) {
 	if r.Key == "" {
 		r.Key = rand.Text()
@@ -245,7 +249,8 @@ func (c *RunClient) Turns(ctx context.Context, run, task string) ([]fleet.Turn, 
 	return ask[[]fleet.Turn](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "turns"), "turns")
 }
 
-// Morning returns the morning report: what has happened to tasks since a time.
+// Morning returns the morning report: what has happened to tasks since q.Since or, if that is zero,
+// since 18:00 of the day before.
 func (c *RunClient) Morning(ctx context.Context, q fleet.MorningQuery) (fleet.MorningReport, error) {
 	query := addNonEmpty(url.Values{}, "project", q.Project)
 	if !q.Since.IsZero() {
@@ -272,8 +277,7 @@ func (c *RunClient) Changes(ctx context.Context, run, afterID string, limit int)
 	return askAll[PastChanges](ctx, c.conn, get(query, "v1", "runs", run, "changes"), "changes")
 }
 
-// SessionClient reads the session documents of runs. A session is what the session protocol calls a
-// run.
+// SessionClient reads the session documents of runs. The session protocol calls a run a session.
 type SessionClient struct{ conn *connection }
 
 // Session is a run that has a session document.

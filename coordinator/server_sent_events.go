@@ -39,8 +39,8 @@ func newMessages(r io.Reader, limit int, alive func()) *messages {
 	return &messages{from: from, limit: limit, alive: alive}
 }
 
-// next returns the next complete message. If the connection ends within a message, that message is
-// discarded.
+// next waits for the next complete message and returns it. If the connection ends within a message,
+// next discards that message and returns the error, such as io.EOF.
 func (r *messages) next() (message, error) {
 	var m message
 	for {

@@ -22,8 +22,9 @@ type StreamQuery struct {
 }
 
 // Seen is the type of an update that says when agents were last seen. Its Change is a JSON object
-// with a time for each agent's id. The first such update has all agents, later ones have those
-// whose time has changed. The update is not one of the stream's changes, so it has no id.
+// that maps ids of agents to times. The first such update of each connection has all agents, later
+// ones have those whose time has changed. The update is not one of the stream's changes, so it has no
+// id.
 const Seen = "seen"
 
 // Change is an update of the stream.
@@ -70,7 +71,7 @@ func (c *Client) Stream(ctx context.Context, from StreamQuery, handle func(Chang
 // stream is the state of a Stream call. It is kept when the call opens a new connection.
 type stream struct {
 	conn      *connection
-	last      string // id of the last change passed to visit; at first, the id that the stream starts after
+	last      string // id of the last change that was received; at first, the id that the stream starts after
 	connected int    // number of connections so far that sent a message
 	moved     bool   // the current connection has sent a change that no earlier connection has sent
 	retry     time.Duration
@@ -84,10 +85,10 @@ const longestMessage = 8 << 20
 
 var errSilent = errors.New("the stream fell silent")
 
-// connect opens a connection to the first address that accepts one, and reads it until it ends. If
-// the connection breaks after its first message, the address still counts as working: the
-// coordinator may have disconnected a client that reads too slowly. If the connection falls silent,
-// the address counts as failed.
+// connect opens a connection to the first address that accepts one, and reads it until it ends. It
+// never returns nil. If the connection breaks after its first message, the address still counts as
+// working: the coordinator may have disconnected a client that reads too slowly. If the connection
+// falls silent, the address counts as failed.
 func (s *stream) connect(ctx context.Context, q call) error {
 	var torn error
 	err := s.conn.firstReachable(ctx, true, func(ctx context.Context, at *address) error {
@@ -157,8 +158,9 @@ func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser
 	return nil, err
 }
 
-// handle passes a message to visit. If the message shows that changes are missing, handle also
-// reports a gap.
+// handle passes the change in a message to visit. If the message shows that changes are missing,
+// handle also reports a gap. It skips a change that an earlier connection has delivered. fresh says
+// whether the message is the first of its connection.
 func (s *stream) handle(m message, fresh bool) error {
 	if m.retry > 0 {
 		s.retry = min(m.retry, longestWait)
@@ -175,7 +177,7 @@ func (s *stream) handle(m message, fresh bool) error {
 		return s.seen(m, gap)
 	}
 	if !s.moved && m.id != "" && m.id == s.last {
-		return s.reportGap(m.id, gap) // an earlier connection has already delivered this change
+		return s.reportGap(m.id, gap) // an earlier connection has delivered this change; the coordinator sends it again
 	}
 	s.moved = true
 	gap = gap || m.cut || m.hasID && before(m.id, s.last)
@@ -192,9 +194,9 @@ func (s *stream) handle(m message, fresh bool) error {
 	return s.visit(change)
 }
 
-// hello handles the first message of a connection. It names the change after which the stream
-// continues. That is the requested change, unless the coordinator has already deleted changes that
-// came after it.
+// hello handles the first message of a connection. The message names the change after which the
+// stream continues. That is the requested change, unless the coordinator has already deleted
+// changes that came after it. In that case, hello reports a gap.
 func (s *stream) hello(m message, gap bool) error {
 	if m.hasID && m.id != s.last {
 		gap = gap || s.last != ""

@@ -16,7 +16,7 @@ type Agent struct {
 	Name          string          `json:"name"`
 	Status        string          `json:"status"` // the same value as ClaudeStatus, for old clients
 	ClaudeStatus  string          `json:"claude_status"`
-	ClaudeSince   time.Time       `json:"claude_status_at,omitzero"` // when ClaudeStatus was last reported
+	ClaudeSince   time.Time       `json:"claude_status_at,omitzero"` // when ClaudeStatus was last reported, even if it was unchanged
 	CurrentTaskID string          `json:"current_task_id"`
 	LastSeen      time.Time       `json:"last_seen"`
 	Meta          json.RawMessage `json:"meta,omitempty"`
@@ -26,8 +26,8 @@ type Agent struct {
 	WorkerStatus  WorkerStatus    `json:"worker_status"`
 	Gone          bool            `json:"gone,omitempty"` // the agent has ended, so lists do not contain it any more
 
-	// Now is what the agent does. The stream has no update when Now changes, unless the client has
-	// requested the stream with the option seen.
+	// Now is what the agent does. The stream has no update when only Now changes. To get its latest
+	// value, request the agent again.
 	Now fleet.AgentActivity `json:"now,omitzero"`
 }
 
@@ -52,7 +52,8 @@ const (
 )
 
 // Heartbeat is an agent's report about itself. If the id is empty, the coordinator creates a new
-// agent. An old client sends Status instead of ClaudeStatus.
+// agent. Name, ClaudeStatus and Meta keep their previous values if they are empty. An old client
+// sends Status instead of ClaudeStatus.
 type Heartbeat struct {
 	AgentID       string          `json:"agent_id"`
 	Name          string          `json:"name,omitempty"`
@@ -62,7 +63,7 @@ type Heartbeat struct {
 	Meta          json.RawMessage `json:"meta,omitempty"`
 	Gone          bool            `json:"gone,omitempty"` // the agent has ended, so lists should not contain it any more
 
-	Now fleet.AgentActivity `json:"now,omitzero"` // what the agent does; replaces what it has reported before
+	Now fleet.AgentActivity `json:"now,omitzero"` // what the agent does; replaces the previous value even if it is empty
 }
 
 // Channel is a named queue of tasks.
@@ -112,10 +113,10 @@ type Task struct {
 	UpdatedAt       time.Time  `json:"updated_at"`
 }
 
-// TaskStatus is the state of a task.
+// TaskStatus is the state of a task or of a chain.
 type TaskStatus string
 
-// The statuses of a task.
+// The statuses of a task or of a chain. A cancelled task is Failed.
 const (
 	Queued     TaskStatus = "queued"
 	InProgress TaskStatus = "in_progress"
@@ -150,7 +151,7 @@ type Notification struct {
 	AgentID   string    `json:"agent_id"`
 	AgentName string    `json:"agent_name"`
 	Type      string    `json:"type"`
-	Channel   string    `json:"channel"` // the first of the agent's subscriptions
+	Channel   string    `json:"channel"` // the first of the agent's subscriptions; empty if it has none
 	Message   string    `json:"message"`
 	CreatedAt time.Time `json:"created_at"`
 }
@@ -160,7 +161,7 @@ type Notification struct {
 const SetupWaiting = "setup_waiting"
 
 // NewTask describes a task to queue. If it has a ChainID but no Sequence, the task is appended to
-// the chain.
+// the chain. ChannelID may be empty if the chain has a channel.
 type NewTask struct {
 	ChannelID     string `json:"channel_id"`
 	ChainID       string `json:"chain_id,omitempty"`
@@ -180,7 +181,8 @@ type Claim struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
-// Report says how a task ended.
+// Report says which agent has ended which task, and why. [TaskClient.Complete] and [TaskClient.Fail]
+// say how it has ended.
 type Report struct {
 	TaskID  string `json:"task_id"`
 	AgentID string `json:"agent_id"`
@@ -199,7 +201,7 @@ type Input struct {
 	ClaimedAt *time.Time `json:"claimed_at,omitempty"`
 }
 
-// NewInput describes an input to add.
+// NewInput describes an input to queue for the agent of a task. If Kind is empty, it is text.
 type NewInput struct {
 	TaskID         string `json:"task_id"`
 	AgentID        string `json:"agent_id,omitempty"`
@@ -231,7 +233,8 @@ type NewEvent struct {
 	IdempotencyKey string          `json:"idempotency_key,omitempty"`
 }
 
-// Dashboard is a snapshot of everything that the coordinator shows.
+// Dashboard is a snapshot of the agents, channels, chains, tasks and events. It may leave out some of
+// the tasks and events; see [Client.Dashboard].
 type Dashboard struct {
 	Agents   []Agent   `json:"agents"`
 	Channels []Channel `json:"channels"`

@@ -37,7 +37,8 @@ type WorkBeat struct {
 	Gone bool `json:"gone,omitempty"`
 }
 
-// WorkKey identifies an attempt. Its fencing token shows that the worker still owns the attempt.
+// WorkKey identifies an attempt. Token is the fencing token that the worker got with the attempt. The
+// coordinator refuses another token, because the attempt then belongs to another worker.
 type WorkKey struct {
 	Attempt string `json:"attempt"`
 	Token   int64  `json:"token"`
@@ -48,7 +49,7 @@ type HeldWork struct {
 	WorkKey
 	Now     WorkNow  `json:"now,omitzero"`
 	Asking  []string `json:"asking,omitempty"`  // ids of the questions to which the agent still needs an answer
-	Dropped []string `json:"dropped,omitempty"` // refs of the questions that the agent has withdrawn
+	Dropped []string `json:"dropped,omitempty"` // questions that the agent has withdrawn, by their WorkQuestion.Ref
 	// Delivered lists the ids of messages that the agent's program has received.
 	Delivered []string `json:"delivered,omitempty"`
 }
@@ -74,7 +75,7 @@ type WorkOrders struct {
 // WorkOrder is an instruction about one attempt that the worker runs.
 type WorkOrder struct {
 	Attempt string       `json:"attempt"`
-	Stop    string       `json:"stop,omitempty"`  // why the worker must end the attempt; empty if it continues
+	Stop    string       `json:"stop,omitempty"`  // why the worker must end the attempt; empty if the attempt continues
 	Gone    bool         `json:"gone,omitempty"`  // the worker no longer owns the attempt: end it without reporting
 	Waits   bool         `json:"waits,omitempty"` // the agent waits for the user; this time does not count as working time
 	LeaseMS int64        `json:"lease_ms,omitempty"`
@@ -82,8 +83,9 @@ type WorkOrder struct {
 	// Messages are the user's messages for the agent that were not delivered yet, the oldest first.
 	// They are repeated until the worker reports that they were delivered.
 	Messages []fleet.Message `json:"messages,omitempty"`
-	// Interrupt reports that the worker must end only the agent's current turn, if the agent
-	// supports this, so that the conversation can be continued. Stop is then set too.
+	// Interrupt reports that the worker must end only the agent's current turn, so that the
+	// conversation can be continued. If the agent does not support this, the worker ends the agent.
+	// Stop is then set too.
 	Interrupt bool `json:"interrupt,omitempty"`
 	// Limit is what the attempt may spend in total, including what it has already spent. It changes
 	// when other attempts spend from the same budget. Zero means no limit.
@@ -98,15 +100,16 @@ type WorkAnswer struct {
 	Rule   string `json:"rule,omitempty"` // the rule that the user has made with the answer; empty if the answer holds only for this question
 }
 
-// WorkClaim requests a task for a worker. Requests with the same key get the same answer.
+// WorkClaim requests a task for a worker. Requests with the same key get the same task. The key is
+// required in [WorkClient.Claim], and not used in a WorkTurn.
 type WorkClaim struct {
 	Worker string   `json:"worker"`
 	Labels []string `json:"labels"`
 	Agents []string `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
 	Key    string   `json:"key"`
 	// Accounts are the user's accounts that the worker has. The accounts of each agent are in the
-	// order in which they should be used. Fallbacks says that the worker can use the fallbacks of a
-	// task.
+	// order in which they should be used. Fallbacks says that the worker can use a task's fallbacks:
+	// the agents that continue the task while its own agent is rate limited.
 	Accounts  []WorkAccount `json:"accounts,omitempty"`
 	Fallbacks bool          `json:"fallbacks,omitempty"`
 }
@@ -150,7 +153,7 @@ type WorkAttempt struct {
 	Limit        Amount `json:"limit,omitzero"`           // what the attempt may spend; zero means no limit
 	Stop         string `json:"stop,omitempty"`           // why the worker must end the attempt; empty if it continues
 	Account      string `json:"account,omitempty"`        // the user's account that the agent uses; empty means the program's own
-	Fallback     string `json:"fallback,omitempty"`       // the fallback that works on the attempt; empty means the task's own agent
+	Fallback     string `json:"fallback,omitempty"`       // the agent that replaces the task's own agent, as AGENT or AGENT:MODEL; empty means the task's own agent
 }
 
 // WorkTask is the task of an attempt.
@@ -161,7 +164,7 @@ type WorkTask struct {
 	Fresh bool            `json:"fresh,omitempty"`
 	Tries int             `json:"tries,omitempty"`
 	// SentBack reports that the user's review sent the change back to the agent. The worker must
-	// then send the agent's whole last message.
+	// then send the agent's whole last message as Answer in its WorkFinish.
 	SentBack bool `json:"sent_back,omitempty"`
 }
 
@@ -183,14 +186,14 @@ type WorkBefore struct {
 	Class   fleet.Class `json:"class,omitempty"`
 	Summary string      `json:"summary,omitempty"`
 	Thread  string      `json:"thread,omitempty"`
-	// Account and Fallback are those of the previous attempt. Diff is what that attempt has
-	// changed.
+	// Account and Fallback are those of the previous attempt. Diff is what that attempt has changed;
+	// it is set only if another agent continues the task.
 	Account  string          `json:"account,omitempty"`
 	Fallback string          `json:"fallback,omitempty"`
 	Diff     json.RawMessage `json:"diff,omitempty"`
 }
 
-// WorkTurn reports that an attempt has ended, and claims the next task.
+// WorkTurn reports that an attempt has ended, and claims the next task in the same request.
 type WorkTurn struct {
 	Finish WorkFinish `json:"finish"`
 	Claim  *WorkClaim `json:"claim,omitempty"` // the claim of the next task; nil for none
@@ -201,11 +204,12 @@ type WorkFinish struct {
 	WorkKey
 	fleet.Progress
 	fleet.Ending
-	ResetInMS int64    `json:"reset_in_ms,omitempty"` // time until the agent's rate limit ends; zero if it has none
+	ResetInMS int64    `json:"reset_in_ms,omitempty"` // time until the agent's rate limit ends; zero if it has none or the time is unknown
 	Delivered []string `json:"delivered,omitempty"`   // ids of messages that the agent's program has received
 }
 
-// Turned is the answer to a WorkTurn.
+// Turned is the answer to a WorkTurn. Work is the next task; it is nil if the turn claims none or no
+// task can start.
 type Turned struct {
 	Outcome WorkOutcome `json:"outcome"`
 	Work    *Work       `json:"work,omitempty"`
@@ -282,17 +286,19 @@ func (c *WorkClient) Heartbeat(ctx context.Context, b WorkBeat) (WorkOrders, err
 	return askAll[WorkOrders](ctx, c.conn, post(b, false, "v1", "work", "beat"), "orders")
 }
 
-// Claim claims a task. If no task can start, the code of the [Error] is [NoTasks].
+// Claim claims a task. If no task can start, it returns an [*Error] with the code [NoTasks].
 func (c *WorkClient) Claim(ctx context.Context, q WorkClaim) (Claimed, error) {
 	return askAll[Claimed](ctx, c.conn, post(q, q.Key != "", "v1", "work", "claim"), "work")
 }
 
-// Turn reports the end of an attempt and claims the next task, if one can start.
+// Turn reports the end of an attempt and claims the next task, if one can start. A repeated
+// request gets the same answer and claims no further task.
 func (c *WorkClient) Turn(ctx context.Context, t WorkTurn) (Turned, error) {
 	return askAll[Turned](ctx, c.conn, post(t, true, "v1", "work", "turn"), "outcome")
 }
 
-// Ask asks the user a question, and returns its id.
+// Ask asks the user a question, and returns its id. The request is retried only if the question has a
+// ref.
 func (c *WorkClient) Ask(ctx context.Context, q WorkQuestion) (string, error) {
 	return ask[string](ctx, c.conn, post(q, q.Ref != "", "v1", "work", "ask"), "question")
 }
@@ -304,14 +310,14 @@ func (c *WorkClient) Release(ctx context.Context, r WorkRelease) error {
 	return err
 }
 
-// Held returns the attempts that a worker runs according to the coordinator.
+// Held returns the attempts that, as far as the coordinator knows, the worker is running.
 func (c *WorkClient) Held(ctx context.Context, worker string) ([]Work, error) {
 	return ask[[]Work](ctx, c.conn, get(url.Values{"worker": {worker}}, "v1", "work", "held"), "held")
 }
 
 // Wait waits until there is a change for the worker with a higher number than cursor, or until the
-// coordinator's timeout. If cursor is negative, Wait returns the number of the latest change at
-// once.
+// coordinator's timeout. If the coordinator does not know all changes after cursor, Wait returns at
+// once, with Wake and Attend set. That is so for a cursor of -1, the lowest that is allowed.
 func (c *WorkClient) Wait(ctx context.Context, worker string, cursor int64) (WorkNews, error) {
 	query := url.Values{"worker": {worker}, "after": {strconv.FormatInt(cursor, 10)}}
 	return askAll[WorkNews](ctx, c.conn, get(query, "v1", "work", "wait"), "seq")

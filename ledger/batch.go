@@ -31,9 +31,9 @@ type FinishedAttempt struct {
 
 // RecordNew records finished attempts in a batch. It locks and syncs the folders only once for the
 // whole batch. It writes an attempt only if its task has no run record yet. recorded[i] reports
-// whether list[i] was written. The caller should pass the other attempts to [Store.Record], which
-// writes them or returns the reason why it cannot. As in Record, the result record of an attempt is
-// durable before the run record is written.
+// whether list[i] was written; after an error it is false for all. The caller should pass the
+// attempts that were not written to [Store.Record], which writes them or returns the reason why it
+// cannot. As in Record, the result record of an attempt is durable before the run record is written.
 func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded []bool, err error) {
 	recorded = make([]bool, len(list))
 	unlock, err := s.lockAll(ctx)
@@ -92,7 +92,7 @@ func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
 
 // encodeNew returns the records of an attempt as Begin and Finish would write them. ok is
 // false if the task already has a run record, or if the attempt is invalid or has a
-// template.
+// template: Begin and Finish would write its fields in another order.
 func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	if CheckBead(w.Run.Bead) != nil || w.Result.Bead != w.Run.Bead || w.Run.Status != Running || w.Run.TemplateName != nil {
 		return nil, nil, false
@@ -114,7 +114,7 @@ func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 }
 
 // completed returns the run record run with its end set to the outcome r. It is for a record that is
-// not on disk yet. The function complete does the same for a record on disk.
+// not on disk yet. The function complete does the same for a record that was read from disk.
 func completed(run Run, r Result) Run {
 	run.FinishedAt, run.DurationSeconds, run.Status, run.ExitCode = &r.FinishedAt, r.DurationSeconds, r.Status, r.ExitCode
 	run.OutputSummary, run.Verification = r.OutputSummary, r.Verification
@@ -142,8 +142,8 @@ func only(files []newFile, of map[int]bool) (kept []newFile) {
 }
 
 // publish writes the files to the folder dir. shown[i] reports whether the file of attempt i was
-// written. A new file is complete and durable when it appears under its name. An existing file stays
-// unchanged.
+// written. The content of a new file is complete and durable when the file appears under its name. An
+// existing file stays unchanged.
 func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err error) {
 	defer func() {
 		for _, f := range files {
@@ -212,7 +212,7 @@ func (f newFile) step(op host.Op, err error) error {
 	return &statefile.StepError{Step: op, Path: f.path, Err: err}
 }
 
-// rename renames temp to path. It returns an error if path exists.
+// rename renames temp to path. If path exists, it returns an error that wraps fs.ErrExist.
 func (s *Store) rename(temp, path string) error {
 	err := s.host.RenameNew(opShowNew, temp, path)
 	if !errors.Is(err, errors.ErrUnsupported) {

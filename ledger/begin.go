@@ -13,13 +13,15 @@ import (
 )
 
 // Begin records the start of an attempt. The new record becomes the latest record of its task. Begin
-// keeps the previous record under a name with its attempt number. If the attempt is already recorded
-// with the same values, Begin changes nothing, even if the record also contains the end of the
-// attempt. So a caller may repeat Begin after a crash. If the recorded values differ, Begin returns
-// an [*ImmutableError].
+// keeps the previous record under a name with its attempt number. If a later attempt is already
+// recorded, the new record itself gets a name with its attempt number instead.
+//
+// If the attempt is already recorded with the same values, Begin changes nothing, even if the record
+// also contains the end of the attempt. So a caller may repeat Begin after a crash. If the recorded
+// values differ, Begin returns an [*ImmutableError].
 //
 // Begin accepts a later attempt while an earlier attempt is still "running". The end of the earlier
-// attempt can be recorded later.
+// attempt can be recorded later. The status of run must be Running.
 func (s *Store) Begin(ctx context.Context, run Run) error {
 	if run.ResultFile == "" {
 		run.ResultFile = s.resultFile(run.Bead)
@@ -68,10 +70,11 @@ func encodeValid(kind Kind, path string, record any) ([]byte, error) {
 	return data, nil
 }
 
-// put writes data as the record of an attempt. If the previous attempt has the name of the latest
-// record, put first keeps its record under the name with its attempt number. If the process dies
-// during put, the previous record exists under one of these names or under both, and another call of
-// put completes the work. The caller must hold the folder's lock.
+// put writes data as the record of an attempt. If the latest record is that of an earlier attempt,
+// put first gives this earlier record a name with its attempt number. If the process dies during
+// put, the earlier record exists under its old name, its new name or both, and another call of put
+// completes the work. If the attempt is already recorded with other values, put returns an
+// ImmutableError. The caller must hold the folder's lock.
 func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	latest := s.path(kind, bead)
 	now, err := s.load(latest)
@@ -91,7 +94,7 @@ func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 		return s.putLate(kind, bead, attempt, data)
 	}
 	err = s.keep(latest, s.keptPath(kind, bead, number), now.data)
-	if errors.Is(err, fs.ErrExist) { // another program has recorded the previous attempt again, with other values
+	if errors.Is(err, fs.ErrExist) { // the file with this attempt number has other content, so keep the record as a backup
 		_, err = s.backup(now)
 	}
 	if err != nil {
@@ -100,7 +103,8 @@ func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	return s.replace(now, data)
 }
 
-// putLate writes the record of an attempt after a later attempt of the same task was recorded.
+// putLate writes the record of an attempt after a later attempt of the same task was recorded. The
+// record gets the name with its attempt number.
 func (s *Store) putLate(kind Kind, bead string, attempt int, data []byte) error {
 	kept := s.keptPath(kind, bead, attempt)
 	there, err := s.load(kept)
@@ -113,8 +117,9 @@ func (s *Store) putLate(kind Kind, bead string, attempt int, data []byte) error 
 	return s.checkSame(there, kind, attempt, data)
 }
 
-// checkSame returns an ImmutableError if data differs from the existing record. If they are equal,
-// it syncs the record, because the process that wrote it may have died before the sync.
+// checkSame returns an ImmutableError if data differs from the existing record. The end of the
+// attempt, which may have been added to a run record since, does not count as a difference. If they
+// are equal, it syncs the record, because the process that wrote it may have died before the sync.
 func (s *Store) checkSame(existing *document, kind Kind, attempt int, data []byte) error {
 	if !bytes.Equal(existing.data, data) && !bytes.Equal(asFirstWritten(kind, existing.value()), data) {
 		return &ImmutableError{Path: existing.path, Attempt: attempt, Problem: fmt.Sprintf("attempt %d is recorded with other values", attempt)}
@@ -122,8 +127,8 @@ func (s *Store) checkSame(existing *document, kind Kind, attempt int, data []byt
 	return statefile.Sync(s.host, existing.path)
 }
 
-// asFirstWritten returns the record v as it was first written. For a run record, that is the record
-// without the end of the run.
+// asFirstWritten returns the text of the record v as it was first written. For a run record, that is
+// the record without the end of the attempt.
 func asFirstWritten(kind Kind, v jsontree.Value) []byte {
 	var record any
 	if kind == RunKind {

@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// check checks one record against the rules, and collects the findings about the record.
+// check checks one record against the rules of its kind, and collects the findings.
 type check struct {
 	fields
 	path   string
@@ -37,7 +37,7 @@ func (c *check) irregular(at, name, format string, args ...any) {
 	c.add(statefile.Irregular, at, name, format, args...)
 }
 
-// record checks v against the rules for its kind and form.
+// record checks the record v against the rules of its kind, for the full or the minimal form.
 func (c *check) record(v jsontree.Value) {
 	if v.Kind() != jsontree.Object {
 		c.invalid("", notObject, "%s where a %s record should be", v.Kind(), c.kind)
@@ -73,7 +73,7 @@ func (c *check) field(r rule, v jsontree.Value) {
 	}
 }
 
-// kinds lists, for each form, the JSON kind of its values and how messages describe such a value.
+// kinds has, for each form of a field, the JSON kind of its values and their description in messages.
 var kinds = [...]struct {
 	kind jsontree.Kind
 	want string

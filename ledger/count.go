@@ -29,7 +29,7 @@ type AttemptRecords struct {
 }
 
 // Add counts the attempts of one task, as [Store.Report] does for files. It returns the attempts
-// that match the query.
+// that match the query. It must get all attempts of the task in one call.
 func (c *Count) Add(attempts []AttemptRecords) ([]Attempt, error) {
 	var m merged
 	for _, p := range attempts {
@@ -73,7 +73,8 @@ func (m *merged) addRecord(kind Kind, bead string, attempt int, record any) erro
 	return nil
 }
 
-// Report returns the report of the counted attempts.
+// Report returns the report of the counted attempts. It must be called only once, after the last Add,
+// because it empties the counts by week.
 func (c *Count) Report() Report {
 	stats := c.tally.statistics()
 	details := c.tally.recommend(stats)
@@ -84,7 +85,7 @@ func (c *Count) Report() Report {
 	}
 }
 
-// Completed returns the records of an attempt as [Store.Begin] and, if it has ended,
+// Completed returns the records of an attempt as [Store.Begin] and, if p has a result,
 // [Store.Finish] would write them. It reads and writes no file.
 func (s *Store) Completed(p AttemptRecords) AttemptRecords {
 	if p.Run.ResultFile == "" {

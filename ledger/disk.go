@@ -11,7 +11,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations that keep and replace a record.
+// Names of the file operations that give a record a second name, and replace it. Errors contain the
+// name of the operation that failed.
 const (
 	opLook     host.Op = "look at record"
 	opKeep     host.Op = "keep record"
@@ -20,7 +21,7 @@ const (
 	opSyncDrop host.Op = "sync folder of dropped name"
 )
 
-// document is a record that was read from disk.
+// document is a record that was read from disk. data stays as it was read when doc is edited.
 type document struct {
 	path string
 	data []byte
@@ -41,7 +42,7 @@ func (d *document) attempt() (int, error) {
 	return int(n), nil
 }
 
-// load reads the record at path. It returns nil if the record does not exist.
+// load reads the record at path. It returns nil and no error if the record does not exist.
 func (s *Store) load(path string) (*document, error) {
 	file := statefile.New(path, statefile.Options{Host: s.host})
 	doc, err := file.Load()
@@ -61,9 +62,9 @@ func (s *Store) syncFolder(op host.Op, path string) error {
 	return nil
 }
 
-// keep gives the record at path the second name newPath, durably. If newPath exists with the same
-// content, an earlier call has done this, and keep returns nil. If newPath exists with other
-// content, keep returns fs.ErrExist.
+// keep gives the record at path the second name newPath, durably. data is the content of the record.
+// If newPath exists with this content, an earlier call has created it, and keep only makes it
+// durable. If newPath exists with other content, keep returns an error that wraps fs.ErrExist.
 func (s *Store) keep(path, newPath string, data []byte) error {
 	if err := statefile.Sync(s.host, path); err != nil {
 		return err
@@ -82,7 +83,7 @@ func (s *Store) keep(path, newPath string, data []byte) error {
 }
 
 // replace replaces the record old by data. It returns an error if another program has changed the
-// file since it was read. The caller must hold the folder's lock.
+// file since it was read, or if the file is a link. The caller must hold the folder's lock.
 func (s *Store) replace(old *document, data []byte) error {
 	if err := s.checkRegular(old.path); err != nil {
 		return err
@@ -95,7 +96,7 @@ func (s *Store) replace(old *document, data []byte) error {
 }
 
 // checkRegular returns an error unless the file at path is a regular file. In practice, any other
-// file is a symbolic link that the user has created. To replace it would delete the link.
+// file is a symbolic link that the user has created. Replacing it would delete the link.
 func (s *Store) checkRegular(path string) error {
 	info, err := s.host.Lstat(opLook, path)
 	if err != nil {
@@ -107,7 +108,7 @@ func (s *Store) checkRegular(path string) error {
 	return nil
 }
 
-// sameBytes returns an error if the file at path no longer has the content that was read.
+// sameBytes returns an error unless the file at path has the content of the document read.
 func (s *Store) sameBytes(path string, read *document) error {
 	now, err := statefile.ReadBytes(s.host, path)
 	switch {

@@ -85,8 +85,9 @@ func (d *durations) distribution() Durations {
 	return out
 }
 
-// quantile returns the smallest duration d such that the fraction q of the runs took at most d, in
-// seconds. For q = 0.5, d is the median. It returns 0 if there are no durations.
+// quantile returns the smallest duration, in seconds, that the fraction q of the runs did not exceed:
+// for q = 0.5, the median. Of more than maxExact durations it returns an estimate, and of none 0.
+// d.exact must be sorted.
 func (d *durations) quantile(q float64) float64 {
 	if d.n == 0 {
 		return 0

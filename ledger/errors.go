@@ -20,7 +20,7 @@ func (e *ImmutableError) Error() string {
 	return fmt.Sprintf("%s: %s; a record is immutable", e.Path, e.Problem)
 }
 
-// Conflict reports true: the record must not be changed.
+// Conflict returns true, so that callers handle e as a conflict: the record must not be changed.
 func (e *ImmutableError) Conflict() bool { return true }
 
 // Hint tells the user what to do next.
@@ -49,7 +49,7 @@ func (e *TransitionError) Error() string {
 	return fmt.Sprintf("%s: the attempt is %q and cannot become %q; %s", e.Path, e.From, e.To, may)
 }
 
-// Conflict reports true: the protocol does not allow this change of status.
+// Conflict returns true, so that callers handle e as a conflict with the attempt's present status.
 func (e *TransitionError) Conflict() bool { return true }
 
 func checkTransition(path string, from, to Status) error {
@@ -69,7 +69,7 @@ func (e *NoRunError) Error() string {
 	return fmt.Sprintf("bead %s: no run record of attempt %d", e.Bead, e.Attempt)
 }
 
-// NotFound reports true: there is no run record.
+// NotFound returns true, so that callers handle e as an error about a missing record.
 func (e *NoRunError) NotFound() bool { return true }
 
 // RecordError reports that the content of a record is invalid.
@@ -89,7 +89,7 @@ func (e *RecordError) Error() string {
 	return e.Path + ": " + strings.Join(texts, "; ")
 }
 
-// Invalid reports true: the content of a record is invalid.
+// Invalid returns true, so that callers handle e as an error about invalid content.
 func (e *RecordError) Invalid() bool { return true }
 
 // Hint tells the user what to do next.

@@ -2,14 +2,14 @@ package ledger
 
 import "gaffer/statefile/jsontree"
 
-// fields holds the members of one record that have a rule.
+// fields holds the values of those members of one record for which its kind has a rule.
 type fields struct {
 	kind   Kind
-	values []jsontree.Value // one value for each rule of the record's kind, in the order of the rules; nil if there is no record
+	values []jsontree.Value // one value for each rule of the record's kind, in the order of the rules; nil if the file could not be read or is not an object
 }
 
-// collect assigns the members of v to f.values. It returns the names of the members that have no
-// rule. If a name occurs twice, the last member counts.
+// collect sets f.values to the members of the record v. It returns the names of the members for which
+// there is no rule. If a name occurs twice, the last member counts.
 func (f *fields) collect(v jsontree.Value) (unknown []string) {
 	f.values = make([]jsontree.Value, len(f.kind.rules()))
 	for name, member := range v.Members() {
@@ -22,7 +22,8 @@ func (f *fields) collect(v jsontree.Value) (unknown []string) {
 	return unknown
 }
 
-// get returns the value of a field, or the zero Value if the record lacks the field.
+// get returns the value of a field, or the zero Value if the record lacks the field or there is no
+// rule for it.
 func (f *fields) get(name string) jsontree.Value {
 	at, ok := f.kind.position(name)
 	if !ok || f.values == nil {

@@ -9,7 +9,7 @@ const (
 	unreadable   = "unreadable"
 	notADocument = "not-a-document"
 	notRecord    = "not-a-record"
-	sameAttempt  = "same-attempt-twice" // another file has the same attempt; a report does not count this file
+	sameAttempt  = "same-attempt-twice" // another file has a record of the same kind for the same attempt, so a report does not count this file
 
 	notObject     = "not-an-object"
 	missingField  = "missing-field"

@@ -16,7 +16,8 @@ import (
 // Finish records the end of an attempt. It first writes the result record, and then adds the end to
 // the run record. If the process dies in between, the caller should repeat Finish or call Fix: both
 // copy the outcome to the run record. Finish fills empty fields of r from the run record and the
-// clock, and returns the result as it was recorded.
+// clock, and returns the result as it was recorded. If the attempt has no run record, it returns a
+// [*NoRunError]. If another end of the attempt is recorded, it returns an error.
 func (s *Store) Finish(ctx context.Context, r Result) (Result, error) {
 	if err := CheckBead(r.Bead); err != nil {
 		return Result{}, err
@@ -60,9 +61,9 @@ func (s *Store) finish(r Result) (Result, error) {
 	return r, s.writeEnd(run, r.Bead)
 }
 
-// writeEnd writes the run record run to disk. The caller has added the end of the attempt to the
-// document. An interrupted Begin may have given the record a second name. writeEnd first deletes that
-// name, because the record under it would still say "running".
+// writeEnd writes the run record run to disk. The caller has added the end of the attempt to run.doc.
+// An interrupted Begin of a later attempt may have given the record a second name. writeEnd first
+// deletes that name, because the record under it would still say "running".
 func (s *Store) writeEnd(run *document, bead string) error {
 	data := run.doc.Bytes()
 	if bytes.Equal(data, run.data) {
@@ -97,7 +98,8 @@ func (s *Store) dropCopy(path string, data []byte) error {
 }
 
 // find returns the record of an attempt. The record has either the name of the latest record or the
-// name with its attempt number. find returns nil if the record does not exist.
+// name with its attempt number. find returns nil and no error if the record does not exist, or if the
+// task has no latest record.
 func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	latest, err := s.load(s.path(kind, bead))
 	if err != nil || latest == nil {
@@ -134,13 +136,13 @@ func fillResult(r Result, run Run, previous *document, now time.Time) Result {
 	if r.DurationSeconds == nil {
 		r.DurationSeconds = seconds(r.StartedAt, r.FinishedAt)
 	}
-	// A result must have a start time. If the run record has no start time, use the end time; then
-	// the duration stays unknown.
+	// A result must have a start time. If it is unknown, use the end time. The duration, which was
+	// computed above, then stays unknown.
 	setIfEmpty(&r.StartedAt, r.FinishedAt)
 	return r
 }
 
-// wellFormed returns the time s in the format of records, or "" if s is not a time.
+// wellFormed returns the time s as a date-time of JSON Schema, or "" if s is not a time.
 func wellFormed(s string) string {
 	if at := timeOf(s); !isDateTime(s) && !at.IsZero() {
 		return timestamp.Format(at)
@@ -162,7 +164,7 @@ func setIfEmpty(field *string, values ...string) {
 
 // seconds returns the seconds between two timestamps, or nil if one of them is invalid. It returns
 // 1 for less than a second, because monitors read 0 as unknown. It returns 0 if end is before
-// start, because the clock was set back.
+// start, which happens if the clock was set back between them.
 func seconds(start, end string) *int {
 	started, err1 := timestamp.Parse(start, time.UTC)
 	finished, err2 := timestamp.Parse(end, time.UTC)
@@ -176,9 +178,10 @@ func seconds(start, end string) *int {
 	return &n
 }
 
-// complete sets the end of the attempt in its run record. If the run has already
-// ended in the same way, it changes nothing. If it has ended differently, it returns
-// an error. A record in the minimal form has no status and counts as running.
+// complete sets the end of the attempt in its run record, in memory. If the record
+// already has the same status and end time, it changes nothing. If the record has
+// another end, it returns an error. A record in the minimal form has no status and
+// counts as running.
 func complete(run *jsontree.Node, path string, r Result) error {
 	from := Status(run.Get("status").Text())
 	if run.Get("status").Absent() {

@@ -33,7 +33,9 @@ type Fix struct {
 }
 
 // Fix adds missing fields to every record of the ledger, as far as they can be derived, so that the
-// record has the full form. It calls visit for every record. It skips files that are not records.
+// record has the full form. It also adds the end of an attempt to a run record that lacks it, if the
+// result of the attempt is recorded. It calls visit for every record, and skips files that are not
+// records. It stops at the first error of visit.
 func (s *Store) Fix(ctx context.Context, visit func(Fix) error) error {
 	for _, records := range s.folders() {
 		if err := s.fixAll(ctx, records, visit); err != nil {
@@ -72,9 +74,9 @@ func (s *Store) fixAll(ctx context.Context, records folder, visit func(Fix) erro
 	return nil
 }
 
-// fix repairs one file. It returns the zero Fix if the file is not a record. The backup is durable
-// before the file is replaced. So after a crash the file is the old or the new record, and the old
-// content still exists.
+// fix repairs one file. It returns the zero Fix if the file holds the results of checks instead of a
+// record. The backup is durable before the file is replaced. So after a crash the file is the old or
+// the new record, and the old content still exists.
 func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	unlock, err := s.lock(ctx, f.dir)
 	if err != nil {
@@ -160,8 +162,8 @@ func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
 }
 
 // backup keeps the content of a record in <name>.bak or, if that file exists, in <name>.bak-2 and so
-// on. It returns the path of the backup. It never overwrites a backup. If one of these files already
-// has the same content, it returns the path of that file.
+// on. It returns the path of the backup. It never overwrites an existing backup, but uses one that
+// already has the same content. It returns an error if the record was changed since it was read.
 func (s *Store) backup(old *document) (string, error) {
 	for n := 1; ; n++ {
 		name := old.path + ".bak"

@@ -21,7 +21,7 @@ type Group struct {
 	CostRuns    int      `json:"cost_runs"`    // number of runs with a known cost
 }
 
-// Ended returns the number of runs with an outcome.
+// Ended returns the number of runs that succeeded, failed or timed out.
 func (g Group) Ended() int { return g.Success + g.Failed + g.Timeout }
 
 // sum adds up the counts of several runs.
@@ -59,7 +59,8 @@ func (s *sum) add(a Attempt) {
 	}
 }
 
-// merge adds the counts in o to s. It does not merge the field failures, which s does not need.
+// merge adds the counts in o to s. It leaves out the field failures: it merges only sums of weeks,
+// and a report does not list their failures.
 func (s *sum) merge(o *sum) {
 	s.count += o.count
 	s.success += o.success
@@ -97,8 +98,9 @@ const otherNames = "(others)"
 // sums holds the counts of runs by name, such as the name of the agent.
 type sums map[string]*sum
 
-// of returns the sum for a name. It creates the sum if it is missing. But if s already has maxGroups
-// names, it returns the sum for otherNames instead of a new one.
+// of returns the sum for a name, and creates it if it is missing. But if s already has maxGroups
+// names, it returns the sum for otherNames instead of a new one. Only the first 200 characters of a
+// name count.
 func (s sums) of(name string) *sum {
 	name = Excerpt(name)
 	one := s[name]
@@ -140,7 +142,8 @@ func oneDecimal(f float64) float64 { return math.Round(f*10) / 10 }
 // maxEvidence is the maximum number of beads that a recommendation names as examples.
 const maxEvidence = 5
 
-// latest holds the beads of the most recent attempts, but not more than maxEvidence beads.
+// latest holds the beads of the most recent attempts, the latest first, at most maxEvidence beads.
+// Each bead occurs once.
 type latest []evidence
 
 type evidence struct {

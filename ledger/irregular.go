@@ -14,13 +14,13 @@ import (
 )
 
 // RunLimit is the maximum time that dispatchers of this protocol allow an agent to run.
-// A record that says "running" for longer was probably abandoned.
+// If a record has said "running" for longer, the attempt was probably abandoned.
 const RunLimit = time.Hour
 
 var shellVariable = lazyregexp.New(`\$(\w+|\{\w+\})`)
 
 // irregularities adds findings for content that gaffer accepts but other programs may not. The
-// caller has checked the record against its rules.
+// caller has checked the record against its rules. If there is no record, it adds none.
 func (c *check) irregularities(name fileName, now time.Time) {
 	if c.values == nil {
 		return
@@ -117,8 +117,9 @@ func (c *check) times() {
 	}
 }
 
-// stuck adds a finding if the record says "running" although the attempt cannot be running any
-// more: a result is written only after the agent has ended, and a run ends within RunLimit.
+// stuck adds a finding if the record says "running" but the attempt cannot be running any more.
+// That is so for a result, which is written only after the agent has ended, for a run with an end
+// time, and for a run that began more than RunLimit ago.
 func (c *check) stuck(now time.Time) {
 	if Status(c.text("status")) != Running {
 		return

@@ -11,7 +11,7 @@ const (
 	ResultKind Kind = "result"
 )
 
-// Kinds lists both kinds of records.
+// Kinds lists both kinds of records, runs first.
 func Kinds() []Kind { return []Kind{RunKind, ResultKind} }
 
 func (k Kind) folder() string { return string(k) + "s" }

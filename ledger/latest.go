@@ -37,7 +37,8 @@ func (s *Store) isKept(kind Kind, bead string, attempt int) bool {
 }
 
 // Unfinished calls visit for every attempt that has a run record and the status "running", ordered
-// by task. It does not hold all records in memory.
+// by task. An attempt without a status counts as running. Unfinished does not hold all records in
+// memory, and stops at the first error of visit.
 func (s *Store) Unfinished(ctx context.Context, visit func(Attempt) error) error {
 	work := func(t task) merged { return mergeTask(s.host, t) }
 	return inOrder(ctx, tasks(s.folders()...), work, func(m merged) error {

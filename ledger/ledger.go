@@ -9,7 +9,8 @@
 //	results/<bead>.attempt-<n>.json  the outcome of an earlier attempt
 //
 // A record never overwrites the record of another attempt. A run record changes only
-// once, from running to its outcome. A result record never changes.
+// once, from running to its outcome. A result record never changes. The exception is
+// [Store.Fix], which adds missing fields to records and keeps copies of the old files.
 package ledger
 
 import (
@@ -26,7 +27,7 @@ import (
 type Options struct {
 	Host        host.Host        // the real machine if nil
 	Now         func() time.Time // the host's clock if nil
-	LockTimeout time.Duration    // statefile.DefaultLockTimeout if zero
+	LockTimeout time.Duration    // how long to wait for other writers; statefile.DefaultLockTimeout if zero
 	// Name is the name of the root folder as it is written in result_file. If empty, it is the last
 	// element of the root's path.
 	Name string
@@ -60,7 +61,7 @@ func Open(root string, opts Options) *Store {
 // Dir returns the folder of the records of one kind.
 func (s *Store) Dir(kind Kind) string { return filepath.Join(s.root, kind.folder()) }
 
-// path returns the path of the latest record of one kind of a task.
+// path returns the path of the latest run record or result record of a task.
 func (s *Store) path(kind Kind, bead string) string {
 	return filepath.Join(s.Dir(kind), bead+extension)
 }
@@ -74,8 +75,9 @@ const opLock host.Op = "lock records"
 
 var errLockTimeout = errors.New("lock timeout")
 
-// lock locks a folder of records against other writers until unlock is called. A caller that needs
-// both folders must lock runs first, to avoid deadlocks.
+// lock locks a folder of records against other writers until unlock is called. If the lock is not
+// free within LockTimeout, it returns a LockError. A caller that needs both folders must lock the
+// folder of the runs first, to avoid deadlocks.
 func (s *Store) lock(ctx context.Context, dir string) (unlock func(), err error) {
 	name := filepath.Join(dir, ".records.flock")
 	limited, cancel := context.WithTimeoutCause(ctx, s.opts.LockTimeout, errLockTimeout)

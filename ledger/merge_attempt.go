@@ -96,7 +96,7 @@ type merged struct {
 // mergeTask reads the files of one task. It combines the run and the result of each attempt.
 func mergeTask(h host.Host, t task) merged {
 	var m merged
-	for i := len(t) - 1; i >= 0; i-- { // from last to first: if two files have the same attempt, the last one counts
+	for i := len(t) - 1; i >= 0; i-- { // from last to first: results come before runs, and of two files with the same attempt the last one counts
 		r := read(h, t[i])
 		if r.name == "" && r.value.Kind() != jsontree.Object {
 			r.name = notObject
@@ -119,7 +119,8 @@ func mergeTask(h host.Host, t task) merged {
 	return m
 }
 
-// attempt returns the attempt with the number n. It adds the attempt if it is missing.
+// attempt returns the attempt with the number n. It adds the attempt if it is missing. The pointer is
+// valid only until the next attempt is added.
 func (m *merged) attempt(bead string, n int) *Attempt {
 	for i := range m.attempts {
 		if m.attempts[i].Attempt == n {
@@ -139,9 +140,9 @@ func attemptNumber(rec fields, name fileName) int {
 	return max(name.attempt, 1)
 }
 
-// addRecord adds the fields of one record to the attempt. It returns false if the attempt already
-// has a record of that kind. Results are added before runs, and a field that is already set is
-// kept. So the result's value wins.
+// addRecord adds the fields of one record to the attempt. If the attempt already has a record of that
+// kind, it changes nothing and returns false. The result of an attempt must be added before its run:
+// a field that is already set is kept, so the result's value wins.
 func (a *Attempt) addRecord(rec fields) bool {
 	switch {
 	case rec.kind == ResultKind && !a.HasResult:
@@ -191,14 +192,14 @@ func (a *Attempt) setStart(runStart string) {
 	}
 }
 
-// derive sets the fields that follow from other fields. If an attempt has no outcome, derive sets
-// its status to running.
+// derive sets the fields that follow from other fields, and gives empty fields their default values.
+// If an attempt has no outcome, derive sets its status to running.
 func (a *Attempt) derive() {
 	a.started, a.finished = timeOf(a.StartedAt), timeOf(a.FinishedAt)
 	if a.DurationSeconds == nil && !a.started.IsZero() && !a.finished.Before(a.started) {
 		n := a.finished.Sub(a.started).Seconds()
 		if n == 0 {
-			n = 1 // less than a second: times have a resolution of one second, and 0 would mean unknown
+			n = 1 // both times are in the same second, and 0 would mean unknown
 		}
 		if n < mostSeconds {
 			a.DurationSeconds = &n
@@ -207,7 +208,7 @@ func (a *Attempt) derive() {
 	if a.Status == "" {
 		a.Status = Running
 	}
-	if a.hasFailed() { // prefer the class of the failure: reasons in free text cannot be grouped
+	if a.hasFailed() { // prefer failure_reason, usually one word: the free text in reason cannot be grouped
 		a.Reason = cmp.Or(a.failure, a.Reason)
 	}
 	setIfEmpty(&a.Agent, "unknown")

@@ -38,8 +38,8 @@ type fileName struct {
 	attempt int // number of an earlier attempt; 0 in the name of the latest record
 }
 
-// parseName parses the name of a record's file. It returns false for files that are not records,
-// such as hidden files and backups.
+// parseName parses the name of a record's file. It returns false for names that no record can have,
+// such as those of hidden files and backups.
 func parseName(file string) (fileName, bool) {
 	stem, ok := strings.CutSuffix(file, extension)
 	if !ok || stem == "" || strings.HasPrefix(file, ".") {

@@ -28,7 +28,8 @@ func (j job[T, R]) do(work func(T) R) {
 
 // inOrder calls work for every item, in parallel on all processors, and passes the
 // results to emit in the order of the items. Only a few batches are in memory at once.
-// It stops at the first error of items or emit, and when ctx ends.
+// It never calls emit concurrently. It stops at the first error of items or emit, or when
+// ctx ends, and returns this error.
 func inOrder[T, R any](ctx context.Context, items iter.Seq2[T, error], work func(T) R, emit func(R) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	workers := runtime.GOMAXPROCS(0)
@@ -67,7 +68,8 @@ func inOrder[T, R any](ctx context.Context, items iter.Seq2[T, error], work func
 	return context.Cause(ctx)
 }
 
-// chunks yields the items in slices of the given size. It stops after an error.
+// chunks yields the items in slices of the given size; the last slice may be shorter. After an error,
+// it drops the items of the unfinished slice, yields the error and stops.
 func chunks[T any](items iter.Seq2[T, error], size int) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		var chunk []T

@@ -22,7 +22,7 @@ type Query struct {
 	Cost func(bead string, attempt int) (usd float64, known bool)
 }
 
-// Filter is the query as a report shows it. A null field selects all attempts.
+// Filter is the query as a report shows it. A field that is null does not limit the attempts.
 type Filter struct {
 	Since    *string  `json:"since"` // start of the period: a date or a time
 	Agent    []string `json:"agent"`
@@ -129,7 +129,7 @@ const noStart = "no-start-time"
 
 // from returns the attempts of a task that match the query. If the query has a Since, an attempt
 // matches if it started or ended at or after that time. An attempt without a readable time then does
-// not match, and from adds it to m.left.
+// not match, and from adds its bead to m.left. The result reuses the memory of m.attempts.
 func (s *selection) from(m *merged) []Attempt {
 	return slices.DeleteFunc(m.attempts, func(a Attempt) bool {
 		if s.since.text != "" {

@@ -9,7 +9,7 @@ import (
 
 // Run returns the run record of an attempt. If attempt is 0, it returns the latest run record.
 // Fields of the wrong type are left zero; validation reports them. If there is no record, it
-// returns fs.ErrNotExist.
+// returns an error that wraps fs.ErrNotExist.
 func (s *Store) Run(bead string, attempt int) (Run, error) {
 	var r Run
 	err := s.read(RunKind, bead, attempt, &r)

@@ -9,10 +9,10 @@ type Recommendation struct {
 	Subject   string   `json:"subject"`   // the agent, template or reason that the recommendation is about; empty for all runs
 	Threshold float64  `json:"threshold"` // a percentage, or a number of runs
 	Value     float64  `json:"value"`     // the value that crossed Threshold, in the same unit
-	Runs      int      `json:"runs"`      // number of runs or tasks from which Value was computed
+	Runs      int      `json:"runs"`      // number of runs, or of tasks for HighRetry, from which Value was computed
 	Finding   string   `json:"finding"`
 	Advice    string   `json:"advice"`
-	Evidence  []string `json:"evidence"` // beads of the most recent examples
+	Evidence  []string `json:"evidence"` // beads of the most recent examples, at most maxEvidence
 }
 
 func (r Recommendation) String() string { return r.Finding + ": " + r.Advice }
@@ -29,7 +29,8 @@ const (
 )
 
 // Thresholds of recommendations. Most of them are percentages. The constants that begin with "enough"
-// are numbers of runs or tasks: with fewer, a percentage means little and there is no recommendation.
+// are minimum numbers of runs or tasks: a percentage of fewer means little, so there is no
+// recommendation.
 const (
 	lowSuccess       = 70.0
 	highRetry        = 30.0
@@ -42,7 +43,7 @@ const (
 	enoughOfTimeouts = 5
 )
 
-// recommend returns a recommendation for each threshold that is crossed.
+// recommend returns the recommendations for the thresholds that the statistics s cross.
 func (t *tally) recommend(s Statistics) []Recommendation {
 	list := []Recommendation{}
 	for _, rule := range []func(Statistics) []Recommendation{

@@ -13,7 +13,7 @@ import (
 // in the minimal form, which gaffer reads but never writes.
 const Version = 1
 
-// DefaultMaxRetries is the maximum number of retries if a dispatch does not set this number.
+// DefaultMaxRetries is the maximum number of retries of a task if none is given.
 const DefaultMaxRetries = 2
 
 // Status is the status of an attempt.
@@ -97,7 +97,8 @@ type Dispatch struct {
 	MaxRetries         int    // 0 means DefaultMaxRetries
 }
 
-// NewRun returns the record of an attempt that starts now.
+// NewRun returns the record of an attempt that starts at the time now, with the default values for
+// the empty fields of d. It leaves ResultFile empty: [Store.Begin] sets it.
 func NewRun(d Dispatch, now time.Time) Run {
 	r := Run{
 		SchemaVersion: Version,
@@ -123,7 +124,7 @@ func NewRun(d Dispatch, now time.Time) Run {
 
 func sessionName(bead string) string { return "agent-" + bead }
 
-// encode returns the formatted JSON text of a new record.
+// encode returns the indented JSON text of a record. It does not escape <, > and &.
 func encode(record any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -8,9 +8,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Record records a finished attempt, like [Store.Begin] followed by [Store.Finish]. If
-// the task has no record yet, it writes each file only once. A caller may repeat Record
-// after a crash.
+// Record records a finished attempt, like [Store.Begin] followed by [Store.Finish]. The
+// status of run must be Running, as for Begin. If the task has no run record yet, Record
+// writes each file only once. A caller may repeat Record after a crash.
 func (s *Store) Record(ctx context.Context, run Run, r Result) error {
 	fresh, err := s.record(ctx, run, r)
 	if err != nil || fresh {
@@ -23,8 +23,8 @@ func (s *Store) Record(ctx context.Context, run Run, r Result) error {
 	return err
 }
 
-// record writes both records if the task has no record yet. It returns false if the task already
-// has a run record.
+// record writes both records of the attempt. If the task already has a run record, it writes nothing
+// and returns false.
 func (s *Store) record(ctx context.Context, run Run, r Result) (bool, error) {
 	if err := errors.Join(CheckBead(run.Bead), CheckBead(r.Bead)); err != nil {
 		return false, err

@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// repair adds missing fields to one record, if they can be derived, and remembers the names of
-// these fields.
+// repair adds missing fields to one record, if they can be derived. changed has the names of the
+// fields that it has set.
 type repair struct {
 	root    *jsontree.Node
 	partner jsontree.Value // the run of a result, or the result of a run, of the same attempt; may be missing
@@ -62,7 +62,7 @@ func (r *repair) run(resultFile string) {
 }
 
 // end copies the outcome from the result record to a run record that has no outcome because a
-// Finish was interrupted.
+// Finish was interrupted. It does nothing if there is no result with a final status and an end time.
 func (r *repair) end() {
 	var result Result
 	jsontree.Decode(r.partner, &result)
@@ -81,8 +81,8 @@ func (r *repair) end() {
 	}
 }
 
-// duration sets the duration, if it is missing, to the partner's duration or to the difference of
-// the timestamps.
+// duration sets the duration, if it is missing or null, to the partner's duration or to the
+// difference of the timestamps. If both are unknown, a missing duration becomes null.
 func (r *repair) duration() {
 	if theirs := r.partner.Get("duration_seconds"); r.root.Get("duration_seconds").Absent() && !theirs.Absent() {
 		r.set("duration_seconds", theirs)
@@ -124,7 +124,7 @@ func (r *repair) result(followed bool) {
 	r.addText("session_name", r.partner.Get("session_name").Text(), sessionName(bead))
 }
 
-// unrepaired returns the reason why a missing field could not be derived.
+// unrepaired returns the text that says why a missing field could not be derived.
 func unrepaired(field string) string {
 	switch field {
 	case "prompt_full":

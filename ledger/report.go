@@ -18,7 +18,7 @@ type Report struct {
 type LeftOut struct {
 	Reason string   `json:"reason"` // name of a finding, such as "not-json", or "no-start-time"
 	Count  int      `json:"count"`
-	Files  []string `json:"files"` // paths of the first files, at most maxNamed
+	Files  []string `json:"files"` // paths of the first files, or beads of the first attempts; at most maxNamed
 }
 
 // maxNamed is the maximum number of files that a report names for each reason.
@@ -26,8 +26,9 @@ const maxNamed = 10
 
 // Report reads every record and counts the attempts that match q. A run record and a result record
 // belong together if they name the same bead and attempt, whatever the names of their files are.
-// Report calls visit for every attempt that matches, ordered by task. It does not keep the attempts,
-// so it needs little memory even for a large ledger. It lists files that cannot be read in LeftOut.
+// Report calls visit for every attempt that matches, ordered by task, and stops at the first error of
+// visit. It does not keep the attempts, so it needs little memory even for a large ledger. It lists
+// files that cannot be read in LeftOut.
 func (s *Store) Report(ctx context.Context, q Query, visit func(Attempt) error) (Report, error) {
 	c := NewCount(q, s.opts.Now())
 	work := func(t task) merged { return mergeTask(s.host, t) }

@@ -3,8 +3,8 @@ package ledger
 // Retries describes the outcomes of tasks by their number of attempts.
 type Retries struct {
 	Tasks      int        `json:"tasks"`   // tasks with more than one attempt
-	Done       int        `json:"done"`    // number of Tasks whose last attempt is done
-	GaveUp     int        `json:"gave_up"` // number of Tasks whose last attempt failed or timed out
+	Done       int        `json:"done"`    // how many of Tasks have a last attempt that is done
+	GaveUp     int        `json:"gave_up"` // how many of Tasks have a last attempt that failed or timed out
 	ByAttempts []Attempts `json:"by_attempts"`
 }
 
@@ -26,7 +26,7 @@ type retries struct {
 	again       latest
 }
 
-// add counts one task. last is the last attempt of the task.
+// add counts one task by the number of its last attempt.
 func (r *retries) add(last Attempt) {
 	at := min(last.Attempt, maxAttempts) - 1
 	r.tasks[at]++
@@ -51,7 +51,7 @@ func (r *retries) retried() int {
 }
 
 // counted returns the counts, with one entry for each number of attempts from 1 to the highest that
-// occurred.
+// a task has.
 func (r *retries) counted() Retries {
 	out := Retries{Tasks: r.retried(), GaveUp: r.gaveUp, ByAttempts: []Attempts{}}
 	for i, tasks := range r.tasks {

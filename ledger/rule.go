@@ -1,6 +1,7 @@
 package ledger
 
-// form is the type of value that a field holds. It is not the full or minimal form of a record.
+// form is the type of the values of a field. It has nothing to do with the full and the minimal form
+// of a record.
 type form uint8
 
 const (
@@ -14,7 +15,7 @@ const (
 	aVersion // a schema version; only Version is valid
 )
 
-// need says in which records a field is required.
+// need says in which form of a record a field is required.
 type need uint8
 
 const (
@@ -46,8 +47,8 @@ var (
 	outcomes = []string{"pass", "fail", "skipped"}
 )
 
-// ownSteps is the prefix of the agent name for a step that gaffer executes itself, such as the
-// merge of a group. A strict check accepts these names and the protocol's two agents.
+// ownSteps is the prefix of the agent name for a step that gaffer executes itself, such as a merge in
+// a team's run. A strict check accepts these names and the protocol's two agents.
 const ownSteps = "gaffer-"
 
 var verification = rule{name: "verification", form: anObject, null: true, members: []rule{

@@ -49,7 +49,7 @@ func (s *Store) folders() []folder {
 const window = 8192
 
 // files yields the records of the folder, sorted by name. If the folder does not exist, it yields
-// no records. It stops after an error.
+// no records. After an error, it yields the error and stops.
 func (f folder) files() iter.Seq2[file, error] {
 	return func(yield func(file, error) bool) {
 		if f.only != "" {
@@ -105,8 +105,8 @@ func firstNames(names []fileName) []fileName {
 	return names[:min(len(names), window)]
 }
 
-// nameOf is like parseName but accepts any name, because the user may have chosen the name. If it
-// is not the name of a record, the whole name is used as the bead.
+// nameOf is like parseName but accepts any name, because a caller of FixPath or ValidatePath may name
+// any file. If it is not the name of a record, the whole name is used as the bead.
 func nameOf(name string) fileName {
 	if parsed, ok := parseName(name); ok {
 		return parsed
@@ -114,9 +114,9 @@ func nameOf(name string) fileName {
 	return fileName{file: name, bead: name}
 }
 
-// tasks yields one task for each bead: the list of all files of this bead in the folders. The tasks
-// are sorted by bead. The files of a task are in the order of the folders. After an error, tasks
-// yields the error and stops.
+// tasks yields one task for each bead, with all files of this bead in the folders. The tasks are
+// sorted by bead. The files of a task are in the order of the folders. After an error, tasks yields
+// the error and stops.
 func tasks(folders ...folder) iter.Seq2[task, error] {
 	return func(yield func(task, error) bool) {
 		heads := make([]head, len(folders))
@@ -147,8 +147,8 @@ func tasks(folders ...folder) iter.Seq2[task, error] {
 	}
 }
 
-// head iterates over the files of one folder. It holds the next file, which tasks has not yielded
-// yet.
+// head iterates over the files of one folder. Its embedded file is the next one, which tasks has not
+// yielded yet.
 type head struct {
 	file
 	err  error
@@ -220,7 +220,7 @@ func unreadableText(err error) string {
 	return err.Error()
 }
 
-// isCheckResult reports whether the file is not a record, because it holds the results of checks.
+// isCheckResult reports whether the file holds the results of checks, and so is not a record.
 // The name of such a file ends with verifySuffix. The file of a record can have such a name too, if
 // its bead ends with verifySuffix. But then the record contains the same bead, and isCheckResult
 // returns false. v is the content of the file.

@@ -36,7 +36,7 @@ type Statistics struct {
 	Durations          Durations  `json:"duration_distribution"`
 	ByWeek             []Week     `json:"by_week"`       // the most recent weeks in which runs started
 	EarlierWeeks       Group      `json:"earlier_weeks"` // runs of all weeks before the weeks in ByWeek
-	Undated            Group      `json:"undated"`       // runs without a readable start time, or with a start time in the future
+	Undated            Group      `json:"undated"`       // runs without a readable time, and runs that start in a future week
 	Retries            Retries    `json:"retries"`
 	Cost               Cost       `json:"cost"`
 }
@@ -59,7 +59,8 @@ type Template struct {
 	Group
 }
 
-// TaskType counts the runs whose prompt begins with the same word.
+// TaskType counts the runs whose prompt begins with the same word, such as "fix". Prompts that begin
+// with none of the known words count as "other".
 type TaskType struct {
 	TaskType string `json:"task_type"`
 	Group
@@ -76,7 +77,7 @@ type Cost struct {
 	USD         *float64 `json:"usd"` // null if no cost is known
 	KnownRuns   int      `json:"known_runs"`
 	UnknownRuns int      `json:"unknown_runs"`
-	FailedUSD   *float64 `json:"failed_usd"` // cost of the runs that failed or timed out; null if unknown
+	FailedUSD   *float64 `json:"failed_usd"` // cost of the runs that failed or timed out; null if none of their costs is known
 }
 
 // noReason is the reason under which failures without a reason are counted.
@@ -220,7 +221,7 @@ func (t *tally) statistics() Statistics {
 	}
 }
 
-// byCount lists the reasons with their counts, the most common first.
+// byCount lists the failure reasons with their counts, the most common first.
 func byCount(s sums) []Reason {
 	list := groups(s, func(name string, g Group) Reason { return Reason{name, g.Count} })
 	slices.SortStableFunc(list, func(a, b Reason) int { return b.Count - a.Count })

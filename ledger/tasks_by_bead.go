@@ -10,9 +10,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// tasksByBead yields the files of the ledger, grouped by the bead in the record. For nearly all
-// files that is also the bead in the file name, so only the exceptions are kept in memory. To find
-// the exceptions, tasksByBead reads every record before it yields the first.
+// tasksByBead returns an iterator over the files of the ledger, grouped by the bead in the record.
+// For nearly all files that is also the bead in the file name, so only the exceptions are kept in
+// memory. To find the exceptions, tasksByBead reads every record before it returns.
 func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error) {
 	misnamed, err := s.misnamed(ctx)
 	if err != nil || len(misnamed) == 0 {

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// Maximum lengths, in characters: of the excerpt of the prompt, and of the summary of the output.
+// The maximum lengths of the prompt's excerpt and of the output's summary, in characters.
 const (
 	excerptLength = 200
 	summaryLength = 500
 )
 
-// Excerpt returns the first 200 characters of a prompt.
+// Excerpt returns the first 200 characters of a prompt, or the whole prompt if it is shorter.
 func Excerpt(prompt string) string {
 	count := 0
 	for at := range prompt {
@@ -30,7 +30,7 @@ func Hash(prompt string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Summary returns the last 500 characters of an agent's output.
+// Summary returns the last 500 characters of an agent's output, or the whole output if it is shorter.
 func Summary(output string) string {
 	at := len(output)
 	for range summaryLength {

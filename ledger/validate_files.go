@@ -21,12 +21,12 @@ type ValidatedFile struct {
 // ValidateOptions configures the validation.
 type ValidateOptions struct {
 	// Strict accepts only the protocol's two agent names and the names of gaffer's steps. It does
-	// not make irregular records invalid: the caller decides what irregular records mean.
+	// not make irregular records invalid: the caller decides how to treat them.
 	Strict bool
 }
 
 // Validate checks every record of the ledger, and whether each run matches its result. It calls
-// visit for every file, task by task.
+// visit for every file, task by task. It returns the first error of visit.
 func (s *Store) Validate(ctx context.Context, opts ValidateOptions, visit func(ValidatedFile) error) error {
 	all, err := s.tasksByBead(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Store) Validate(ctx context.Context, opts ValidateOptions, visit func(V
 }
 
 // ValidatePath checks the records of one kind at path, which is a folder or a single record. It
-// calls visit for every file.
+// calls visit for every file. It does not compare runs with results.
 func (s *Store) ValidatePath(ctx context.Context, kind Kind, path string, opts ValidateOptions, visit func(ValidatedFile) error) error {
 	files, err := s.at(kind, path)
 	if err != nil {
@@ -102,7 +102,8 @@ func (c *check) reading(r reading) {
 	}
 }
 
-// pair adds findings for runs that have ended but have no result, and for results without a run.
+// pair compares the runs of a task with its results. It adds findings for runs that have ended but
+// have no result, for results without a run, and for runs that contradict their results.
 func pair(checks []*check) {
 	for _, c := range checks {
 		attempt, ok := intOf(c.get("attempt"))
@@ -150,8 +151,9 @@ func withoutResult(status jsontree.Value, attempt int64) string {
 	return fmt.Sprintf("attempt %d is %s but there is no result record of it", attempt, shorten(status.String()))
 }
 
-// partner returns the record of the given kind for an attempt. It also returns a record that cannot
-// be read: it may be the record of this attempt, so the attempt must not be reported as incomplete.
+// partner returns the record of the given kind for an attempt, or false if there is none. It may also
+// return a record that cannot be read, because that may be the record of this attempt. Then the
+// attempt must not be reported as incomplete.
 func partner(checks []*check, kind Kind, attempt int64) (*check, bool) {
 	for _, c := range checks {
 		n, ok := intOf(c.get("attempt"))

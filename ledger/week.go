@@ -15,8 +15,9 @@ type Week struct {
 // maxWeeks is the number of weeks that a report lists separately.
 const maxWeeks = 26
 
-// weeks counts runs by week. It counts separately only the latest maxWeeks weeks in which runs
-// started. When another week is added, the counts of the oldest week are moved to the sum earlier.
+// weeks counts runs by week. Only the latest maxWeeks weeks in which runs started have their own
+// counts. If a week is added that is newer than the oldest of these, the counts of that oldest week
+// are moved to the sum earlier.
 type weeks struct {
 	now              time.Time
 	by               map[int64]*sum // counts by week number; see weekOf
@@ -35,8 +36,10 @@ func weekOf(t time.Time) int64 { return (t.Unix() - monday) / weekSeconds }
 // has reports whether start can be the start time of a run: it is known and not in a future week.
 func (w *weeks) has(start time.Time) bool { return !start.IsZero() && weekOf(start) <= weekOf(w.now) }
 
-// of returns the sum of the week in which an attempt started. If the start is unknown or in a
-// future week, it returns the sum undated.
+// of returns the sum of the week in which an attempt started. An unknown start is replaced by the
+// end of the attempt. If both are unknown or the week is in the future, of returns the sum undated.
+// If the week is older than the maxWeeks weeks that have their own sums, of returns the sum
+// earlier.
 func (w *weeks) of(a Attempt) *sum {
 	at := a.begin()
 	if !w.has(at) {

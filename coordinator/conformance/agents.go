@@ -7,7 +7,7 @@ import (
 )
 
 // heartbeat sends a heartbeat of an agent and returns the agent. claude is the reported
-// claude_status. more has further members for the request.
+// claude_status. more has further members for the request; it may also replace the usual ones.
 func (s *script) heartbeat(id, claude string, more object) object {
 	s.Helper()
 	body := object{"agent_id": id, "name": "agent " + id, "claude_status": claude}

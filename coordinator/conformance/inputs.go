@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// held creates an agent that has claimed a task. It returns the ids of both.
+// held creates an agent and a task, which the agent claims. It returns the ids of both.
 func (s *script) held(name string) (agent, task string) {
 	s.Helper()
 	agent = s.newAgent(name)

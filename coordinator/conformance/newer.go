@@ -1,7 +1,7 @@
 package conformance
 
-// newerRoutes are routes that newer clients of the protocol use, although the protocol's table
-// lacks them.
+// newerRoutes are the routes that newer clients of the protocol use in addition to those in the
+// protocol's table.
 var newerRoutes = []struct{ method, path string }{
 	{"POST", "/v1/agents/request-session"},
 	{"POST", "/v1/tasks/assign"},

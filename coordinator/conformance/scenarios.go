@@ -31,7 +31,7 @@ type watch struct {
 func (s *script) watch() *watch { return &watch{s: s, start: time.Now()} }
 
 // until waits until about d has passed since the heartbeat. To wait for a time limit of the
-// protocol, use atLeast or justBefore, because requests take time too.
+// protocol, use atLeast or justBefore: they leave some time for the requests.
 func (w *watch) until(d time.Duration) {
 	if w.s.Advance == nil {
 		time.Sleep(time.Until(w.start.Add(d)))
@@ -41,7 +41,7 @@ func (w *watch) until(d time.Duration) {
 	w.passed = d
 }
 
-// atLeast waits until d has certainly passed since the heartbeat.
+// atLeast waits until d has certainly passed since the coordinator received the heartbeat.
 func (w *watch) atLeast(d time.Duration) {
 	if w.s.Advance == nil {
 		d += 2 * time.Second

@@ -12,14 +12,15 @@ import (
 	"time"
 )
 
-// script tests one requirement. The test ends at the first answer that breaks the requirement.
+// script tests one requirement. Most of its methods end the test at an answer that breaks the
+// requirement.
 type script struct {
 	*testing.T
 	Target
-	mark string // part of all names that this run creates, so that they are unique
+	mark string // part of all names that this script creates, so that they are unique
 }
 
-// object is a JSON object of an answer.
+// object is a JSON object of a request or an answer.
 type object map[string]any
 
 // reply is an answer of the coordinator.
@@ -106,8 +107,8 @@ func encoded(body any) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// asUser sends a request with a token that has all permissions. asWorker sends it with
-// a worker's token.
+// asUser sends a request with the token that has all permissions. The method asWorker
+// sends it with a worker's token.
 func (s *script) asUser(method, path string, body any) reply {
 	s.Helper()
 	return s.send(s.Token, method, path, body)
@@ -127,7 +128,7 @@ func (r reply) want(statuses ...int) reply {
 	return r
 }
 
-// json returns the body as an object. The content type must be JSON.
+// json returns the body as an object. The test ends unless the body and its content type are JSON.
 func (r reply) json() object {
 	r.s.Helper()
 	if kind := r.header.Get("Content-Type"); !strings.HasPrefix(kind, "application/json") {
@@ -209,7 +210,7 @@ func (s *script) equal(name string, o object, want object) {
 			s.Fatal(err)
 		}
 		if value == "" && o[member] == nil {
-			continue // an empty string may also be missing
+			continue // the member may be missing if an empty string is wanted
 		}
 		if !bytes.Equal(got, wanted) {
 			s.Errorf("%s: %s is %s, want %s", name, member, got, wanted)

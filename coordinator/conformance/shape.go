@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// shape has the type of each member of an object. If the type ends with a question mark, the member
-// may be missing or null.
+// shape maps the name of each member of an object to its type: text, number, boolean, object or time.
+// If the type ends with a question mark, the member may be missing or null.
 type shape map[string]string
 
 var (

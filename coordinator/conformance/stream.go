@@ -111,7 +111,8 @@ func (f *feed) next() block {
 	return block{}
 }
 
-// update waits for the next update and decodes it.
+// update waits for the next update and decodes it. It skips comments. The test ends at any other
+// event.
 func (f *feed) update() (block, object) {
 	f.s.Helper()
 	b := f.next()
@@ -129,8 +130,8 @@ func (f *feed) update() (block, object) {
 	return b, o
 }
 
-// until reads updates until one is about the given row. It returns the ids of all updates that it
-// has read, and the change in the last one.
+// until reads updates until one has the type kind and is about the object with the id row. It returns
+// the ids of all updates that it has read, and the change in the last one.
 func (f *feed) until(kind, row string) ([]string, object) {
 	f.s.Helper()
 	var ids []string
@@ -222,8 +223,8 @@ var streamPromises = []requirement{
 }
 
 // replayed checks that a client can continue the stream after a change. It reads changes as they
-// happen. Then it calls again to open a second stream that begins after the first of these changes,
-// and expects the same changes.
+// happen. Then it opens a second stream that begins after the first of these changes, by calling the
+// function again with the id of that change. It expects the same changes from the second stream.
 func replayed(s *script, again func(id string) *feed) {
 	f := s.listen("", "")
 	channel := s.newChannel("replay")

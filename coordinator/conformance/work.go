@@ -14,7 +14,7 @@ func (s *script) newChannel(name string) string {
 	return r.want(201).one("channel", channelShape)["id"].(string)
 }
 
-// newTask queues a task and returns its id.
+// newTask queues a task and returns its id. more has further members for the request.
 func (s *script) newTask(more object) string {
 	s.Helper()
 	body := object{"title": "a task", "description": "to be done"}
