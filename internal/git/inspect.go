@@ -47,7 +47,7 @@ func (r *Repo) LinesOf(ctx context.Context, tree, path string, first, last int) 
 	if ExitCode(err) > 0 {
 		return "", nil
 	}
-	lines := strings.SplitAfter(out, "\n")
+	lines := slices.Collect(strings.Lines(out))
 	if first < 1 || last < first || last > len(lines) {
 		return "", err
 	}

@@ -82,7 +82,8 @@ func (l *Lander) Discard(ctx context.Context, run, task string) (fleet.Review, e
 	return c.review, err
 }
 
-// Restore brings back the worktree of a change that was discarded.
+// Restore brings back the worktree of a change that was discarded. It returns a
+// [*worktree.FilesKeptError] if the worktree is back without the files that were not committed.
 func (l *Lander) Restore(ctx context.Context, run, task string) (fleet.Review, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {
@@ -96,10 +97,13 @@ func (l *Lander) Restore(ctx context.Context, run, task string) (fleet.Review, e
 	if i < 0 {
 		return c.review, &NoChangeError{"task " + task, "it was not discarded, so there is nothing to undo"}
 	}
-	if _, err := c.repo.Restore(ctx, list[i]); err != nil || c.review.State != fleet.ReviewDiscarded {
+	_, err = c.repo.Restore(ctx, list[i])
+	if kept := (*worktree.FilesKeptError)(nil); err != nil && !errors.As(err, &kept) {
 		return c.review, err
 	}
-	err = l.record(ctx, c, review.Undo)
+	if c.review.State == fleet.ReviewDiscarded {
+		err = cmp.Or(l.record(ctx, c, review.Undo), err)
+	}
 	return c.review, err
 }
 

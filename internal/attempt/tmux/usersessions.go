@@ -17,5 +17,9 @@ func UserSessions(ctx context.Context) []string {
 	if err != nil {
 		return nil
 	}
-	return strings.Fields(string(out))
+	var names []string
+	for line := range strings.Lines(string(out)) { // a name may contain spaces
+		names = append(names, strings.TrimSuffix(line, "\n"))
+	}
+	return names
 }

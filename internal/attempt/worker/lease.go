@@ -3,12 +3,9 @@ package worker
 import (
 	"sync"
 	"time"
-)
 
-// maxFiniteLease is the longest lease that counts as finite. Normally the engine grants a longer
-// lease only if no other worker can run the attempt. The worker treats it as endless: the agent is
-// never frozen.
-const maxFiniteLease = 24 * time.Hour
+	"gaffer/internal/engine"
+)
 
 // maxMargin is the longest time between the moment at which an agent is frozen and the end of the
 // agent's lease.
@@ -16,9 +13,10 @@ const maxMargin = 10 * time.Second
 
 // freezeTime returns when to freeze an agent, which is before its lease ends. requested is when the
 // worker sent the request for the lease, which is earlier than the lease's start in the engine. A
-// zero result means never.
+// zero result means never: the engine grants a lease above [engine.MaxLease] only if no other worker
+// can run the attempt.
 func freezeTime(lease time.Duration, requested time.Time) time.Time {
-	if lease <= 0 || lease > maxFiniteLease {
+	if lease <= 0 || lease > engine.MaxLease {
 		return time.Time{}
 	}
 	return requested.Add(lease - min(lease/4, maxMargin))

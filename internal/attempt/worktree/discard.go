@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -152,7 +153,8 @@ func findDiscarded(ctx context.Context, g git.Client, t Tree) (Discarded, bool, 
 }
 
 // Restore brings a discarded worktree back, at the same path and with the files that were not
-// committed.
+// committed. If the task's branch has moved since, these files may no longer fit. Then Restore
+// leaves them where they are kept, and returns a [*FilesKeptError] although the worktree is back.
 func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 	if err := r.MayWrite(); err != nil {
 		return d.Tree, err
@@ -176,11 +178,12 @@ func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 		if err := r.finishCreation(ctx, g, &rec); err != nil {
 			return err
 		}
-		if err := r.restoreFiles(ctx, g, d); err != nil {
-			return err
+		filesErr := r.restoreFiles(ctx, g, d)
+		if kept := (*FilesKeptError)(nil); filesErr != nil && !errors.As(filesErr, &kept) {
+			return filesErr
 		}
 		_, err = g.Run(ctx, "update-ref", "-d", discardedRef(t))
-		return err
+		return cmp.Or(err, filesErr)
 	})
 	if err != nil {
 		return t, fmt.Errorf("restore %s: %w", t.Path, err)
@@ -188,9 +191,25 @@ func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 	return t, nil
 }
 
+// FilesKeptError reports that a discarded worktree was restored without the files that were not
+// committed, because its branch has moved since. They are kept under a rescue ref.
+type FilesKeptError struct{ Path, Branch, Ref string }
+
+func (e *FilesKeptError) Error() string {
+	return fmt.Sprintf("the worktree is back, but not the files that were not committed: %s has moved since; they are kept under %s", e.Branch, e.Ref)
+}
+
+// Conflict marks the error as caused by the current state.
+func (e *FilesKeptError) Conflict() bool { return true }
+
+// Hint returns advice for the user.
+func (e *FilesKeptError) Hint() string {
+	return fmt.Sprintf("git -C %s checkout %s -- FILE brings a file back", git.Quote(e.Path), e.Ref)
+}
+
 // restoreFiles writes the uncommitted files of a discarded worktree back to its folder. It does
-// nothing if the folder has uncommitted files, for example from an earlier call, or if the branch
-// has moved since the worktree was discarded.
+// nothing if there are none, or if the folder has uncommitted files, for example from an earlier
+// call. If the branch has moved since the worktree was discarded, it returns a [*FilesKeptError].
 func (r *Repo) restoreFiles(ctx context.Context, g git.Client, d Discarded) error {
 	g, err := r.inTree(g, d.Tree)
 	if err != nil {
@@ -205,8 +224,11 @@ func (r *Repo) restoreFiles(ctx context.Context, g git.Client, d Discarded) erro
 		return err
 	}
 	kept, err := g.CommitID(ctx, d.Rescue)
-	if err != nil || len(dirty) > 0 || head != d.Head || kept == "" || kept == head {
+	switch {
+	case err != nil || len(dirty) > 0 || kept == "" || kept == d.Head:
 		return err
+	case head != d.Head:
+		return &FilesKeptError{d.Tree.Path, d.Tree.Branch, d.Rescue}
 	}
 	if _, err := g.Run(ctx, "read-tree", "--reset", "-u", kept); err != nil {
 		return err

@@ -2,8 +2,10 @@ package worktree
 
 import (
 	"os"
+	"strings"
 	"testing"
 
+	"gaffer/internal/testkit/gittest"
 	"gaffer/internal/testkit/testenv"
 )
 
@@ -34,6 +36,35 @@ func TestADiscardedTreeIsRestored(t *testing.T) {
 	}
 	if got := p.Git(tree.Path, "status", "--porcelain"); got != "M shared.txt\n?? open.txt" {
 		t.Errorf("status: %s", got)
+	}
+	if list, err := p.repo.Discarded(t.Context(), ""); err != nil || len(list) > 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+func TestAFileThatNoLongerFitsIsKeptWhenADiscardedTreeIsRestored(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	tree := p.work("a", "a.txt", "a\n")
+	p.Write(tree.Path, "open.txt", "not committed\n")
+	d, err := p.repo.Discard(t.Context(), tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Git(p.Dir, "checkout", "--quiet", tree.Branch)
+	p.Write(p.Dir, "later.txt", "later\n")
+	p.Commit(p.Dir, "later")
+	p.Git(p.Dir, "checkout", "--quiet", "-")
+	back, err := p.repo.Restore(t.Context(), d)
+	kept := gittest.As[*FilesKeptError](t, err)
+	if kept.Ref != d.Rescue || !kept.Conflict() || !strings.Contains(kept.Hint(), d.Rescue) || back != tree {
+		t.Errorf("%+v, %+v", kept, back)
+	}
+	if got := p.Git(tree.Path, "status", "--porcelain"); got != "" || p.Read(tree.Path, "later.txt") != "later\n" {
+		t.Errorf("status: %s", got)
+	}
+	if p.Git(p.Dir, "show", kept.Ref+":open.txt") != "not committed" {
+		t.Error("the file is lost")
 	}
 	if list, err := p.repo.Discarded(t.Context(), ""); err != nil || len(list) > 0 {
 		t.Errorf("%+v, %v", list, err)
