@@ -266,8 +266,12 @@ type Answered struct {
 	Closed bool   `json:"closed,omitempty"` // the question was answered, or the agent no longer waits for an answer
 	Answer string `json:"answer,omitempty"`
 	Denied bool   `json:"denied,omitempty"` // the request for permission was denied; Answer is the reason
-	By     string `json:"by,omitempty"`     // who answered: name of the user, "rule RULE", "grant RULE" or "policy POLICY", or "sweep" if the time to answer had passed; empty if it was not answered
+	By     string `json:"by,omitempty"`     // who answered: name of the user, "rule RULE", "grant RULE" or "policy POLICY", or [AnsweredByDeadline]; empty if it was not answered
 }
+
+// AnsweredByDeadline is the value of Answered.By for a question that nobody answered in time.
+// Versions of gaffer up to 2026 stored "sweep" instead.
+const AnsweredByDeadline = "the deadline"
 
 // QuestionRecord is a question with its answer, if it has one.
 type QuestionRecord struct {

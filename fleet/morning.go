@@ -97,7 +97,7 @@ type MorningQuestion struct {
 	Denied  bool   `json:"denied,omitempty"`
 	Open    bool   `json:"open,omitempty"` // the questions wait for an answer
 	Count   int    `json:"count"`
-	Example string `json:"example"` // text of one of the questions, on one line
+	Example string `json:"example"` // text of the question that was asked last, on one line
 	Answer  string `json:"answer,omitempty"`
 	Run     string `json:"run"` // run and task of the question in Example
 	Task    string `json:"task"`

@@ -121,7 +121,7 @@ type PermissionRequest struct {
 
 // PermissionAnswer says how often a user, a rule, a grant or the plan's policy has answered requests.
 type PermissionAnswer struct {
-	By      string `json:"by"` // name of the user, "rule RULE", "grant RULE" or "policy POLICY"; "sweep" if the time to answer had passed
+	By      string `json:"by"` // name of the user, "rule RULE", "grant RULE" or "policy POLICY"; [AnsweredByDeadline] if the time to answer had passed
 	Allowed int    `json:"allowed,omitempty"`
 	Denied  int    `json:"denied,omitempty"`
 }

@@ -53,7 +53,7 @@ type Options struct {
 	Now     func() time.Time
 	Getenv  func(string) string
 	Notice  func(text string) // prints a message for the user while a command runs; never nil
-	Version string            // version of gaffer that other programs see
+	Version string            // version of gaffer that is reported to other programs
 	// Agent is the name of the agent that started this process, as package caller finds it. It is
 	// empty if a user started the process. Events record this name as their author, and some
 	// changes are refused to agents.
@@ -88,7 +88,7 @@ type App struct {
 	query    *runquery.Querier
 	session  *session.Store
 	ledger   *ledger.Store
-	served   atomic.Bool // this process also serves its run over HTTP; set by ServeRun
+	served   atomic.Bool // this process also serves the run that it works on over HTTP; set by ServeRun until Close
 }
 
 // forever is the length of the leases of attempts that only this machine can run. Such a lease must
@@ -237,10 +237,11 @@ func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	return a.submit(ctx, p, engine.Submission{Project: a.opts.Project.Root})
 }
 
-// submit stores a plan as a run of the project that s names, and returns the run's id. If s has a
-// key, submit creates the run's lock file before it stores the run. The lock file shows that this
-// machine may start a process for the run. If another machine repeats the request with the same
-// key, that machine has no such file and starts no process.
+// submit stores a plan as a run of the project that s names, and returns the run's id. If a run with
+// the key of s exists already, submit stores nothing and returns that run's id. If s has a key,
+// submit creates the run's lock file before it stores the run. The lock file shows that this machine
+// may start a process for the run. If another machine repeats the request with the same key, that
+// machine has no such file and starts no process.
 func (a *App) submit(ctx context.Context, p plan.Plan, s engine.Submission) (string, error) {
 	rules, err := newrun.Permissions(a.opts.Config)
 	if err != nil {

@@ -22,7 +22,7 @@ type DatabaseCopy struct {
 	Bytes   int64  `json:"bytes"`
 	Version int    `json:"schema_version"`
 	Last    int64  `json:"last_event"`
-	Before  string `json:"before,omitempty"` // new path of the database file that a restore has replaced; empty for a backup
+	Before  string `json:"before,omitempty"` // new path of the database file that a restore has replaced; empty if there was none, and for a backup
 }
 
 // DatabaseServerError reports that gaffer cannot back up or restore the database, because the
@@ -56,8 +56,9 @@ func Backup(ctx context.Context, opts Options, file string, force bool, progress
 	return DatabaseCopy{File: c.Path, Bytes: c.Bytes, Version: c.Version, Last: c.Last}, err
 }
 
-// Restore replaces the database with a backup. No process may be using the database. Restore
-// renames the old database file and keeps it.
+// Restore replaces the database with a backup. It returns an error if a process has the database
+// open. It keeps the old database file under another name. If agents are running on this machine,
+// Restore only prints a notice.
 func Restore(ctx context.Context, opts Options, file string, progress func(done, total int64)) (DatabaseCopy, error) {
 	database, err := databaseFile(opts, "restore", func(url, _ string) []string {
 		return []string{"pg_restore", "--clean", "--if-exists", "--single-transaction", "--dbname=" + url, file}

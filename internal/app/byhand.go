@@ -59,8 +59,8 @@ func workersByHand(ctx context.Context, state string, opts Options) (list []flee
 }
 
 // registerByHand registers the agents that users start by hand on this machine as workers of a
-// fleet, until ctx ends. It does nothing if the setting hooks.share is false. It holds a lock, so
-// that only one process per fleet registers them.
+// fleet, until ctx ends. It does nothing if the setting hooks.share is false. It first waits for a
+// lock, so that only one process of this machine at a time registers them at the fleet.
 func registerByHand(ctx context.Context, o register.Options, c *config.Config, state, fleet string) {
 	if c.Choice("hooks.share") == "false" {
 		return

@@ -32,8 +32,9 @@ func (a *App) newChanges() *changes.Service {
 	})
 }
 
-// syncedReviews returns reviews after it has compared them with the repository: a process that died
-// during a merge may have moved a branch without storing that in the review.
+// syncedReviews returns reviews. Before that it compares the run's reviews with the repository, at
+// most once in syncEvery, and corrects them: a process that died during a merge may have moved a
+// branch without storing that in the review.
 type syncedReviews struct {
 	*engine.Engine
 	app *App
@@ -70,7 +71,9 @@ func (s *syncedReviews) sync(ctx context.Context, run string) {
 	}
 }
 
-// worktreesOf returns a function that finds the worktrees of the run's tasks on this machine.
+// worktreesOf returns a function that finds the worktrees of the run's tasks on this machine. That
+// function returns a [*changes.ElsewhereError] for a started task if this machine has not worked on
+// the run.
 func (a *App) worktreesOf(run store.Run) (changes.Locate, error) {
 	header, err := plan.DecodeHeader(run.Plan)
 	if err != nil {

@@ -27,7 +27,8 @@ import (
 type Forks struct{ app *App }
 
 // Fork makes a new run with one task, which continues a copy of another task's conversation and
-// files. No task starts before a process works on the new run.
+// files. No task starts before a process works on the new run. Fork returns a [*fork.Error] if this
+// machine has not worked on the other task's run.
 func (f *Forks) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error) {
 	run, source, err := f.source(ctx, r)
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *NewRunService) Fork(ctx context.Context, by credential.Identity, r flee
 	if err != nil {
 		return result, "", err
 	}
-	for i, t := range p.Tasks { // remove the project's label, because the server adds it to every task that it gets
+	for i, t := range p.Tasks { // remove the project's label, because Submit adds it to every task
 		p.Tasks[i].Labels = slices.DeleteFunc(slices.Clone(t.Labels), func(label string) bool { return label == runs.ProjectLabel(run.Project) })
 	}
 	text, err := plan.Encode(p)
@@ -129,7 +130,7 @@ func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run,
 		// Look up the worker's name, because a task is bound to a worker by name.
 		w, err := rd.Worker(attempts[len(attempts)-1].Worker)
 		if worker = w.Name; errors.Is(err, store.ErrNotFound) {
-			return nil // the worker was deleted; a run of this machine does not need it
+			return nil // the worker was deleted; only a fork on another machine needs the worker's name
 		}
 		return err
 	}); err != nil {
@@ -160,7 +161,7 @@ func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run,
 const maxForkLog = 256 << 20
 
 // storedLog returns the log of an attempt, as far as the attempt's worker has sent it to this
-// server.
+// server. It stops reading when it has maxForkLog bytes.
 func (f *Forks) storedLog(ctx context.Context, attempts []store.Attempt, number int) (log []byte, err error) {
 	for _, one := range attempts {
 		if one.Number != number {
@@ -182,8 +183,8 @@ func (f *Forks) storedLog(ctx context.Context, attempts []store.Attempt, number 
 	return log, err
 }
 
-// readLog returns the part of a task's log that an attempt has written. A log that was deleted is
-// empty.
+// readLog returns what an attempt has written to the log file of its task, up to maxForkLog bytes.
+// If the file was deleted, readLog returns no bytes and no error.
 func readLog(run store.Run, attempts []store.Attempt, number int) ([]byte, error) {
 	var from, to int64 = 0, -1
 	path := ""

@@ -46,7 +46,7 @@ type LandingService struct {
 
 	mu sync.Mutex
 	// last contains the merge in progress of each run, by run id. A merge that has ended stays
-	// until a request has returned its result.
+	// until a request has returned its result, or a different merge of the run starts.
 	last map[string]*runMerge
 }
 
@@ -76,8 +76,10 @@ const (
 	resultTime = time.Minute      // how long the result of a merge is kept for repeated requests
 )
 
-// Merge implements [server.Landing]. If a client repeats a request while the merge is in progress
-// or shortly after its end, it gets the result of that merge.
+// Merge implements [server.Landing]. It waits up to mergeWait. If the merge, or a different merge of
+// the same run, has not ended by then, the result has the state [fleet.MergeRunning]. If a client
+// repeats a request while the merge is in progress or shortly after its end, it gets the result of
+// that merge.
 func (s *LandingService) Merge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	wait := time.NewTimer(mergeWait)
 	defer wait.Stop()
@@ -121,9 +123,10 @@ func (m *runMerge) hasEnded() bool {
 	}
 }
 
-// merge performs a merge and stores its result in m. If agents must resolve conflicts, it starts a
-// process for them. request is the context of the request that started the merge. If that request
-// has ended, an error is also printed for the user.
+// merge performs a merge and stores its result in m. If a change was sent back to its agent, it
+// makes sure that a process works on the run. request is the context of the request that started the
+// merge. If that request has ended, no client may be there to see an error, so merge also prints it
+// for the user.
 func (s *LandingService) merge(request context.Context, by credential.Identity, m *runMerge) {
 	defer close(m.ended)
 	m.results, m.failed = s.app.Landing.As(cmp.Or(by.Name, by.ID)).Merge(s.ctx, m.request)

@@ -9,11 +9,12 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// limitsEvery is how often the user's limits are read again. A user may raise them while runs wait.
+// limitsEvery is the minimum time between two reads of the user's limits. They are read again
+// because a user may raise them while tasks wait for a higher limit.
 const limitsEvery = 5 * time.Second
 
 // limits returns a function that returns the user's limits on the cost of agents. That function
-// reads the settings again every limitsEvery.
+// reads the settings again if limitsEvery has passed since the last time.
 func (o Options) limits() func() engine.Limits {
 	var mu sync.Mutex
 	read, limits := time.Now(), limitsOf(o.Config)
@@ -32,12 +33,21 @@ func (o Options) limits() func() engine.Limits {
 		read = time.Now()
 		c, err := config.Load(config.Inputs{Root: o.Project.Root, Getenv: o.Getenv, Flags: flags})
 		if err == nil { // if the settings are broken now, the limits stay
-			before := limits
-			limits = limitsOf(c)
-			limits.Day, limits.Month = orRemoved(limits.Day, before.Day), orRemoved(limits.Month, before.Month)
+			limits = withRemoved(limitsOf(c), limits)
 		}
 		return limits
 	}
+}
+
+// withRemoved returns the new limits. Where the user has removed a limit that before has, the result
+// has the limit that [orRemoved] returns.
+func withRemoved(limits, before engine.Limits) engine.Limits {
+	limits.Day, limits.Month = orRemoved(limits.Day, before.Day), orRemoved(limits.Month, before.Month)
+	for name, was := range before.Accounts {
+		l := limits.Accounts[name]
+		limits.Accounts[name] = engine.PeriodLimits{Day: orRemoved(l.Day, was.Day), Month: orRemoved(l.Month, was.Month)}
+	}
+	return limits
 }
 
 // orRemoved returns limit. But if there was a limit before and the user has removed it, orRemoved

@@ -67,8 +67,8 @@ type foundPrograms struct {
 // programsTime is how long the answer about installed programs is reused.
 const programsTime = 15 * time.Second
 
-// maxRunFolders is the maximum number of folders that are offered only because runs have worked in
-// them.
+// maxRunFolders is the maximum number of folders that are offered for new runs only because earlier
+// runs have worked in them.
 const maxRunFolders = 100
 
 // Places implements [server.NewRuns].
@@ -205,7 +205,8 @@ func agentPrograms(ctx context.Context, root string, c *config.Config) []fleet.A
 	return list
 }
 
-// files opens the plan files of a project.
+// files opens the plan files of a project, and returns the project's options too. The caller must
+// close the files.
 func (s *NewRunService) files(ctx context.Context, path string) (*planfiles.Files, Options, error) {
 	opts, err := s.options(ctx, path)
 	if err != nil {
@@ -292,7 +293,7 @@ type draft struct {
 	plan     plan.Plan
 	problems plan.Problems
 	text     string // the plan's text; if the client sent a form, the text that was made from the form
-	file     string // file name that stands for text in problems
+	file     string // name by which problems refer to text
 }
 
 // read reads the plan of a draft. Problems of the plan are not an error: they are in the result.
@@ -328,8 +329,9 @@ func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, err
 		}
 		r.text = text
 	}
-	// If the text is not the content of a file of the project, read it as if it were in a file in
-	// the project's folder.
+	// Read the text as if it were the content of d.File. If the project has no such file, use a file
+	// name in the project's folder. ours means that the file exists and has exactly this text: only
+	// then does the plan name it, so that checkboxes in it may be ticked.
 	name, ours := fileName(d.File, r.text), false
 	if d.Form == nil && filepath.IsLocal(d.File) {
 		if text, err := files.Read(d.File); err == nil {

@@ -60,7 +60,8 @@ func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]
 }
 
 // runPreflight runs the preflight checks. It also checks that the user trusts those agents of the
-// plan, and those settings in needs, that come from the project's gaffer.yaml.
+// plan, and those settings in needs, that come from the project's gaffer.yaml. If nothing is
+// missing, it prints which sandboxes the tasks get.
 func runPreflight(ctx context.Context, opts Options, p plan.Plan, o preflight.Options, needs ...string) ([]preflight.Problem, error) {
 	o.Root, o.Environ, o.Agents, o.Accounts = opts.Project.Root, os.Environ(), opts.Config.Agents(), accountsOf(opts.Config)
 	var names []string

@@ -114,8 +114,8 @@ func (o Options) notifications() notifications.Settings {
 	return notifications.Settings{Config: o.Config, Getenv: o.Getenv, Now: o.Now}
 }
 
-// TestNotify sends a test notification over all channels, or over the named one. It needs no
-// database.
+// TestNotify sends a test notification over the named channel, or over all configured channels if
+// channel is empty. It needs no database.
 func TestNotify(ctx context.Context, opts Options, channel string) ([]notifications.TestResult, error) {
 	return notifications.Test(ctx, opts.notifications(), newID(), channel)
 }

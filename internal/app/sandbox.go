@@ -51,8 +51,8 @@ func sandboxSettings(c *config.Config) sandbox.Settings {
 	return sandbox.Settings{Mode: plan.SandboxMode(mode), Forced: forced, Image: c.Text("sandbox_image")}
 }
 
-// ApplySandbox returns the plan with a wanted sandbox in each task. The plan and the user's
-// settings decide which sandbox a task wants.
+// ApplySandbox returns the plan with each task's field Sandbox set to the sandbox that the task
+// wants. The plan and the user's settings decide which one that is.
 func ApplySandbox(c *config.Config, p plan.Plan) plan.Plan {
 	return sandboxSettings(c).ApplyPlan(p, isOwnAgent)
 }
@@ -63,9 +63,10 @@ func isOwnAgent(name string) bool {
 	return slices.Contains([]string{workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent}, name)
 }
 
-// want returns the sandbox that a task wants. A task that was submitted with its run already has
-// the result of the settings. To a task that was added later, want applies the settings. unattended
-// means that no user has started the run, so that no user may be there to answer requests.
+// want returns the sandbox that a task wants. A task that was submitted with its run names it
+// already, because submit calls ApplySandbox. For a task that was added later, want applies the
+// user's settings. unattended means that no user has started the run, so that no user may be there
+// to answer requests.
 func (s *sandboxes) want(t plan.Task, unattended bool) plan.Sandbox {
 	if t.Sandbox.Mode != "" {
 		return t.Sandbox
@@ -78,8 +79,8 @@ func (s *sandboxes) specFor(t plan.Task, unattended bool) (sandbox.Spec, error) 
 	return s.spec(t, s.want(t, unattended))
 }
 
-// specAtLeast is specFor for a task of a server's run. The sandbox is never weaker than the setting
-// of this machine's user, even if the plan names a weaker one.
+// specAtLeast is like specFor, for a task of a server's run. The sandbox is never weaker than the
+// setting of this machine's user, even if the plan names a weaker one.
 func (s *sandboxes) specAtLeast(t plan.Task) (sandbox.Spec, error) {
 	return s.spec(t, s.settings.Apply(t.Sandbox, sandbox.Unattended(t)))
 }
@@ -115,7 +116,7 @@ func (s *sandboxes) program(name string) (sandbox.Program, error) {
 // SandboxReport says which sandboxes the tasks of a plan get on this machine.
 type SandboxReport struct {
 	Modes    map[string]plan.SandboxMode // the sandbox of each task, by the task's id
-	Summary  string                      // one line; empty if no task has or wants a sandbox
+	Summary  string                      // one line that names the sandboxes; empty if no task gets one
 	Warnings []string                    // why tasks that should have a sandbox have none
 	Problems []preflight.Problem         // why tasks cannot have the sandbox that they need
 }

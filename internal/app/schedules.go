@@ -38,9 +38,9 @@ func (a *App) Schedules(load PlanLoader) (*schedulerun.Schedules, error) {
 	}), nil
 }
 
-// startScheduled reads the plan of a schedule, checks what this machine lacks for it, and stores a
-// run with this key. If a run with this key exists already, it stores nothing and returns that
-// run's id.
+// startScheduled reads the plan of a schedule and stores a run with this key. It returns a
+// [*notReadyError] if this machine lacks something for the plan, such as a program. If a run with
+// this key exists already, it stores nothing and returns that run's id.
 func (a *App) startScheduled(ctx context.Context, load PlanLoader, s schedule.Schedule, key string) (string, error) {
 	if err := localrun.CheckDetach(a.opts.Getenv); err != nil {
 		return "", err

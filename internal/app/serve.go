@@ -26,8 +26,9 @@ import (
 	"gaffer/internal/record/notify"
 )
 
-// Coordinator serves runs to workers in other processes. If a worker has sent no heartbeat for the
-// duration of a lease, the Coordinator ends the worker's attempts as lost.
+// Coordinator serves runs to users and to workers in other processes. If a worker has sent no
+// heartbeat for the duration of a lease, the Coordinator ends the worker's attempts as lost. A
+// Coordinator that ServeRun has created serves only users.
 type Coordinator struct {
 	Protocol  *protocol.Service
 	Runs      *runs.Service
@@ -57,7 +58,9 @@ type ServerOptions struct {
 	LoadPlan PlanLoader
 }
 
-// Serve starts to serve workers and to check the leases of their attempts, until Close is called.
+// Serve serves users and workers until Close is called. In the background it checks the leases of
+// attempts, writes pending documents, starts the runs of schedules and of watched sources, and, if
+// o.Notify is set, sends notifications.
 func (a *App) Serve(o ServerOptions) (*Coordinator, error) {
 	if s, ok := a.store.(interface{ TuneForServer() }); ok {
 		s.TuneForServer()

@@ -138,8 +138,8 @@ func (s *ServerWorker) createWorker() (err error) {
 	return nil
 }
 
-// connect returns a client of the server with its own connections. All clients share the knowledge
-// of which servers cannot be reached.
+// connect returns a client of the server with its own connections. If the server has several
+// addresses, all clients use the same one.
 func (s *ServerWorker) connect(timeout time.Duration) (_ *coordinator.Client, err error) {
 	if s.client == nil {
 		if s.client, err = s.opts.Connect(coordinator.Options{Tries: 1}); err != nil {
@@ -156,7 +156,8 @@ func (s *ServerWorker) report(e workerclient.Event) {
 	s.opts.Report(e)
 }
 
-// leaveWithin is how long a worker that stops may take to send its unsent logs.
+// leaveWithin is how long a worker that stops may take to tell the server so and to send its unsent
+// logs.
 const leaveWithin = 10 * time.Second
 
 // Run claims and runs tasks. After Drain or Release, it returns when the worker has no more tasks.
@@ -210,16 +211,16 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// watch cancels the worker when the server refuses it for good. After Release, watch returns the
-// worker's tasks to the queue. With the option Once, it drains the worker when there is no task
-// left.
+// watch cancels the worker when the server refuses it permanently. After Release, watch returns the
+// worker's tasks to the queue. With the option Once, it drains the worker when there is no task to
+// claim. watch returns when ctx ends.
 func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	letGo := s.releasing
 	for {
 		select {
 		case <-letGo:
 			letGo = nil
-			_ = s.worker.Release(ctx) // Run returns after all tasks were returned
+			_ = s.worker.Release(ctx) // ignore the error: the only error is the end of ctx
 		case err := <-s.engine.Failed():
 			cancel(err)
 			return
@@ -297,7 +298,8 @@ func (s *ServerWorker) deleteReportedPeriodically(ctx context.Context) {
 	}
 }
 
-// deleteReported deletes the folders of attempts whose end the server knows.
+// deleteReported deletes the folders of attempts whose end the server knows. The worker has renamed
+// these folders to names that end with .done.
 func (s *ServerWorker) deleteReported() {
 	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // ignore the error: the only error would be an invalid pattern
 	for _, dir := range done {
@@ -314,8 +316,9 @@ func (s *ServerWorker) Log(t store.Task) string {
 // logsOf returns the path of the folder with the logs of a run.
 func (s *ServerWorker) logsOf(run string) string { return filepath.Join(s.folder("logs"), run) }
 
-// identity returns the worker's id. It is stored in the worker's folder, which also has the folders
-// of the worker's attempts.
+// identity returns the worker's id. It creates the id at the first call, and stores it in the
+// worker's folder beside the worker's attempts. So the next worker with this name has the same id,
+// and can adopt these attempts.
 func (s *ServerWorker) identity() (string, error) {
 	file := s.folder("id")
 	data, err := os.ReadFile(file)

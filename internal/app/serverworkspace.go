@@ -15,16 +15,18 @@ import (
 	"gaffer/internal/plan"
 )
 
-// ElsewhereError reports that this worker cannot execute a task. Needs names what the task needs,
-// such as a worktree. Only the machine to which the task's run is bound has that.
+// ElsewhereError reports that this worker cannot execute a task. Needs names what the task needs
+// and this worker does not provide, such as a worktree.
 type ElsewhereError struct{ Task, Needs string }
 
 func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("task %s needs %s, and its run is not bound to this worker: run the plan with --on WORKER", e.Task, e.Needs)
 }
 
-// Work implements [worker.Workspace]. It returns the path of the project's root, or of a worktree
-// if the run is limited to this worker.
+// Work implements [worker.Workspace]. It returns the path of the folder in which the task works:
+// the task's worktree, which it creates if necessary, or the project's root if the task has no
+// worktree. It returns an [*ElsewhereError] for a task of a bead, and for a task with a worktree if
+// other workers may execute the run too.
 func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (string, error) {
 	run := s.engine.Run(t.RunningAttempt)
 	p, err := s.workspaceOf(run)

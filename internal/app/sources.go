@@ -47,7 +47,7 @@ type SourcePlan struct {
 	plan.Plan
 	From  string
 	Found int               // number of open items in the source
-	Held  []engine.HeldItem // items that are left out, because they have tasks
+	Held  []engine.HeldItem // items that are left out because they have, or had, a task
 	More  int               // number of items that are left out because of the limit
 }
 
@@ -56,7 +56,7 @@ func (s *Sources) Plan(ctx context.Context, q SourceRequest) (SourcePlan, error)
 	return s.planIn(ctx, s.app.opts, q)
 }
 
-// planIn is like Plan, in the project of opts.
+// planIn is like Plan, but uses the project and the settings in opts.
 func (s *Sources) planIn(ctx context.Context, opts Options, q SourceRequest) (SourcePlan, error) {
 	made := SourcePlan{From: q.From}
 	spec, err := source.Parse(q.From)
@@ -240,8 +240,8 @@ func (s *Sources) reportItems(ctx context.Context, run string, ended bool) {
 }
 
 // SendReports sends the unsent reports of runs on this machine that no process works on. After a
-// failure, a report is sent again only when a pause is over. If now is set, SendReports does not
-// wait for that.
+// failed try, a report is sent again only when a pause is over. If now is set, SendReports ignores
+// that pause. It returns how many reports it has sent, and how many could not be sent.
 func (s *Sources) SendReports(ctx context.Context, now bool) (sent, failed int, err error) {
 	return s.itemReports().Send(ctx, "", now, func(r engine.ItemReport) bool {
 		var run store.Run
@@ -249,7 +249,7 @@ func (s *Sources) SendReports(ctx context.Context, now bool) (sent, failed int, 
 			run, err = rows.Run(r.Run)
 			return err
 		})
-		if err != nil { // the run was deleted, so accept the report: claiming it deletes it
+		if err != nil { // the run was deleted, so return true: Send then deletes the report instead of sending it
 			return errors.Is(err, store.ErrNotFound)
 		}
 		return s.app.locks.WorkedOn(run) && !s.app.locks.Owner(run.ID).Alive && (run.Status.Final() || !r.Item.Report.PR)

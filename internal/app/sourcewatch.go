@@ -83,7 +83,8 @@ func (s *Sources) watchState(ctx context.Context, key store.ItemKey) (state watc
 	return state, err
 }
 
-// changeWatchState changes the state of a watched source in one transaction.
+// changeWatchState changes the state of a watched source in one transaction. It returns the new
+// state.
 func (s *Sources) changeWatchState(ctx context.Context, key store.ItemKey, change func(state *watchState, now time.Time)) (state watchState, err error) {
 	err = s.app.engine.Do(ctx, "", func(tx *engine.Tx) error {
 		state = watchState{}
@@ -106,14 +107,15 @@ func (s *Sources) changeWatchState(ctx context.Context, key store.ItemKey, chang
 }
 
 const (
-	watchTick     = 5 * time.Second // how often a server checks whether it must look at a source
-	watchPause    = time.Minute     // pause after the first failed look; it doubles with each further failure
+	watchTick     = 5 * time.Second // how often a server checks whether a source is due
+	watchPause    = time.Minute     // pause after the first failed look at a source; it doubles with each further failure, up to the source's interval
 	maxWatchPause = time.Hour
-	sendEvery     = 30 * time.Second // how often a server sends the reports that other processes have stored but not sent
+	sendEvery     = 30 * time.Second // how often a server sends the reports to sources that other processes have stored but not sent
 )
 
-// watchSources looks at each watched source at the source's interval, until ctx ends. It records
-// and reports a failure, and looks again after a pause.
+// watchSources looks for new items in each watched source at the source's interval, until ctx ends.
+// refusal returns why this server starts no runs, or nil if it does; its error counts as a failure
+// to look. watchSources stores and prints a failure, and looks at the source again after a pause.
 func (s *Sources) watchSources(ctx context.Context, refusal func() error) {
 	watched := s.app.opts.Config.Sources()
 	for ; ctx.Err() == nil && len(watched) > 0; pause.For(ctx, watchTick) {
@@ -124,7 +126,7 @@ func (s *Sources) watchSources(ctx context.Context, refusal func() error) {
 }
 
 // lookIfDue looks at a source if its interval is over. Before it looks, it stores when the next look
-// is due, so that of several servers only one looks.
+// is due, so that only one of several servers looks.
 func (s *Sources) lookIfDue(ctx context.Context, name string, w config.WatchedSource, refusal func() error) {
 	key := watchKey(name, s.app.opts.watchedProject(w))
 	if state, err := s.watchState(ctx, key); err == nil && state.NextLook.After(s.app.clock()()) {
@@ -182,7 +184,8 @@ func (s *Sources) look(ctx context.Context, name string, w config.WatchedSource)
 	return taken, run, cmp.Or(err, continued)
 }
 
-// takeNew starts a run for the new items of a source.
+// takeNew starts a run for the new items of a source. It returns 0 and no id if there are none, or
+// if another process has taken them. It returns an error if this machine lacks something for the run.
 func (s *Sources) takeNew(ctx context.Context, name string, w config.WatchedSource) (taken int, run string, err error) {
 	opts, err := s.app.opts.optionsOf(s.app.opts.watchedProject(w), "the source "+name)
 	if err != nil {
@@ -215,7 +218,8 @@ func (s *Sources) takeNew(ctx context.Context, name string, w config.WatchedSour
 	return summary.Counts.Total, run, s.app.Background.EnsureProcess(context.WithoutCancel(ctx), run)
 }
 
-// continueRuns makes sure that a process works on each unfinished run of a source.
+// continueRuns makes sure that a process works on each unfinished run of a source. It skips runs
+// that no gaffer of this machine has worked on.
 func (s *Sources) continueRuns(ctx context.Context, name string) error {
 	var ids []string
 	err := s.app.store.Read(ctx, func(r store.Reader) error {

@@ -368,3 +368,55 @@ func TestAnAccountWhoseBudgetIsSpentIsLeftOutUntilTheNextDay(t *testing.T) {
 		t.Errorf("the second attempt uses %q, and may spend %+v", b.Attempt.Account, b.Attempt.Limit)
 	}
 }
+
+func TestAnAccountWhoseLimitIsRaisedIsUsedAgain(t *testing.T) {
+	for name, limits := range map[string]map[string]engine.PeriodLimits{
+		"a higher limit":  {"claude/work": {Day: usd(3)}},
+		"a removed limit": {"claude/work": {Day: store.Amount{MicroUSD: engine.Removed}}},
+	} {
+		f := newFixture(t)
+		f.limits.Accounts = map[string]engine.PeriodLimits{"claude/work": {Day: usd(1)}}
+		f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b")}})
+		claim := engine.Claim{Worker: "w", Accounts: []engine.WorkerAccount{{Agent: "claude", Name: "work"}}}
+		a, err := f.Claim(context.Background(), claim)
+		f.must(err)
+		f.spend(a, failure.None, 1)
+		if b, err := f.Claim(context.Background(), claim); !errors.Is(err, engine.ErrNothing) {
+			t.Fatalf("%s: %s starts although the limit is reached: %v", name, b.Task.Task, err)
+		}
+		f.limits.Accounts = limits
+		f.sweep(time.Second)
+		if b, err := f.Claim(context.Background(), claim); err != nil || b.Attempt.Account != "work" {
+			t.Errorf("%s: %+v, %v", name, b.Attempt.Account, err)
+		}
+		if got := f.events("lane.open"); len(got) != 1 {
+			t.Errorf("%s: the account was opened %d times", name, len(got))
+		}
+	}
+}
+
+func TestALimitOfTheDayDoesNotShortenALongerPauseOfAnAccount(t *testing.T) {
+	f := newFixture(t)
+	f.limits.Accounts = map[string]engine.PeriodLimits{"claude/work": {Day: usd(1)}}
+	f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b")}})
+	claim := engine.Claim{Worker: "w", Accounts: []engine.WorkerAccount{{Agent: "claude", Name: "work"}}}
+	a, err := f.Claim(context.Background(), claim)
+	f.must(err)
+	f.beatSpent(a, 1)
+	end := f.now.Add(72 * time.Hour)
+	_, err = f.Finish(context.Background(), engine.Finish{
+		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ending: fleet.Ending{Class: failure.RateLimited}, Progress: fleet.Progress{Spent: usd(1)}, Reset: end,
+	})
+	f.must(err)
+	_, err = f.Claim(context.Background(), claim)
+	if !errors.Is(err, engine.ErrNothing) {
+		t.Fatal(err)
+	}
+	f.must(f.store.Read(context.Background(), func(r store.Reader) error {
+		account, err := r.Account("claude/work")
+		if !account.Until.Equal(end) || account.Reason != string(failure.RateLimited) {
+			t.Errorf("the account is paused until %s: %s", account.Until, account.Reason)
+		}
+		return err
+	}))
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 )
 
@@ -195,22 +196,49 @@ func (b *budgets) holdForUserLimits() (held bool, err error) {
 	return held, nil
 }
 
-// checkLanes pauses or opens the lanes of the user's limits, see holdForUserLimits. Opening a lane
-// appends an event, which wakes the workers. checkLanes is a step of [Engine.Sweep]. It always
-// returns 0, because it never needs to run again at once.
+// checkLanes pauses or opens the lanes of the user's limits, see holdForUserLimits, and opens the
+// accounts whose limit the user has raised. Opening a lane or an account appends an event, which
+// wakes the workers. checkLanes is a step of [Engine.Sweep]. It always returns 0, because it never
+// needs to run again at once.
 func (b *budgets) checkLanes() (int, error) {
-	_, err := b.holdForUserLimits()
-	return 0, err
+	if _, err := b.holdForUserLimits(); err != nil {
+		return 0, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.userLimits().Accounts)) {
+		account, err := b.Account(name)
+		if errors.Is(err, store.ErrNotFound) || err == nil && !pausedByLimit(account) {
+			continue
+		}
+		s, scopeErr := b.spentAccountScope(name)
+		if err = errors.Join(err, scopeErr); err == nil && s == nil {
+			err = b.setLane(name, scope{}, false)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
 }
 
-// setLane pauses the lane with the given name until the scope's period ends, or opens it if paused
-// is false. If that changes nothing, it stores nothing and appends no event.
+// pausedByLimit reports whether an account is paused because of a limit of the user, not because of
+// a rate limit or a refused login.
+func pausedByLimit(a store.Account) bool {
+	switch failure.Class(a.Reason) {
+	case failure.None, failure.RateLimited, failure.Auth:
+		return false
+	}
+	return !a.Until.IsZero()
+}
+
+// setLane pauses the lane or account with the given name until the scope's period ends, or opens it
+// if paused is false. If that changes nothing, it stores nothing and appends no event.
 func (b *budgets) setLane(name string, s scope, paused bool) error {
 	was, err := b.Account(name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	lane := store.Account{Name: name}
+	lane := was
+	lane.Name, lane.Until, lane.Reason = name, time.Time{}, ""
 	kind, why := "lane.open", ""
 	if paused {
 		lane.Until, lane.Reason = s.until.UTC(), s.text()
@@ -245,14 +273,28 @@ func (b *budgets) periodSpent(t store.Task, a store.Attempt) (bool, error) {
 }
 
 // pauseSpentAccount pauses an account, such as "claude/work", until the end of the day or month if
-// the account's limit for that period is reached. It reports whether the limit is reached. A claim
+// the account's limit for that period is reached. A pause that ends later stays as it is. A claim
 // calls it for each account of the worker before it chooses one.
-func (b *budgets) pauseSpentAccount(account string) (bool, error) {
+func (b *budgets) pauseSpentAccount(account string) error {
+	s, err := b.spentAccountScope(account)
+	if err != nil || s == nil {
+		return err
+	}
+	row, err := b.Account(account)
+	if err != nil && !errors.Is(err, store.ErrNotFound) || row.Until.After(s.until) {
+		return err
+	}
+	return b.setLane(account, *s, true)
+}
+
+// spentAccountScope returns a limit of the account for today or this month that is reached, or nil
+// if none is reached.
+func (b *budgets) spentAccountScope(account string) (*scope, error) {
 	scopes, err := b.periodScopes(account, DayOf(b.now, b.zone()), store.Amount{})
 	for _, s := range scopes {
 		if strings.HasPrefix(s.id, account+" ") && s.spent(store.Amount{}) {
-			return true, b.setLane(account, s, true)
+			return &s, err
 		}
 	}
-	return false, err
+	return nil, err
 }

@@ -119,7 +119,7 @@ func (c *claims) claimOnce(r Claim) (*Assignment, error) {
 // may have failed tasks that the budget does not allow.
 func (c *claims) claim(r Claim) (*Assignment, error) {
 	for _, a := range r.Accounts {
-		if _, err := c.budgets.pauseSpentAccount(AccountName(a.Agent, a.Name)); err != nil {
+		if err := c.budgets.pauseSpentAccount(AccountName(a.Agent, a.Name)); err != nil {
 			return nil, err
 		}
 	}

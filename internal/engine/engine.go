@@ -34,6 +34,10 @@ type Options struct {
 // stays valid if up to three heartbeats in a row are lost.
 const DefaultLease = time.Minute
 
+// MaxLease is the longest lease that workers enforce. They take a longer one for a lease that never
+// ends, as those of a local run, and do not freeze the agent when it ends.
+const MaxLease = 24 * time.Hour
+
 // Engine runs the transactions that change the store. It is safe for concurrent use.
 type Engine struct {
 	store store.Store

@@ -471,7 +471,7 @@ func TestAQuestionIsAnsweredByTheUserOrExpires(t *testing.T) {
 		one, err := r.Question(first)
 		f.must(err)
 		two, err := r.Question(second)
-		if one.Answer != "yes" || one.By != "sam" || two.Answer != "no" || !two.Closed {
+		if one.Answer != "yes" || one.By != "sam" || two.Answer != "no" || two.By != "the deadline" || !two.Closed {
 			t.Errorf("%+v\n%+v", one, two)
 		}
 		return err

@@ -225,7 +225,8 @@ func (qs *questions) expireQuestions() (int, error) {
 		return 0, err
 	}
 	for _, q := range expired {
-		if err := qs.answer(q, cmp.Or(q.Default, "no answer in time"), q.Default == ""); err != nil {
+		q.Answer, q.Denied, q.By = cmp.Or(q.Default, "no answer in time"), q.Default == "", fleet.AnsweredByDeadline
+		if err := qs.storeAnswer(q); err != nil {
 			return 0, err
 		}
 	}

@@ -37,7 +37,7 @@ func (l *Querier) Morning(ctx context.Context, q fleet.MorningQuery, now time.Ti
 			Waiting: []fleet.MorningTask{}, Running: []fleet.MorningTask{}, Skipped: []fleet.MorningTask{},
 			Questions: []fleet.MorningQuestion{}, Accounts: []fleet.MorningAccount{}, NotStarted: []fleet.MorningFire{},
 		},
-		costs: map[string]fleet.CostRow{}, questions: map[questionGroup]*fleet.MorningQuestion{}, accounts: map[string]*accountCount{},
+		costs: map[string]fleet.CostRow{}, questions: map[questionGroup]*questionCount{}, accounts: map[string]*accountCount{},
 	}
 	for _, row := range costs.Rows {
 		c.costs[row.Key] = row
@@ -129,7 +129,7 @@ func readMorning(r store.Reader, run store.Run, since time.Time) (rows morningRo
 type morningCount struct {
 	report    fleet.MorningReport
 	costs     map[string]fleet.CostRow // by run
-	questions map[questionGroup]*fleet.MorningQuestion
+	questions map[questionGroup]*questionCount
 	accounts  map[string]*accountCount
 	paused    []fleet.Lane
 }
@@ -139,6 +139,12 @@ type morningCount struct {
 type questionGroup struct {
 	by, tool     string
 	denied, open bool
+}
+
+// questionCount counts the questions of a group.
+type questionCount struct {
+	fleet.MorningQuestion
+	asked time.Time // when the question in Example was asked
 }
 
 // accountCount counts the attempts of an account. Money is in micro-dollars, so that sums are exact.
@@ -221,11 +227,13 @@ func (c *morningCount) addQuestion(q store.Question) {
 	key := questionGroup{q.By, q.Tool, q.Denied, !q.Closed}
 	group := c.questions[key]
 	if group == nil {
-		group = &fleet.MorningQuestion{By: q.By, Tool: q.Tool, Denied: q.Denied, Open: !q.Closed}
+		group = &questionCount{MorningQuestion: fleet.MorningQuestion{By: q.By, Tool: q.Tool, Denied: q.Denied, Open: !q.Closed}}
 		c.questions[key] = group
 	}
 	group.Count++
-	group.Example, group.Answer, group.Run, group.Task = line(q.Text), line(q.Answer), q.Run, q.Task
+	if !q.Asked.Before(group.asked) {
+		group.asked, group.Example, group.Answer, group.Run, group.Task = q.Asked, line(q.Text), line(q.Answer), q.Run, q.Task
+	}
 }
 
 // addTask adds a task to one of the lists of the report, by its status and its review. It leaves
@@ -407,7 +415,7 @@ func (c *morningCount) result() fleet.MorningReport {
 		slices.SortStableFunc(list, func(a, b fleet.MorningTask) int { return b.At.Compare(a.At) })
 	}
 	for _, q := range c.questions {
-		r.Questions = append(r.Questions, *q)
+		r.Questions = append(r.Questions, q.MorningQuestion)
 	}
 	slices.SortFunc(r.Questions, func(a, b fleet.MorningQuestion) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.By, b.By), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Example, b.Example))

@@ -137,7 +137,7 @@ func TestAMorningReportSaysWhatHasBecomeOfEachTask(t *testing.T) {
 	n.finish(n.claim("later"), engine.Finish{Ending: fleet.Ending{Class: failure.RateLimited}, Reset: n.now.Add(48 * time.Hour)})
 	n.must(n.store.Write(ctx, func(tx *store.Tx) error {
 		for i := range 3 {
-			tx.PutQuestion(store.Question{ID: fmt.Sprint("q", i), Attempt: asking.ID, Run: run, Task: "ask", Text: fmt.Sprint("go test ", i), Tool: "Bash", By: "rule Bash(go test:*)", Asked: n.now, Answered: n.now, Closed: true})
+			tx.PutQuestion(store.Question{ID: fmt.Sprint("q", i), Attempt: asking.ID, Run: run, Task: "ask", Text: fmt.Sprint("go test ", i), Tool: "Bash", By: "rule Bash(go test:*)", Asked: n.now.Add(-time.Duration(i) * time.Second), Answered: n.now, Closed: true})
 		}
 		tx.PutQuestion(store.Question{ID: "early", Attempt: asking.ID, Run: run, Task: "ask", Text: "long ago", By: "ada", Asked: since.Add(-time.Hour), Closed: true})
 		return nil
@@ -162,7 +162,7 @@ func TestAMorningReportSaysWhatHasBecomeOfEachTask(t *testing.T) {
 		t.Errorf("the runs are %+v", r.Runs)
 	}
 	if diff := cmp.Diff([]fleet.MorningQuestion{
-		{By: "rule Bash(go test:*)", Tool: "Bash", Count: 3, Example: "go test 2", Run: run, Task: "ask"},
+		{By: "rule Bash(go test:*)", Tool: "Bash", Count: 3, Example: "go test 0", Run: run, Task: "ask"},
 		{Open: true, Count: 1, Example: "May I use the network?", Run: run, Task: "ask"},
 	}, r.Questions); diff != "" {
 		t.Errorf("questions (-want +got):\n%s", diff)
