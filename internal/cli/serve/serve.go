@@ -131,8 +131,8 @@ func (o options) check() error {
 		return exit.Usage(errors.New("--tls-cert and --tls-key go together"))
 	case o.tls && o.cert != "":
 		return exit.Usage(errors.New("--tls makes a certificate: leave it out with --tls-cert"))
-	case o.lease < minLease:
-		return exit.Usage(fmt.Errorf("--lease %s: want %s at least", o.lease, minLease))
+	case o.lease < minLease || o.lease > engine.MaxLease:
+		return exit.Usage(fmt.Errorf("--lease %s: want %s at least and %s at most", o.lease, minLease, engine.MaxLease))
 	case o.logLimit < 1 || o.logLimit > maxLogLimit:
 		return exit.Usage(fmt.Errorf("--log-limit %d: want 1 to %d", o.logLimit, maxLogLimit))
 	case o.connections < 1:

@@ -277,6 +277,7 @@ func TestServeRefusesToSendTokensInPlainTextBeyondThisMachine(t *testing.T) {
 		"--tls-key x":                                "go together",
 		"--tls --tls-cert x --tls-key y":             "leave it out",
 		"--lease 1s":                                 "want 2s at least",
+		"--lease 25h":                                "24h0m0s at most",
 		"--log-limit 0":                              "want 1 to 1024",
 		"--connections 0":                            "want 1 at least",
 		"--rate -1":                                  "want 0 or more",
