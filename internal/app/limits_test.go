@@ -12,7 +12,7 @@ import (
 func TestARemovedLimitIsOneThatNoAttemptReaches(t *testing.T) {
 	t.Parallel()
 	one, removed := engine.Dollars(1), store.Amount{MicroUSD: engine.Removed}
-	before := engine.Limits{Day: one, Accounts: map[string]engine.PeriodLimits{"claude/work": {Day: one, Month: one}, "claude/home": {Month: one}}}
+	before := engine.Limits{PeriodLimits: engine.PeriodLimits{Day: one}, Accounts: map[string]engine.PeriodLimits{"claude/work": {Day: one, Month: one}, "claude/home": {Month: one}}}
 	got := withRemoved(engine.Limits{Accounts: map[string]engine.PeriodLimits{"claude/work": {Month: one}}}, before)
 	for name, c := range map[string]struct{ got, want store.Amount }{
 		"the day":                      {got.Day, removed},

@@ -59,7 +59,7 @@ func addTasks(o *prune.OldProtocolRows, r store.Reader, run string, before time.
 			continue
 		}
 		o.Tasks = append(o.Tasks, prune.OldTask{
-			TaskKey: t.TaskKey, Failed: t.Status == store.Failed, Attempts: tries[t.Task],
+			TaskKey: t.TaskKey, LastAttempt: t.LastAttempt, Attempts: tries[t.Task],
 			Inputs: store.ItemList{Kind: kindInput, Parent: wireID(t.TaskKey)},
 		})
 	}

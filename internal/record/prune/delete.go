@@ -22,7 +22,7 @@ type DeleteOptions struct {
 	BatchSize int
 }
 
-// Delete deletes the rows that [Find] has found. It keeps runs, workers and idempotency records that
+// Delete deletes the rows that [Find] has found. It keeps runs, tasks, workers and idempotency records that
 // are no longer old, because they were used again since Find. It returns the numbers of deleted
 // rows, also after an error.
 func Delete(ctx context.Context, s store.Store, f Found, how DeleteOptions) (Counts, error) {

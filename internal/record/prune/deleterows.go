@@ -35,10 +35,17 @@ func (t *deleter) deleteTaskBatch(ctx context.Context, run string, tasks []OldTa
 		}
 		tries = 0
 		for _, task := range tasks {
-			if _, err := tx.Task(task.TaskKey); errors.Is(err, store.ErrNotFound) {
+			now, err := tx.Task(task.TaskKey)
+			if errors.Is(err, store.ErrNotFound) {
 				continue // another process has already deleted the task
 			}
-			if task.Failed {
+			if err != nil {
+				return gone, 0, err
+			}
+			if !now.Status.Final() || now.LastAttempt != task.LastAttempt {
+				continue // the task was used again since Find
+			}
+			if now.Status == store.Failed {
 				row.Failed--
 			}
 			tries += task.Attempts

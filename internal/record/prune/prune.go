@@ -52,9 +52,9 @@ type OldProtocolRows struct {
 // OldTask is a protocol client's task that is old enough to delete.
 type OldTask struct {
 	store.TaskKey
-	Failed   bool
-	Attempts int
-	Inputs   store.ItemList // inputs of the task that no agent has claimed
+	LastAttempt string // id of the task's last attempt; another id means that the task was used again
+	Attempts    int
+	Inputs      store.ItemList // inputs of the task that no agent has claimed
 }
 
 // repeatWithin is how long idempotency records are kept. They are the stored answers to requests

@@ -328,6 +328,34 @@ func TestAnAgentWhoseTaskWasPrunedCanClaimAgain(t *testing.T) {
 	})
 }
 
+func TestATaskThatIsUsedAgainMeanwhileIsNotDeleted(t *testing.T) {
+	for name, use := range map[string]func(*store.Task){
+		"it is queued again":         func(t *store.Task) { t.Status = store.Queued },
+		"it has ended a second time": func(t *store.Task) { t.LastAttempt = "another" },
+	} {
+		onEach(t, func(f *fixture) {
+			done, _ := f.serve("dev", "a1")
+			f.pass(time.Hour)
+			found := f.look(time.Minute)
+			run, id, _ := strings.Cut(done, ".")
+			key := store.TaskKey{Run: run, Task: id}
+			f.must(f.store.Write(f.ctx, func(tx *store.Tx) error {
+				task, err := tx.Task(key)
+				use(&task)
+				tx.PutTask(task)
+				return err
+			}))
+			f.take(found)
+			f.must(f.store.Read(f.ctx, func(r store.Reader) error {
+				if _, err := r.Task(key); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				return nil
+			}))
+		})
+	}
+}
+
 func TestAPruneIsAnEventAndAdvancesDeletedUpTo(t *testing.T) {
 	f := newFixture(t, memory.New())
 	f.run("r", failure.None, tasks("a")...)
