@@ -231,7 +231,7 @@ func (m Model) toggleViewed() (Model, []any) {
 
 func (m Model) approve() (Model, []any) {
 	if drafts := len(drafts(m.change.page.Review)); drafts > 0 {
-		return m.confirmFirst("Approve with "+phrase.Count(drafts, "comment")+" that was never sent to the agent?", "y approves", Approve)
+		return m.showNote(phrase.Count(drafts, "comment")+" not sent yet: s sends them to the agent, d deletes the chosen one", true), nil
 	}
 	return m, []any{m.act(Approve)}
 }
@@ -264,10 +264,10 @@ func (m Model) undo() (Model, []any) {
 	return m.showNote("only a merge or a discarded change can be undone", false), nil
 }
 
-// drafts returns the comments that were not sent yet, without those that are resolved.
+// drafts returns the comments that were not sent yet. A change with drafts cannot be approved.
 func drafts(r fleet.Review) (list []fleet.Comment) {
 	for _, c := range r.Comments {
-		if c.Round == 0 && !c.Resolved {
+		if c.Round == 0 {
 			list = append(list, c)
 		}
 	}

@@ -173,6 +173,8 @@ func TestKeysActOnTheReview(t *testing.T) {
 	drafts := page().Review.Comments
 	none := page()
 	none.Review.Comments = drafts[:1]
+	resolved := page()
+	resolved.Review.Comments = []fleet.Comment{with(drafts[3], func(c *fleet.Comment) { c.Resolved = true })}
 	merged, gone := page(), page()
 	merged.Review.State, gone.Review.State = fleet.ReviewMerged, fleet.ReviewDiscarded
 	act := func(a Act) []any { a.Run, a.Task, a.Tree = runID, "api", tree; return []any{a} }
@@ -183,8 +185,9 @@ func TestKeysActOnTheReview(t *testing.T) {
 		says string
 	}{
 		{none, "a", act(Act{Kind: Approve}), ""},
-		{page(), "a", nil, "Approve with 2 comments"},
-		{page(), "a y", act(Act{Kind: Approve}), ""},
+		{page(), "a", nil, "2 comments not sent yet"},
+		{resolved, "a", nil, "1 comment not sent yet"},
+		{resolved, "s", act(Act{Kind: SendBack}), ""},
 		{page(), "s", act(Act{Kind: SendBack}), ""},
 		{none, "s", nil, "there is no comment to send"},
 		{page(), "m", nil, "It is not approved."},
