@@ -185,9 +185,7 @@ func isHash(s string) bool {
 // shorten quotes a text for a message and cuts it after 60 characters.
 func shorten(s string) string {
 	const most = 60
-	if len(s) > 4*most {
-		s = s[:4*most]
-	}
+	s = s[:min(len(s), 4*(most+1))] // at least one character too many, if the text is longer
 	if runes := []rune(s); len(runes) > most {
 		s = string(runes[:most]) + "…"
 	}

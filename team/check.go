@@ -168,7 +168,8 @@ func shortName(name string) string { return strings.Trim(shorten(name), `"`) }
 // shorten quotes a text for a message and cuts it after 60 characters.
 func shorten(s string) string {
 	const most = 60
-	if r := []rune(s[:min(len(s), 4*most)]); len(r) > most {
+	r := []rune(s[:min(len(s), 4*(most+1))]) // at least one character too many, if the text is longer
+	if len(r) > most {
 		s = string(r[:most]) + "…"
 	}
 	return strconv.Quote(s)

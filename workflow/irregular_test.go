@@ -393,3 +393,15 @@ func TestAnAbandonedItemIsTakenAgainAndKeepsItsMembers(t *testing.T) {
 		t.Error(cmp.Diff(want, got))
 	}
 }
+
+func TestItemsWithUnusableIDsAreNoDuplicates(t *testing.T) {
+	doc, err := jsontree.Parse([]byte(`[{"content":"a"},{"id":7,"content":"b"},{"id":8,"content":"c"}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range workflow.CheckInbox("inbox.json", doc.Value()) {
+		if f.Name == "duplicate-item-id" {
+			t.Errorf("%+v", f)
+		}
+	}
+}

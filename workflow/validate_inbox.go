@@ -44,7 +44,7 @@ func (in *inspection) item(at string, v jsontree.Value, seen map[string]bool) {
 	switch {
 	case v.Get("id").Absent():
 		in.irregular("item-id-missing", at, "has no id, so only a user can change it")
-	case seen[item.ID]:
+	case item.ID != "" && seen[item.ID]:
 		in.invalid("duplicate-item-id", at+".id", "%q is another item's id", shorten(item.ID))
 	}
 	seen[item.ID] = true

@@ -66,7 +66,7 @@ func defaultKeys() []keySpec[Task] {
 		newKey("into", branch(), func(t *Task) *string { return &t.Into },
 			"the branch that its change is for; the one that is checked out when the run starts if absent", "into: develop"),
 		env,
-		newKey("labels", textOrList(), func(t *Task) *[]string { return &t.Labels },
+		newKey("labels", labels(), func(t *Task) *[]string { return &t.Labels },
 			"only a worker that has them all takes the task", "labels: [gpu]"),
 		newKey("questions", choice(Ask, Rules, Deny, Allow), func(t *Task) *QuestionPolicy { return &t.Questions },
 			"what becomes of the agent's questions that no rule in permissions decides: ask the user (as without it), rules and deny deny them, allow allows them; deny ignores the rules", "questions: rules"),
@@ -131,7 +131,6 @@ func checkTask(r *reporter, t *Task, n *node, given map[string]pair) {
 	excludes(r, given, "prompt_file", "prompt")
 	excludes(r, given, "shell", "command")
 	checkAgent(r, t, n, given)
-	checkLabels(r, t, given)
 	if p, ok := given["fallback"]; ok && len(t.Argv) > 0 {
 		r.report(p.at, "fallback: a command has none, want a task with a prompt")
 	}
@@ -183,14 +182,20 @@ func checkAgent(r *reporter, t *Task, n *node, given map[string]pair) {
 	}
 }
 
-// checkLabels checks that none of the labels that the task itself sets is empty or contains a comma
-// or @. Labels with @ are reserved for engine.WorkerLabel.
-func checkLabels(r *reporter, t *Task, given map[string]pair) {
-	for _, label := range t.Labels {
-		if p, own := given["labels"]; own && (label == "" || strings.ContainsAny(label, "@,")) {
-			r.report(p.at, "labels: found %q, want words without @ and commas", label)
+// labels is the value type of a task's labels: words without commas and @. Labels with @ are reserved
+// for engine.WorkerLabel.
+func labels() valueType[[]string] {
+	all := textOrList()
+	return valueType[[]string]{all.schema, func(r *reporter, name string, n *node) ([]string, bool) {
+		list, ok := all.read(r, name, n)
+		for _, label := range list {
+			if ok && (label == "" || strings.ContainsAny(label, "@,")) {
+				r.report(n.position, "%s: found %q, want words without @ and commas", name, label)
+				return nil, false
+			}
 		}
-	}
+		return list, ok
+	}}
 }
 
 func checkBudget(r *reporter, t Task, whole Budget, given map[string]pair) {
