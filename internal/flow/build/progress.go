@@ -100,8 +100,8 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	switch to := store.Status(e.To); {
 	case to == store.Running && tried != nil:
 		return s.started(i, *tried, at), nil
-	case tried == nil && to == store.Queued:
-		*c = planned(*c) // the user has retried the chunk: reset it
+	case tried == nil && (to == store.Queued || to == store.Cancelled):
+		*c = planned(*c) // the user has retried the chunk, or it was cancelled before its first attempt or its retry: reset it
 		return nil, nil
 	case tried == nil && to == store.Failed:
 		c.Status, c.FailedAt = workflow.Failed, at

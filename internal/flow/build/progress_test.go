@@ -388,3 +388,14 @@ func TestAChunkWhoseMessageIsWithdrawnIsCompleteAgain(t *testing.T) {
 		t.Errorf("the chunk is %+v", c)
 	}
 }
+
+func TestAChunkThatIsCancelledBeforeItsRetryIsPlannedAgain(t *testing.T) {
+	n := newTeller(t)
+	n.event("task.running", "chunk-1", "running", &store.Attempt{Number: 1})
+	n.event("task.queued", "chunk-1", "queued", &store.Attempt{Number: 1, Status: store.Failed, Ending: fleet.Ending{Class: "verify_failed"}})
+	n.event("task.cancelled", "chunk-1", "cancelled", nil)
+	n.event("run.cancelled", "", "cancelled", nil)
+	if c := n.run().Chunks[0]; c.Status != workflow.Planned || c.StartedAt != "" {
+		t.Errorf("the chunk is %+v", c)
+	}
+}
