@@ -40,10 +40,10 @@ func RunsAndTasks(e *env.Env) Completer {
 }
 
 // RunsAndChanges completes the first argument with runs, including those that have ended, and with
-// tasks that have a branch and may therefore have a change.
+// tasks that may have a change.
 func RunsAndChanges(e *env.Env) Completer {
 	return first(e, func(ctx context.Context, f Fleet, typed string) []string {
-		return append(runs(ctx, f, true), tasks(ctx, f, typed, func(t fleet.Task) bool { return t.Branch != "" })...)
+		return append(runs(ctx, f, true), tasks(ctx, f, typed, HasChange)...)
 	})
 }
 

@@ -123,19 +123,23 @@ an answer with --for has allowed is removed by 'gaffer permissions revoke'.`,
 		if err != nil {
 			return err
 		}
+		var missing error
 		for _, rule := range args {
 			if !slices.Contains(removed, strings.TrimSpace(rule)) {
-				return exit.WithHint(exit.NotFound(fmt.Errorf("your settings have no rule %q", rule)),
+				missing = exit.WithHint(exit.NotFound(fmt.Errorf("your settings have no rule %q", rule)),
 					"'gaffer config permissions.allow' shows those that allow; 'gaffer permissions grants' lists answers with --for")
 			}
 		}
+		if len(removed) == 0 {
+			return missing
+		}
 		if *asJSON {
-			return e.PrintJSON(edited{File: path, Rules: removed})
+			return errors.Join(missing, e.PrintJSON(edited{File: path, Rules: removed}))
 		}
 		for _, rule := range removed {
 			e.Talk("%s: removed from %s", phrase.Line(rule), phrase.Line(path))
 		}
-		return nil
+		return missing
 	}
 	return cmd
 }

@@ -57,9 +57,12 @@ func completeSource(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 // Check returns an error if the flags and arguments cannot be used together.
 func (f Flags) Check(args []string) error {
 	if f.From == "" {
-		for flag, given := range map[string]bool{"--limit": f.Limit != 0, "--again": f.Again, "--template": f.Template != "", "--report": f.Report != ""} {
-			if given {
-				return exit.Usage(fmt.Errorf("%s needs --from, the source of the items", flag))
+		for _, flag := range []struct {
+			name  string
+			given bool
+		}{{"--limit", f.Limit != 0}, {"--again", f.Again}, {"--template", f.Template != ""}, {"--report", f.Report != ""}} {
+			if flag.given {
+				return exit.Usage(fmt.Errorf("%s needs --from, the source of the items", flag.name))
 			}
 		}
 		return nil
