@@ -69,7 +69,7 @@ func Land(ctx context.Context, repo *worktree.Repo, s LandSpec) (done Landing, e
 	defer site.release()
 	sweepSites(ctx, repo)
 	for range maxTries {
-		l := lander{spec: s, try: newTry(repo, s.Into, []string{s.Tree.Branch}, s.Check, site)}
+		l := lander{spec: s, targetMove: newTargetMove(repo, s.Into, []string{s.Tree.Branch}, s.Check, site)}
 		err = l.run(ctx, l.publish, l.readLandings, l.build)
 		if done = l.done; !errors.Is(err, errMoved) {
 			break
@@ -83,9 +83,9 @@ func Land(ctx context.Context, repo *worktree.Repo, s LandSpec) (done Landing, e
 
 // lander is one try to bring a task's work into its target branch.
 type lander struct {
-	try
+	targetMove
 	spec    LandSpec
-	earlier []string // commits whose content the target already has, see builder
+	earlier []string // commits whose content the target already has, see commitBuilder
 	number  int      // number of the task's newest undo or undone ref; 0 if there is none
 	done    Landing
 }
@@ -154,7 +154,7 @@ func (l *lander) build(ctx context.Context) error {
 	if err := l.target.checkMovable(ctx, l.git); err != nil {
 		return err
 	}
-	b := builder{
+	b := commitBuilder{
 		git: l.git, target: &l.target, branch: l.spec.Tree.Branch, tip: tip, earlier: l.earlier,
 		title: l.spec.Title, message: l.spec.Message,
 	}

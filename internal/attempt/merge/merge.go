@@ -91,7 +91,7 @@ func mergeBranches(ctx context.Context, repo *worktree.Repo, s Spec) (result Res
 	}
 	sweepSites(ctx, repo)
 	for range maxTries {
-		m := merger{spec: s, try: newTry(repo, s.Into, s.Branches, s.Check, site)}
+		m := merger{spec: s, targetMove: newTargetMove(repo, s.Into, s.Branches, s.Check, site)}
 		err = m.run(ctx, m.publish, m.mergeAll)
 		result = m.result
 		result.Before, result.After = m.before, m.after
@@ -110,7 +110,7 @@ func mergeBranches(ctx context.Context, repo *worktree.Repo, s Spec) (result Res
 
 // merger is one try to merge the branches of a Spec.
 type merger struct {
-	try
+	targetMove
 	spec     Spec
 	conflict error // the conflict at which merging stopped, or nil; the branches before it are merged
 	result   Result

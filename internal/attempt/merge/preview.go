@@ -50,7 +50,7 @@ func Preview(ctx context.Context, repo *worktree.Repo, run, into string, branche
 		if o.Merged, err = g.Contains(ctx, onto, o.Tip); err != nil {
 			return nil, err
 		}
-		b := builder{git: g, branch: branch, tip: o.Tip}
+		b := commitBuilder{git: g, branch: branch, tip: o.Tip}
 		for _, e := range landed {
 			if e.Into != into || !e.Present {
 				continue

@@ -24,7 +24,7 @@ func Rebase(ctx context.Context, repo *worktree.Repo, t worktree.Tree, onto stri
 	if err := repo.MayWrite(); err != nil {
 		return done, err
 	}
-	l := lander{spec: LandSpec{Into: onto}, try: newTry(repo, onto, nil, nil, nil)}
+	l := lander{spec: LandSpec{Into: onto}, targetMove: newTargetMove(repo, onto, nil, nil, nil)}
 	find := func(context.Context) (err error) {
 		l.spec.Tree, err = repo.Find(t)
 		l.branches = []string{l.spec.Tree.Branch}
@@ -32,7 +32,7 @@ func Rebase(ctx context.Context, repo *worktree.Repo, t worktree.Tree, onto stri
 	}
 	rebase := func(ctx context.Context) (err error) {
 		done.Before, done.Base = l.tips[0], git.Base{Commit: l.before, Branch: onto}
-		b := builder{git: l.git, target: &l.target, branch: l.spec.Tree.Branch, tip: done.Before, earlier: l.earlier}
+		b := commitBuilder{git: l.git, target: &l.target, branch: l.spec.Tree.Branch, tip: done.Before, earlier: l.earlier}
 		if done.After, err = b.copyCommits(ctx, done.Base.Commit); err != nil {
 			return err
 		}

@@ -15,9 +15,9 @@ const maxTries = 5
 
 var errMoved = errors.New("the branch was moved by another program again and again")
 
-// try is one try to move a target branch to a commit that contains other branches. It
+// targetMove is one try to move a target branch to a commit that contains other branches. It
 // ends with errMoved if another program moves one of the branches meanwhile.
-type try struct {
+type targetMove struct {
 	repo     *worktree.Repo
 	git      git.Client // valid only while locked runs steps
 	target   target
@@ -30,8 +30,8 @@ type try struct {
 	after  string   // the commit to which the target moves; equals before if there is nothing to merge
 }
 
-func newTry(repo *worktree.Repo, into string, branches []string, check func(ctx context.Context, dir string) error, site *checkSite) try {
-	return try{repo: repo, target: target{repo: repo, branch: into}, branches: branches, check: check, site: site}
+func newTargetMove(repo *worktree.Repo, into string, branches []string, check func(ctx context.Context, dir string) error, site *checkSite) targetMove {
+	return targetMove{repo: repo, target: target{repo: repo, branch: into}, branches: branches, check: check, site: site}
 }
 
 // step is a part of a try that runs under the repository's lock.
@@ -40,7 +40,7 @@ type step func(context.Context) error
 // run reads the branches, builds the commit, checks it and publishes it. The repository is
 // not locked during the check. So the commit is published only if no branch has moved in
 // the meantime.
-func (t *try) run(ctx context.Context, publish step, build ...step) error {
+func (t *targetMove) run(ctx context.Context, publish step, build ...step) error {
 	if t.site == nil {
 		return t.locked(ctx, append(append([]step{t.readBranches}, build...), publish)...)
 	}
@@ -57,7 +57,7 @@ func (t *try) run(ctx context.Context, publish step, build ...step) error {
 }
 
 // locked runs steps under the repository's lock, until one fails.
-func (t *try) locked(ctx context.Context, steps ...step) error {
+func (t *targetMove) locked(ctx context.Context, steps ...step) error {
 	return t.repo.Locked(ctx, func(g git.Client) (err error) {
 		if t.git, err = g.WithAuthor(ctx); err != nil {
 			return err
@@ -72,7 +72,7 @@ func (t *try) locked(ctx context.Context, steps ...step) error {
 }
 
 // readBranches reads the commits of the target and of all branches before anything is changed.
-func (t *try) readBranches(ctx context.Context) (err error) {
+func (t *targetMove) readBranches(ctx context.Context) (err error) {
 	if err = t.target.read(ctx, t.git); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func tipOf(ctx context.Context, g git.Client, branch string) (string, error) {
 
 // checkUnmoved returns errMoved if the target or a branch has moved since readBranches. It also
 // checks again that the target may be moved.
-func (t *try) checkUnmoved(ctx context.Context) error {
+func (t *targetMove) checkUnmoved(ctx context.Context) error {
 	if err := t.target.read(ctx, t.git); err != nil {
 		return err
 	}
@@ -120,10 +120,10 @@ func (t *try) checkUnmoved(ctx context.Context) error {
 }
 
 // clearSite removes the temporary worktree of this try or of an earlier one.
-func (t *try) clearSite(ctx context.Context) error { return t.site.takeAway(ctx, t.git) }
+func (t *targetMove) clearSite(ctx context.Context) error { return t.site.takeAway(ctx, t.git) }
 
 // checkOut creates the temporary worktree with the merged files, unless there is nothing to check.
-func (t *try) checkOut(ctx context.Context) error {
+func (t *targetMove) checkOut(ctx context.Context) error {
 	if t.check == nil || t.after == t.before {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (t *try) checkOut(ctx context.Context) error {
 	return err
 }
 
-func (t *try) runCheck(ctx context.Context) error {
+func (t *targetMove) runCheck(ctx context.Context) error {
 	if t.check == nil {
 		return nil
 	}
@@ -153,7 +153,7 @@ const cleanupTime = 10 * time.Second
 
 // removeSite deletes the temporary worktree after a check that failed or was stopped. If that
 // fails, the next merge deletes the worktree.
-func (t *try) removeSite(ctx context.Context) {
+func (t *targetMove) removeSite(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer stop()
 	_ = t.locked(ctx, t.clearSite)

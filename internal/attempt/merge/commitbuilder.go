@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// builder creates the commits that bring a branch into a target. No ref points to them yet.
-type builder struct {
+// commitBuilder creates the commits that bring a branch into a target. No ref points to them yet.
+type commitBuilder struct {
 	git            git.Client
 	target         *target
 	branch, tip    string
@@ -25,7 +25,7 @@ type builder struct {
 
 // build creates the commits for a method on top of the commit base. It returns the new tip of the
 // target. For a squash or rebase, that is base if the branch has no change that base lacks.
-func (b builder) build(ctx context.Context, method Method, base string) (string, error) {
+func (b commitBuilder) build(ctx context.Context, method Method, base string) (string, error) {
 	if method == ByRebase {
 		return b.copyCommits(ctx, base)
 	}
@@ -53,7 +53,7 @@ func (b builder) build(ctx context.Context, method Method, base string) (string,
 // conflicts. Git does not know that the target has the content of the commits in b.earlier, and
 // would report conflicts. So mergedTree merges into a temporary commit that has the target's
 // content, and the target and the commits in b.earlier as parents.
-func (b builder) mergedTree(ctx context.Context, target string) (tree string, conflicts []string, err error) {
+func (b commitBuilder) mergedTree(ctx context.Context, target string) (tree string, conflicts []string, err error) {
 	if len(b.earlier) > 0 {
 		tree, err := b.git.Resolve(ctx, target+"^{tree}")
 		if err != nil {
@@ -73,7 +73,7 @@ func (b builder) mergedTree(ctx context.Context, target string) (tree string, co
 // squash creates one commit with the given tree on top of the commit base. Its author is the
 // author of the branch's first commit. Its message names the other authors and, if the branch has
 // several commits, their subjects.
-func (b builder) squash(ctx context.Context, tree, base string) (string, error) {
+func (b commitBuilder) squash(ctx context.Context, tree, base string) (string, error) {
 	out, err := b.git.Run(ctx, append([]string{
 		"log", "--reverse", "--no-merges", "--encoding=UTF-8",
 		"--format=%x00%an%x01%ae%x01%aI%x01%s%x01%(trailers:key=Co-authored-by,valueonly,separator=%x02)", b.tip, "--not", base,
@@ -127,7 +127,7 @@ func withBody(title, body string) string {
 
 // copyCommits copies the commits of the branch onto the commit base, oldest first, as a rebase
 // does, and returns the new tip. A commit that already is on top of base keeps its id.
-func (b builder) copyCommits(ctx context.Context, base string) (string, error) {
+func (b commitBuilder) copyCommits(ctx context.Context, base string) (string, error) {
 	out, err := b.git.Run(ctx, append([]string{"rev-list", "--reverse", "--topo-order", "--parents", b.tip, "--not", base}, b.earlier...)...)
 	if err != nil {
 		return "", err
@@ -152,7 +152,7 @@ func (b builder) copyCommits(ctx context.Context, base string) (string, error) {
 // must be the parent of the copied commit, but the oldest supported version of git merge-tree has
 // no option for it. So copyCommit merges into a temporary commit with the content of base and the
 // parents of the copied commit.
-func (b builder) copyCommit(ctx context.Context, base, commit string, parents []string) (string, error) {
+func (b commitBuilder) copyCommit(ctx context.Context, base, commit string, parents []string) (string, error) {
 	tree, err := b.git.Resolve(ctx, base+"^{tree}")
 	if err != nil {
 		return "", err
