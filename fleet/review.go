@@ -156,7 +156,7 @@ type Commit struct {
 	At      time.Time `json:"at"`
 }
 
-// ChangeFile is one changed file.
+// ChangeFile says how a change affects one file.
 type ChangeFile struct {
 	Path    string `json:"path"`
 	From    string `json:"from,omitempty"` // old path of a renamed or copied file

@@ -191,9 +191,9 @@ func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, er
 	return err == nil, err
 }
 
-// checkLinkedFolder checks a session's folder that is a symbolic link. It returns an error unless
-// the folder contains this session's document: agents can replace the folder by a link, and the link
-// could point to any folder of the user.
+// checkLinkedFolder is called if the session's folder is a symbolic link. An agent may have put the
+// link there, and it may point to any folder of the user. So checkLinkedFolder returns an error
+// unless that folder contains this session's document.
 func (r *Recording) checkLinkedFolder() error {
 	doc, err := r.store.Document(r.id)
 	if err == nil && doc.Root().Get("session_id").Text() == r.id {

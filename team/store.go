@@ -78,8 +78,8 @@ func (s *Store) fileOptions(d Document) statefile.Options {
 
 // exclusive calls fn while it holds the team's lock. If a process died during a change, exclusive
 // first completes that change. It returns a [*NoSessionError] if the team's folder does not exist.
-// A caller must take the team's lock before the lock of a document, because archiving moves all
-// documents.
+// Do not call exclusive while holding the lock of a document: fn may take these locks, because
+// archiving moves all documents.
 func (s *Store) exclusive(ctx context.Context, fn func(now time.Time) error) error {
 	lock, err := s.lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -22,7 +22,7 @@ const (
 // Commands lists every command.
 func Commands() []Command { return []Command{Init, Evolve, Ref, Review, Execute} }
 
-// Step is the part of a command that one agent does.
+// Step is a part of a command. One agent does it.
 type Step string
 
 // The steps of the protocol.

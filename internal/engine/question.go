@@ -123,7 +123,7 @@ func (qs *questions) withdraw(attempt string, refs []string) error {
 	return nil
 }
 
-// Answer is a user's answer to a question.
+// Answer is what a user replies to a question or a request for permission.
 type Answer struct {
 	Question string
 	Text     string

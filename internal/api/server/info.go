@@ -12,8 +12,8 @@ import (
 // Page serves the dashboard: "/" and the paths below "/assets/".
 type Page interface {
 	http.Handler
-	// Has reports whether a path below "/assets/" exists.
-	Has(path string) bool
+	// Has reports whether the file "/assets/" + name exists.
+	Has(name string) bool
 }
 
 // infoHandlers answers the requests about the server itself.

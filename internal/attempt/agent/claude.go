@@ -107,7 +107,7 @@ type claudeReader struct {
 	deniedInResult []claudeDenial // requests that the result lists as denied
 	interrupted    bool           // the program has accepted gaffer's request to end the turn
 	otherOutput    lastOutput     // the last output lines that are not JSON
-	asksCost       bool           // ask the program after each message of the model what it has spent
+	asksCost       bool           // the attempt has a cost limit: after each message with a usage, ask the program for the cost so far
 	costRequests   int            // number of requests for the cost so far
 }
 

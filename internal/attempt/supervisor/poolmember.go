@@ -29,7 +29,7 @@ func superviseFromPool(string) error {
 	s := catchSignals()
 	runtime.GOMAXPROCS(1) // run Go code on one thread at a time: threads that wake each other up cost more time than the work itself
 	turns := make(chan *receivedAttempt)
-	go receiveAttempts(control, turns) // runs until the process exits
+	go receiveAttempts(control, turns) // ends with the connection, or with this process
 	for {
 		t := nextAttempt(turns, s.ends)
 		if t == nil {

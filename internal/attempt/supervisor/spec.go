@@ -68,7 +68,7 @@ type Spec struct {
 	// Group is the name of the attempt's control group, without the last part, which identifies the
 	// supervisor. [Start] sets Group. Empty means no control group.
 	Group string `json:"group,omitempty"`
-	// Starter is the process that started the attempt. [Start] sets Starter.
+	// Starter is the process that called [Start], which sets this field.
 	Starter host.Process `json:"starter,omitzero"`
 }
 

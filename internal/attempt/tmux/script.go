@@ -104,7 +104,7 @@ func withoutShell(argv []string) []string {
 const plainShell = "/bin/sh"
 
 // shell returns the program to use as tmux's default shell: the SHELL of env if that is the
-// absolute path of an executable program, else plainShell. tmux sets SHELL to it.
+// absolute path of an executable program, else plainShell. tmux also sets the variable SHELL to this program.
 func shell(env []string) string {
 	path, _ := lookup(env, "SHELL")
 	if _, err := exec.LookPath(path); err != nil || !filepath.IsAbs(path) {

@@ -53,7 +53,7 @@ type Rollout struct {
 	Context int64 // size of the whole context, in tokens
 }
 
-// Agent is an agent that the user has started, and its state.
+// Agent is an agent program that the user has started without gaffer, and what is known of its state.
 type Agent struct {
 	ID      string            `json:"id"`
 	Name    string            `json:"name"`

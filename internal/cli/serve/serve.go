@@ -159,7 +159,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.Close() }() // ignore the error: a server that was started has already closed l
+	defer func() { _ = l.Close() }() // ignore the error: if the server was started, it has already closed l; if not, l was not used
 	b, err := open(ctx, app.ServerOptions{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Notify: true, WorkersOnly: o.workersOnly || !o.localRuns && o.forOthers(l), LoadPlan: runcmd.Loader(e)})
 	if err != nil {
 		return err

@@ -12,8 +12,17 @@ import (
 
 // Event tells the user about a change in a worker's tasks or in its connection.
 type Event struct {
-	Time    time.Time `json:"time"`
-	Kind    string    `json:"event"` // joined, started, adopted, ended, gone, released, asked, notice, away (the coordinator does not answer) or back (it answers again)
+	Time time.Time `json:"time"`
+	// Kind is one of these words:
+	//   - joined: the coordinator has answered for the first time
+	//   - away: the coordinator does not answer; back: it answers again
+	//   - started, adopted: the worker works on an attempt, a new one or that of an earlier process
+	//   - asked: the agent has asked the user
+	//   - ended: the coordinator has accepted the end of an attempt
+	//   - gone: the coordinator has refused that end, because the attempt belongs to the worker no more
+	//   - released: the worker has given the attempt back
+	//   - notice: only Text is set, and sometimes Attempt
+	Kind    string    `json:"event"`
 	Run     string    `json:"run,omitempty"`
 	Task    string    `json:"task,omitempty"`
 	Attempt string    `json:"attempt,omitempty"`

@@ -59,8 +59,8 @@ type rows struct {
 	items              table[ItemKey, itemChange]
 	deletions          Deletions
 	events             []Event
-	tasksByRun         map[string]*allTasks  // keys of all tasks of a run as stored, by the run's id; set only in Tx.read
-	dependents         map[TaskKey][]TaskKey // keys of the tasks that depend on a task, as stored; set only in Tx.read
+	tasksByRun         map[string]*allTasks  // for each run whose tasks were listed, the keys of its tasks, without uncommitted changes; set only in Tx.read
+	dependents         map[TaskKey][]TaskKey // for each task that was looked up, the tasks that depend on it, without uncommitted changes; set only in Tx.read
 }
 
 // allTasks holds the keys of all tasks of a run.

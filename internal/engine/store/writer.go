@@ -137,7 +137,7 @@ func (l *leader) commit(batch []*request) (err error) {
 type batchChanges struct {
 	transaction Transaction
 	read, all   rows
-	last        int64 // number of the last event, including the new events
+	last        int64 // sequence number of the last event; grows with each new event of the batch
 	changed     bool  // at least one request has succeeded, so there may be changes to commit
 	shared      bool  // the batch has more than one request
 }

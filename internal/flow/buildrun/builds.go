@@ -60,7 +60,7 @@ type Builds struct {
 	state   *workflow.Store
 }
 
-// New returns a Builds for a project.
+// New opens the build state of opts.Project.
 func New(opts Options) *Builds {
 	return &Builds{opts: opts, project: opts.Project, state: opts.Project.open()}
 }

@@ -135,9 +135,9 @@ func (s Settings) apply(t plan.Task) plan.Task {
 	return t
 }
 
-// checkPrompt returns an error if a bead without a template has no prompt, or if the user gave
-// variables that no template uses. used holds the names of the variables in the templates of all
-// beads.
+// checkPrompt checks a bead that has no template. It returns an error if the bead has no prompt, if
+// the bead has variables of its own, or if the user gave a variable for all beads that no bead's
+// template uses. used holds the names of the variables in the templates of all beads.
 func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	unused := len(t.Dispatch.Vars) > 0
 	for name := range s.Vars {

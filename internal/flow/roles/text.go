@@ -64,8 +64,8 @@ func fence(text string) string {
 	return ticks + "text\n" + text + "\n" + ticks
 }
 
-// fencedText returns untrusted text in a fence, cut to maxBytes bytes. If the text is empty, it
-// returns fallback.
+// fencedText returns untrusted text in a fence. If the text is longer than maxBytes bytes, its middle
+// is left out. If the text is empty, fencedText returns fallback.
 func fencedText(text string, maxBytes int, fallback string) string {
 	if text = clean(text); text == "" {
 		return fallback

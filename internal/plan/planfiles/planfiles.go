@@ -1,6 +1,6 @@
 // Package planfiles reads the plan files of a project for clients that are not trusted with the
-// rest of the machine. Nothing outside the project's folder can be read, also not through symbolic
-// links.
+// rest of the machine. Nothing outside the project's folder can be read, not even through a symbolic
+// link.
 package planfiles
 
 import (

@@ -87,8 +87,8 @@ func verificationOf(checks json.RawMessage) *ledger.Verification {
 	return &ledger.Verification{Overall: "pass"}
 }
 
-// runOf returns the run record of an attempt. messages are the texts of users' messages with which
-// the attempt started. The ledger's schema does not allow 0 retries, so 0 becomes 1.
+// runOf returns the run record of an attempt. messages are the texts of the users' messages in the
+// attempt's first prompt. MaxRetries is at least 1, because the ledger's schema does not allow 0.
 func (e entry) runOf(b bead, project string, spec plan.Task, previous *store.Attempt, messages []string) ledger.Run {
 	agent, model := engine.AgentOfAttempt(spec, e.fallback)
 	d := ledger.Dispatch{

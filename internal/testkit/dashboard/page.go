@@ -244,7 +244,7 @@ func (p *Page) Press(keys ...string) {
 	}
 }
 
-// shots returns the folder for screenshots.
+// shots returns the folder for screenshots: the variable SCREENSHOTS, or the test's artifact folder.
 func (p *Page) shots() string {
 	if dir := os.Getenv("SCREENSHOTS"); dir != "" {
 		return dir

@@ -91,7 +91,7 @@ type loop struct {
 	keys    chan terminal.Key
 	results chan string   // receives the messages that Act returns
 	panics  chan string   // receives the panics of the loop's goroutines
-	actions chan Action   // actions for Act, in order
+	actions chan Action   // what the user has chosen and Act has not done yet, the oldest first
 	done    chan struct{} // closed when the goroutines must end
 	all     sync.WaitGroup
 

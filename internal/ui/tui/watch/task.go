@@ -148,7 +148,7 @@ func taskState(s snapshot, t fleet.Task) []paint.Line {
 
 // promptRows returns the rows with the beginning of the prompt.
 func promptRows(prompt string, width int) []paint.Line {
-	const head = 4000 // this number of bytes fills more than six rows of any screen
+	const head = 4000 // only so many bytes are wrapped; usually they fill more than six rows
 	text := paint.Wrap(prompt[:min(len(prompt), head)], width-2, 6)
 	if len(text) == 0 {
 		return nil
