@@ -22,11 +22,11 @@ type Event struct {
 	//   - gone: the coordinator has refused that end, because the attempt belongs to the worker no more
 	//   - released: the worker has given the attempt back
 	//   - notice: only Text is set, and sometimes Attempt
-	Kind    string    `json:"event"`
-	Run     string    `json:"run,omitempty"`
-	Task    string    `json:"task,omitempty"`
-	Attempt string    `json:"attempt,omitempty"`
-	Number  int       `json:"number,omitempty"`
+	Kind    string `json:"event"`
+	Run     string `json:"run,omitempty"`
+	Task    string `json:"task,omitempty"`
+	Attempt string `json:"attempt,omitempty"`
+	Number  int    `json:"number,omitempty"`
 
 	Status   string `json:"status,omitempty"` // the task's status after the event
 	Class    string `json:"class,omitempty"`  // failure class of the attempt
