@@ -247,7 +247,23 @@ new MutationObserver((_, me) => { if (document.querySelector('.dl')) { window.op
 	}
 	p.Act(`[...document.querySelectorAll('.treerow .name')].at(-1).closest('.tree').scrollTop = 1e9`)
 	p.Wait("the tree shows its last file", `[...document.querySelectorAll('.treerow')].some((r) => r.innerText.includes('file399.go'))`)
-	p.Act(`[...document.querySelectorAll('.treerow')].find((r) => r.innerText.includes('file399.go')).querySelector('button').click()`)
+	// The files above the last one get longer when they are read. On a busy page that happens after the page
+	// has scrolled to the last file, and before it knows that it has scrolled.
+	p.Act(`(() => {
+		const { fetch } = window;
+		window.held = [];
+		window.release = () => { window.fetch = fetch; for (const done of window.held) done(); };
+		window.fetch = async (url, ...more) => {
+			const answer = await fetch(url, ...more);
+			if (!String(url).includes('/change/file')) return answer;
+			const text = await answer.text();
+			await new Promise((done) => window.held.push(done));
+			return new Response(text, { status: answer.status, headers: answer.headers });
+		};
+		scrollTo(0, document.documentElement.scrollHeight - 8000);
+	})()`)
+	p.Wait("files above are being read", `window.held.length > 1`)
+	p.Act(`[...document.querySelectorAll('.treerow')].find((r) => r.innerText.includes('file399.go')).querySelector('button').click(); window.release()`)
 	p.Wait("its lines are shown", `[...document.querySelectorAll('.dl.ins')].some((l) => l.innerText.includes('// file 399') && l.getBoundingClientRect().top < innerHeight)`)
 	p.Wait("and highlighted", `document.querySelector('[data-path="pkg19/file399.go"] .h-comment')`)
 	if n := eval[int](p, `document.querySelectorAll('.dl').length`); n > 1000 {

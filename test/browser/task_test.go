@@ -306,6 +306,10 @@ func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
 	}
 	p.Wait("1500 pixels are 75 lines", `((l) => l?.querySelector('.n').dataset.n === '76')(document.elementFromPoint(400, document.querySelector('.log').getBoundingClientRect().top + 10)?.closest('.l'))`)
 
+	// A busy page draws nothing between several turns of the wheel.
+	p.Act(`document.querySelector('.log').scrollBy(0, 3000)`)
+	p.Wait("3000 pixels are 150 lines", `((l) => l?.querySelector('.n').dataset.n === '226')(document.elementFromPoint(400, document.querySelector('.log').getBoundingClientRect().top + 10)?.closest('.l'))`)
+
 	if n := eval[int](p, `document.querySelectorAll('.log .l').length`); n > 150 {
 		t.Errorf("%d lines are in the page", n)
 	}

@@ -191,6 +191,9 @@ export class Source {
     return !file.file.binary && this.isShown(file) && (file.accepted || file.file.added + file.file.removed <= largest);
   }
 
+  /** Whether a visible file has not been loaded yet, but will be. @param {File} file */
+  isAwaited(file) { return file.state === 'loading' || (file.state === 'unread' && this.automatic(file)); }
+
   /** 'no', 'yes' or 'changed': whether the user has marked a file as viewed. @param {any} file */
   viewed(file) {
     const digest = this.review.value?.viewed?.[file.path];

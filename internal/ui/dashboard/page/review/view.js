@@ -6,6 +6,7 @@ import { Sheet, head } from './layout.js';
 
 const spare = 450; // extra pixels drawn above and below the window
 const narrow = 800; // width in pixels below which two columns do not fit
+const userScrolls = ['wheel', 'touchmove', 'pointerdown', 'keydown']; // events with which the user leaves the place that is being shown
 
 /** @param {{source: import('./source.js').Source, desk: import('./pagestate.js').Desk, may: boolean}} props */
 export function DiffView({ source, desk, may }) {
@@ -14,7 +15,7 @@ export function DiffView({ source, desk, may }) {
   const [, setDrawn] = useState(0);
   const draw = () => setDrawn((n) => n + 1);
   const sheet = useMemo(() => new Sheet(), [source]);
-  const kept = useRef({ y: 0, height: innerHeight, sticky: 100, from: 0, to: 0, size: { width: 1000, ch: 7.5 }, then: null }).current;
+  const kept = useRef({ y: 0, height: innerHeight, sticky: 100, from: 0, to: 0, size: { width: 1000, ch: 7.5 }, then: null, target: null }).current;
 
   const split = layout.value === 'split' && kept.size.width >= narrow;
   const gutter = split ? 8 : innerWidth <= 900 ? 10.4 : 13.5; // width in characters, as in the style sheet
@@ -68,10 +69,17 @@ export function DiffView({ source, desk, may }) {
     };
     const seen = new ResizeObserver(measure);
     for (const el of [ref.current, document.querySelector('.top'), document.querySelector('.reviewbar')]) if (el) seen.observe(el);
+    const byUser = () => { kept.target = null; };
     addEventListener('scroll', look, { passive: true });
     addEventListener('resize', measure);
+    for (const type of userScrolls) addEventListener(type, byUser, { passive: true, capture: true });
     measure();
-    return () => { seen.disconnect(); removeEventListener('scroll', look); removeEventListener('resize', measure); };
+    return () => {
+      seen.disconnect();
+      removeEventListener('scroll', look);
+      removeEventListener('resize', measure);
+      for (const type of userScrolls) removeEventListener(type, byUser, { capture: true });
+    };
   }, [sheet]);
 
   // Keeps the visible rows in place when a file above them gets longer.
@@ -81,6 +89,11 @@ export function DiffView({ source, desk, may }) {
     if (shift) scrollBy(0, shift);
     let wrong = false;
     for (const el of ref.current.querySelectorAll('.rowsin')) wrong = settle(sheet, el) || wrong;
+    if (kept.target) {
+      desk.view.approach();
+      const files = sight.map(({ block }) => block.file);
+      if (!wrong && files.some((f) => f.path === kept.target?.path) && !files.some((f) => source.isAwaited(f))) kept.target = null;
+    }
     if (wrong) draw();
     else if (kept.then) {
       const then = kept.then;
@@ -273,8 +286,16 @@ function control({ sheet, desk, source, kept, ref, draw, may, split }) {
       const { file } = sheet.blocks[b];
       desk.cursor.value = { path, key, side: 'new' };
       if (key && !source.isShown(file)) file.shown = true;
-      scroll(sheet.topOf(sheet.blocks[b], key), key ? head + 60 : 0);
+      kept.target = { path, key };
+      view.approach();
       draw();
+    },
+    /** Scrolls to the target of show. It is called until the files there are read, because the height of a file is only estimated before. */
+    approach() {
+      const { path, key } = kept.target;
+      const block = sheet.blocks.find((x) => x.file.path === path);
+      if (block) scroll(sheet.topOf(block, key), key ? head + 60 : 0);
+      else kept.target = null;
     },
     /** Opens a form for the marked lines, for the line of the cursor, or for a file. */
     comment(path) {

@@ -162,7 +162,9 @@ function move(el, sight, kept) {
   const view = el.clientHeight;
   const target = el.scrollTop - kept.top;
   if (target < -view || target > block.offsetHeight) {
-    sight.jump(el.scrollTop / Math.max(1, el.scrollHeight - view), view);
+    // A turn of the wheel on a busy page may go beyond the rows that are drawn. Only the scroll bar goes farther.
+    if (!sight.end && Math.abs(by) < 10 * view) sight.move(by);
+    else sight.jump(el.scrollTop / Math.max(1, el.scrollHeight - view), view);
     return true;
   }
   const last = kept.rows.at(-1);

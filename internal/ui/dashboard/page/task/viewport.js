@@ -24,6 +24,14 @@ export class Sight {
     Object.assign(this, count.at(part * Math.max(0, count.total - view / this.row)), { over: 0, end: part >= 1 });
   }
 
+  /** Moves by so many pixels, also beyond the rows that are drawn. */
+  move(pixels) {
+    const { count } = this.log;
+    const to = Math.max(0, count.before(this.piece, this.line) * this.row + this.over + pixels);
+    const line = Math.floor(to / this.row);
+    Object.assign(this, count.at(line), { over: to - line * this.row, end: false });
+  }
+
   /** The position of the top line, between 0 and 1. */
   part(view) {
     const { count } = this.log;
