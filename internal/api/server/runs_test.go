@@ -61,13 +61,22 @@ func TestOddBytesInTheFieldsOfRunsAreRefused(t *testing.T) {
 		"GET /v1/sessions": {"project"}, "GET /v1/records": {"run"}, "GET /v1/report": {"project", "since", "agent"}, "GET /v1/report/morning": {"since", "tz"},
 		"GET /v1/search": {"q"},
 	}
-	for _, odd := range []string{"a\x00b", "a\nb", "a\x1b[31m", "\u202eevil", strings.Repeat("x", 201)} {
+	for _, odd := range []func(most int) string{
+		func(int) string { return "a\x00b" }, func(int) string { return "a\nb" }, func(int) string { return "a\x1b[31m" }, func(int) string { return "\u202eevil" },
+		func(most int) string { return strings.Repeat("x", most+1) },
+	} {
+		most := func(name string) int {
+			if name == "project" { // it may be a path
+				return maxProjectPath
+			}
+			return maxID
+		}
 		for _, r := range runRoutes() {
 			for _, field := range fields[r.name()] {
-				w.wants(r.name()+" "+field, w.ask(credential.Admin, r.method, concrete(r, "x"), fieldOf(field, odd)), 400, "invalid_request")
+				w.wants(r.name()+" "+field, w.ask(credential.Admin, r.method, concrete(r, "x"), fieldOf(field, odd(most(field)))), 400, "invalid_request")
 			}
 			for _, name := range queries[r.name()] {
-				w.wants(r.name()+" "+name, w.ask(credential.Admin, r.method, concrete(r, "x")+"?"+queryOf(name, odd), ""), 400, "invalid_request")
+				w.wants(r.name()+" "+name, w.ask(credential.Admin, r.method, concrete(r, "x")+"?"+queryOf(name, odd(most(name))), ""), 400, "invalid_request")
 			}
 		}
 	}
