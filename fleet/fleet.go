@@ -270,7 +270,7 @@ type Answered struct {
 }
 
 // AnsweredByDeadline is the value of Answered.By for a question that nobody answered in time.
-// Versions of gaffer up to 2026 stored "sweep" instead.
+// Older versions of gaffer stored "sweep" instead.
 const AnsweredByDeadline = "the deadline"
 
 // QuestionRecord is a question with its answer, if it has one.
