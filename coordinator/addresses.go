@@ -18,7 +18,7 @@ type addresses struct {
 	mu    sync.Mutex
 	list  []*address // entries are replaced, never modified
 	now   int        // index of the address that requests go to
-	works int        // index of the address that the last answer came from; 0 before the first answer
+	works int        // index of the address that answered last; 0 at first
 }
 
 // address is the address of one coordinator, with a context that ends when the address
@@ -30,8 +30,8 @@ type address struct {
 	stop   context.CancelCauseFunc
 }
 
-// errSwitched is the cause with which requests to an address are cancelled after that address has
-// failed and another one has answered.
+// errSwitched is the reason for cancelling a request: the request's address has failed, and another
+// address has answered.
 var errSwitched = errors.New("another coordinator answers in its place")
 
 // parseAddresses parses the comma-separated addresses in list, and the addresses in extra.
@@ -65,7 +65,7 @@ func parseAddress(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// current returns the address that is currently used.
+// current returns the address to which requests currently go.
 func (a *addresses) current() *address {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -83,10 +83,12 @@ func (a *addresses) failed(is *address) {
 }
 
 // answered records that the given address has answered. If the previous answer came from another
-// address, answered cancels the requests that still wait for other addresses, so that they are sent
-// to the given one. Only an answer has this effect: while no coordinator answers, for example
-// because their database is down, no request is cancelled. A late answer from an address that is no
-// longer the current one has no effect either.
+// address, it cancels the safe requests that still wait for other addresses, so that they are sent
+// again to the given address.
+//
+// A failed request alone cancels no other requests. So none are cancelled while no coordinator
+// answers, for example because their database is down. If the given address is no longer the
+// current one, answered does nothing.
 func (a *addresses) answered(is *address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -102,11 +104,12 @@ func (a *addresses) answered(is *address) {
 	}
 }
 
-// firstReachable sends a request to the current address and, while coordinators are unavailable, to
-// the next ones. It sends the request at most as often as there are addresses. A safe request,
-// which may be sent twice, is cancelled and sent to the next address when its address is no longer
-// used. An unsafe request goes to another address only if no connection to the first one was
-// established.
+// firstReachable sends a request to the current address. If that coordinator is unavailable, it
+// tries the next address, and so on. The number of tries is at most the number of addresses.
+//
+// A safe request may be sent twice. So it is cancelled and sent to the next address as soon as its
+// address has failed and another one has answered. An unsafe request is sent to the next address
+// only if no connection to the previous one was established.
 func (c *connection) firstReachable(ctx context.Context, safe bool, send func(context.Context, *address) error) error {
 	var err error
 	for range c.addresses.list {
@@ -128,8 +131,8 @@ func (c *connection) firstReachable(ctx context.Context, safe bool, send func(co
 	return err
 }
 
-// sendWhileUsed sends a request to an address and cancels it if the address is no longer
-// used.
+// sendWhileUsed sends a request to an address. It cancels the request if meanwhile the address has
+// failed and another address has answered.
 func sendWhileUsed(ctx context.Context, is *address, send func(context.Context, *address) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -137,9 +140,10 @@ func sendWhileUsed(ctx context.Context, is *address, send func(context.Context, 
 	return send(ctx, is)
 }
 
-// unavailable reports whether the coordinator gave no answer, or an error that another coordinator
-// might not give. It returns true if the caller's deadline passed. It returns false if the caller
-// cancelled the request, because that says nothing about the coordinator.
+// unavailable reports whether the coordinator did not answer, or answered with an error that
+// another coordinator might not return. It also returns true if the caller's deadline passed before
+// the answer. It returns false if the caller cancelled the request, because that says nothing about
+// the coordinator.
 func unavailable(ctx context.Context, err error) bool {
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return false
@@ -164,7 +168,8 @@ func unsent(err error) bool {
 	return ok && op.Op == "dial"
 }
 
-// dialTimeout is how long to wait for a connection if the client has several addresses.
+// dialTimeout is the maximum time for establishing a connection, if the client has several
+// addresses.
 const dialTimeout = 3 * time.Second
 
 // shortenDialTimeout makes a client give up connecting after dialTimeout. It does nothing if the

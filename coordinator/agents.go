@@ -11,8 +11,8 @@ import (
 // AgentClient reports and reads the state of agents.
 type AgentClient struct{ conn *connection }
 
-// Heartbeat reports the state of an agent and returns the agent. If h has no id, the coordinator
-// creates a new agent; then the request is not retried.
+// Heartbeat reports the state of an agent and returns the agent. If h.AgentID is empty, the
+// coordinator creates a new agent, and the request is not retried after an error.
 func (c *AgentClient) Heartbeat(ctx context.Context, h Heartbeat) (Agent, error) {
 	return ask[Agent](ctx, c.conn, post(h, h.AgentID != "", "v1", "agents", "heartbeat"), "agent")
 }
@@ -33,7 +33,7 @@ func (c *AgentClient) CurrentTask(ctx context.Context, agent string) (Task, erro
 	return ask[Task](ctx, c.conn, get(nil, "v1", "agents", agent, "current-task"), "task")
 }
 
-// Subscribe sets the channels from which an agent takes tasks. It replaces the previous ones.
+// Subscribe sets the channels from which an agent takes tasks. They replace its previous channels.
 func (c *AgentClient) Subscribe(ctx context.Context, agent string, channels []string) (Agent, error) {
 	if channels == nil {
 		channels = []string{}
@@ -43,28 +43,30 @@ func (c *AgentClient) Subscribe(ctx context.Context, agent string, channels []st
 	return ask[Agent](ctx, c.conn, q, "agent")
 }
 
-// RequestSession queues a task that asks an agent of a channel to start a session.
+// RequestSession queues a task in a channel. The task asks an agent of the channel to start a
+// Claude session.
 func (c *AgentClient) RequestSession(ctx context.Context, n NewSession) (Task, error) {
 	return ask[Task](ctx, c.conn, post(n, false, "v1", "agents", "request-session"), "task")
 }
 
 // SendHeartbeats sends heartbeats until the context ends or the coordinator refuses them. It sends
-// the first at once, then one per interval and one for every value on wake. It uses a separate
-// connection, so that other requests do not delay heartbeats. It calls state before each heartbeat,
-// so the reported state is never older than the request. It calls report, which may be nil, with
-// the result of each heartbeat. A failed heartbeat is retried after at most one interval.
+// the first heartbeat at once, then one per interval and one for every value on wake. It uses a
+// separate connection, so that other requests do not delay heartbeats. It calls state before each
+// heartbeat and sends the result. It calls report, which may be nil, with the result of each
+// heartbeat. A failed heartbeat is retried after at most one interval.
 //
-// If the state has no agent id, SendHeartbeats uses the id from the first answer. An agent should
-// choose its id if it can: if the first answer is lost, the coordinator has created an agent that
-// is never used.
+// If the result of state has no agent id, SendHeartbeats uses the id from the first answer. It is
+// better if state always returns an id: otherwise, if the first answer is lost, the coordinator has
+// created an agent that is never used.
 func (c *AgentClient) SendHeartbeats(ctx context.Context, interval time.Duration, state func() Heartbeat, wake <-chan struct{}, report func(Agent, error)) error {
 	if interval <= 0 {
 		interval = BeatEvery
 	}
 	conn, end := c.conn.separate()
 	defer end()
-	// End a slow heartbeat before the next one is due. The loss of one heartbeat does no harm: a
-	// worker counts as offline only after two intervals without one.
+	// Give up a slow heartbeat before the next one is due. The loss of one heartbeat does no harm:
+	// an agent counts as offline only after 30 seconds without a heartbeat, which is two default
+	// intervals.
 	conn.opt.Timeout = min(conn.opt.Timeout, interval*2/3)
 	id := "" // id of the agent that the coordinator has created
 	for failures := 0; ; {
@@ -101,9 +103,8 @@ func isPermanent(err error) bool {
 	return ok && (e.Denied() || e.Invalid())
 }
 
-// waitForNext waits until the next heartbeat is due, after d or when a value arrives on wake, or
-// until ctx ends. It returns the channel to pass as wake to the next call: wake, or nil if wake is
-// closed.
+// waitForNext waits until d has passed, a value arrives on wake, or ctx ends. It returns the
+// channel to pass as wake to the next call: wake, or nil if wake is closed.
 func waitForNext(ctx context.Context, d time.Duration, wake <-chan struct{}) <-chan struct{} {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

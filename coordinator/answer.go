@@ -8,8 +8,8 @@ import (
 	"reflect"
 )
 
-// ask sends a request and returns one member of the answer, decoded. It returns an error if the
-// answer lacks the member.
+// ask sends a request, and decodes and returns one member of the JSON object in the answer. It
+// returns an error if the answer lacks the member.
 func ask[T any](ctx context.Context, c *connection, q call, member string) (T, error) {
 	var value T
 	body, err := c.do(ctx, q)

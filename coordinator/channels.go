@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// ChannelClient lists and creates channels.
+// ChannelClient lists and creates channels. A channel is a named queue of tasks.
 type ChannelClient struct{ conn *connection }
 
 // List returns all channels.
@@ -18,14 +18,15 @@ func (c *ChannelClient) ByName(ctx context.Context, name string) (Channel, error
 	return ask[Channel](ctx, c.conn, get(nil, "v1", "channels", "by-name", name), "channel")
 }
 
-// Add creates a channel. If the name is taken, gaffer's coordinator returns the existing channel;
-// others may return an error.
+// Add creates a channel. If a channel with this name exists, gaffer's coordinator returns the
+// existing channel. Other implementations of the protocol may return an error.
 func (c *ChannelClient) Add(ctx context.Context, name, description string) (Channel, error) {
 	body := map[string]string{"name": name, "description": description}
 	return ask[Channel](ctx, c.conn, post(body, false, "v1", "channels"), "channel")
 }
 
-// ChainClient lists and changes chains.
+// ChainClient lists and changes chains. A chain is a sequence of tasks that run one after the
+// other.
 type ChainClient struct{ conn *connection }
 
 // List returns all chains.
@@ -49,8 +50,8 @@ func (c *ChainClient) Change(ctx context.Context, id string, change ChainChange)
 	return ask[Chain](ctx, c.conn, q, "chain")
 }
 
-// Delete deletes a chain and cancels its queued tasks. While a task of the chain is in progress, it
-// returns an [*Error] that is a conflict; see [Error.Conflict].
+// Delete deletes a chain and cancels its queued tasks. If a task of the chain is in progress,
+// Delete returns an [*Error] that is a conflict; see [Error.Conflict].
 func (c *ChainClient) Delete(ctx context.Context, id string) error {
 	_, err := c.conn.do(ctx, call{method: http.MethodDelete, route: []string{"v1", "chains", id}})
 	return err
@@ -61,9 +62,10 @@ func (c *ChainClient) Assign(ctx context.Context, id, agent string) (Chain, erro
 	return ask[Chain](ctx, c.conn, post(map[string]string{"agent_id": agent}, true, "v1", "chains", id, "assign-agent"), "chain")
 }
 
-// Detach takes a chain from the given agent, so that any agent can claim its tasks again. The
-// chain's tasks that the agent has in progress are queued again. If the chain is not assigned to
-// the agent and the agent has none of its tasks, Detach returns an [*Error] that is a conflict.
+// Detach takes a chain from the given agent, so that any agent can claim the chain's tasks. Tasks
+// of the chain that the agent works on are queued again. If the chain is not assigned to the agent
+// and the agent works on none of its tasks, Detach returns an [*Error] that is a conflict; see
+// [Error.Conflict].
 func (c *ChainClient) Detach(ctx context.Context, id, agent string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"agent_id": agent}, false, "v1", "chains", id, "detach"))
 	return err

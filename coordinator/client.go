@@ -13,28 +13,34 @@ import (
 	"gaffer/fleet"
 )
 
-// Options configure a client. Every field may be zero.
+// Options configure a client. Every field may have its zero value.
 type Options struct {
-	Also  []string     // addresses of further coordinators, which share a database with that of New's parameter base
-	Token string       // sent only to the addresses of the coordinators
-	HTTP  *http.Client // only its transport and its cookies are used; nil means a new client; redirects are never followed
-	TLS   *tls.Config  // settings for the standard transport; not used if HTTP has a transport
+	// Also has the addresses of further coordinators. They must use the same database as the
+	// coordinator whose address is passed to [New].
+	Also  []string
+	Token string // access token; sent only to coordinators
+	// HTTP is the client that sends the requests. Its timeout is ignored, and redirects are never
+	// followed. Nil means: use a new client.
+	HTTP *http.Client
+	TLS  *tls.Config // TLS settings; not used if HTTP has a transport
 	// PlainHTTP allows sending the token to other machines without encryption. It is
 	// meant for networks that are themselves encrypted, such as a VPN.
 	PlainHTTP bool
-	Now       func() time.Time // the clock, to interpret times that the coordinator sends; default time.Now
+	Now       func() time.Time // clock for interpreting Retry-After dates; default time.Now
 
-	Rand    func() float64 // returns a random number in [0, 1), for the pauses between tries; default rand.Float64
-	Timeout time.Duration  // how long one try of a request may take; default 30 s
-	Tries   int            // how often a request that is safe to repeat is tried at most; default 4
-	Pause   time.Duration  // pause before the second try, doubled for each further one; default 200 ms
-	Silence time.Duration  // a stream without data for this long counts as broken; default 45 s
-	Limit   int64          // maximum size of an answer, in bytes; default 64 MiB
+	Rand    func() float64 // random numbers in [0, 1) for the pauses; default rand.Float64
+	Timeout time.Duration  // maximum duration of one try of a request; default 30 s
+	Tries   int            // maximum number of tries of a repeatable request; default 4
+	// Pause is the maximum pause before the second try. It doubles with each further try. The
+	// default is 200 ms.
+	Pause   time.Duration
+	Silence time.Duration // a stream without data for this long counts as broken; default 45 s
+	Limit   int64         // maximum size of an answer, in bytes; default 64 MiB
 }
 
-// Client sends requests to a coordinator, or to one of several that share a database.
-// It uses the coordinator that answered last, until that one fails. The requests are
-// grouped by subject. A Client is safe for concurrent use.
+// Client sends requests to a coordinator, or to one of several coordinators that share a database.
+// In the latter case, it uses the same coordinator until that one fails. Each field has the methods
+// for one kind of request. A Client is safe for concurrent use.
 type Client struct {
 	Agents        *AgentClient
 	Channels      *ChannelClient
@@ -43,7 +49,8 @@ type Client struct {
 	Events        *EventClient
 	Notifications *NotificationClient
 
-	// The requests below are not part of the written protocol: only gaffer has them.
+	// The coordinator protocol does not define the requests of the fields below. Only gaffer's
+	// coordinator handles them.
 
 	Runs      *RunClient
 	Questions *QuestionClient
@@ -54,8 +61,8 @@ type Client struct {
 	conn *connection
 }
 
-// New returns a client for the coordinator at an address such as http://127.0.0.1:4870,
-// or for several addresses separated by commas. It sends nothing yet.
+// New returns a client for a coordinator. base is the coordinator's address, such as
+// http://127.0.0.1:4870, or several addresses separated by commas. New sends no request.
 func New(base string, o Options) (*Client, error) {
 	at, err := parseAddresses(base, o.Also)
 	if err != nil {
@@ -100,8 +107,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Separate returns a client with its own connections. Each try of its requests may take as long as
-// timeout. If the client has several addresses, both clients always use the same one of them.
+// Separate returns a copy of the client that has its own connections. timeout is the maximum
+// duration of each try of the copy's requests. If there are several coordinators, both clients
+// always use the same one.
 func (c *Client) Separate(timeout time.Duration) *Client {
 	own, _ := c.conn.separate()
 	own.opt.Timeout = timeout
@@ -114,7 +122,7 @@ func (c *Client) Health(ctx context.Context) error {
 	return err
 }
 
-// Self describes a coordinator and the token that the client uses.
+// Self describes the coordinator that has answered, and the token that the client uses.
 type Self struct {
 	Version string    `json:"version"`
 	Time    time.Time `json:"time"` // the coordinator's clock
@@ -127,8 +135,8 @@ func (c *Client) Self(ctx context.Context) (Self, error) {
 	return ask[Self](ctx, c.conn, get(nil, "v1", "self"), "self")
 }
 
-// Dashboard returns all agents, channels and chains, and as many of the tasks and latest events as
-// the coordinator puts on its dashboard.
+// Dashboard returns all agents, channels and chains. It also returns tasks and the latest events,
+// but only as many as the coordinator shows on its dashboard.
 func (c *Client) Dashboard(ctx context.Context) (Dashboard, error) {
 	q := get(nil, "v1", "dashboard")
 	body, err := c.conn.do(ctx, q)
@@ -147,13 +155,14 @@ func (c *Client) Dashboard(ctx context.Context) (Dashboard, error) {
 	return d, nil
 }
 
-// Lanes returns the agent accounts that are paused, and the limits of the user that are reached.
+// Lanes returns the agent accounts that are paused, and the cost limits of the user that are
+// reached.
 func (c *Client) Lanes(ctx context.Context) ([]fleet.Lane, error) {
 	return ask[[]fleet.Lane](ctx, c.conn, get(nil, "v1", "lanes"), "lanes")
 }
 
-// PlainHTTPError is returned by [New] if requests to Address would send the token unencrypted to
-// another machine.
+// PlainHTTPError is the error of [New] if the client would send the token unencrypted to Address,
+// which is on another machine.
 type PlainHTTPError struct{ Address string }
 
 func (e *PlainHTTPError) Error() string {

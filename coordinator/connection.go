@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// connection sends requests and retries them. All parts of a client share it.
+// connection sends requests and retries them. All fields of a [Client] share one connection.
 type connection struct {
 	addresses *addresses
 	http      *http.Client
@@ -24,8 +24,8 @@ type connection struct {
 }
 
 // separate returns a copy of c with its own HTTP connections, so that requests of c cannot delay
-// those of the copy. closeIdle closes the idle connections of the copy. If the transport is not an
-// http.Transport, it cannot be copied: c and the copy then share it, and closeIdle does nothing.
+// those of the copy. closeIdle closes the idle HTTP connections of the copy. If the transport of c
+// is not an http.Transport, c and the copy share it, and closeIdle does nothing.
 func (c *connection) separate() (own *connection, closeIdle func()) {
 	client := *c.http
 	own, closeIdle = &connection{addresses: c.addresses, http: &client, opt: c.opt}, func() {}
@@ -42,7 +42,7 @@ type call struct {
 	route  []string // segments of the path, not escaped
 	query  url.Values
 	body   any
-	safe   bool // the request may be sent again, because repeating it has no further effect
+	safe   bool // sending the request again has no further effect
 }
 
 func (q call) String() string { return q.method + " /" + strings.Join(q.route, "/") }
@@ -105,7 +105,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 var errNoAnswer = errors.New("no answer in time")
 
-// try sends a request to the current coordinator or, if that is unavailable, to the next ones.
+// try sends a request to the current coordinator. If that coordinator is unavailable, try sends the
+// request to the next one, and so on.
 func (c *connection) try(ctx context.Context, q call) (body []byte, err error) {
 	err = c.firstReachable(ctx, q.safe, func(ctx context.Context, at *address) (err error) {
 		body, err = c.tryAt(ctx, at.URL, q)
@@ -173,7 +174,7 @@ func (q call) encoded() (body io.Reader, kind string, err error) {
 	return bytes.NewReader(data), "application/json", err
 }
 
-// bytesBody is a request body that is not JSON.
+// bytesBody is a request body that is sent as it is, not as JSON.
 type bytesBody []byte
 
 // refused converts an answer with an error status into an [*Error]. It reads at most 64 KiB of the
@@ -184,8 +185,8 @@ func (c *connection) refused(res *http.Response) error {
 	return refusal(res, body, c.opt.Now())
 }
 
-// failureReason returns why a request failed. The reason does not contain the URL, because the
-// caller names the request.
+// failureReason returns why a request failed. It removes the URL from the error, because the caller
+// adds the request to the error message.
 func failureReason(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -196,7 +197,7 @@ func failureReason(ctx context.Context, err error) error {
 	return err
 }
 
-// badCall reports that a request is invalid. The client did not send it.
+// badCall is the error for a request or an address that is invalid. The client has sent nothing.
 type badCall struct{ why string }
 
 func (e *badCall) Error() string { return e.why }
@@ -219,8 +220,8 @@ func limitText(n int) string {
 	return strconv.Itoa(n)
 }
 
-// addNonEmpty sets parameters of v to the pairs of name and value, and returns v. It skips pairs with
-// an empty value.
+// addNonEmpty sets parameters of v and returns v. pairs contains a name and a value for each
+// parameter. Parameters with an empty value are skipped.
 func addNonEmpty(v url.Values, pairs ...string) url.Values {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -263,7 +264,8 @@ func withoutRedirects(given *http.Client, secure *tls.Config) *http.Client {
 // connections that no longer work.
 func transport(secure *tls.Config) *http.Transport {
 	t := &http.Transport{ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
-	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // false if the program has replaced the default transport by one of another type
+	// The default transport has another type if the program has replaced it.
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = standard.Clone()
 	}
 	t.TLSClientConfig = secure.Clone()

@@ -11,17 +11,17 @@ import (
 	"unicode"
 )
 
-// Error codes that callers compare with.
+// The error codes of claims that find nothing to claim.
 const (
-	NoTasks  = "no_tasks"  // no task to claim
-	NoInputs = "no_inputs" // no input to claim
+	NoTasks  = "no_tasks"  // no task can be claimed
+	NoInputs = "no_inputs" // no input of a user waits for delivery to the agent
 )
 
 // The codes of the errors that the client returns for an answer that it cannot use.
 const (
 	BadAnswer  = "bad_answer" // the answer violates the protocol
 	TooLarge   = "too_large"  // the answer exceeds Options.Limit
-	Redirected = "redirected" // a redirect was not followed, because the token is only for one host
+	Redirected = "redirected" // the answer was a redirect, which is not followed
 )
 
 // Error says that a coordinator refused a request, or that the client cannot use the answer.
@@ -29,21 +29,22 @@ type Error struct {
 	Code    string
 	Message string
 	Status  int           // status code of the HTTP response
-	After   time.Duration // how long to wait before a retry, as the coordinator asks; 0 if it does not ask
-	Offset  int64         // for the code LogGap: offset in the log to continue from
+	After   time.Duration // wait that the coordinator asks for before a retry; 0 if none
+	Offset  int64         // offset in the log to continue from; only for the code LogGap
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code) }
 
-// NotFound reports whether the requested object does not exist, such as an agent or a task to
-// claim.
+// NotFound reports whether the requested object, such as an agent, does not exist. It also returns
+// true if there was nothing to claim.
 func (e *Error) NotFound() bool { return e.Status == http.StatusNotFound }
 
 // Conflict reports whether the current state does not allow the request, for example because another
 // client was first.
 func (e *Error) Conflict() bool { return e.Status == http.StatusConflict }
 
-// Invalid reports whether the coordinator will never accept this request.
+// Invalid reports whether the request itself is invalid, so that the coordinator will never accept
+// it.
 func (e *Error) Invalid() bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:

@@ -16,7 +16,7 @@ import (
 type LogQuery struct {
 	Offset int64 // offset of the first byte to return
 	Tail   int64 // return only the last Tail bytes; 0 means all
-	Follow bool  // also return output that is still to come, until the log is complete
+	Follow bool  // also return later output, until the log is complete
 }
 
 // LogSpan describes which part of a log an answer contains.
@@ -35,18 +35,18 @@ type LogStart struct {
 	At      int64
 }
 
-// Log returns the log of a task: the output of its attempts, one after the other. It is exactly
-// what the agent's program printed and may contain any bytes. Offsets count bytes from the start of
-// the log. With Follow, the reader ends when the log is complete. If the connection breaks before
-// that, the caller can continue from the offset that it has reached. The caller must close the
-// reader.
+// Log returns the log of a task: the output of the task's attempts, one after the other. The output
+// is exactly what the agents printed and may contain any bytes. Offsets count bytes from the start
+// of the log. If q.Follow is true, the reader ends when the log is complete. If the connection
+// breaks before that, the caller can call Log again with the offset that it has reached. The caller
+// must close the reader.
 func (c *RunClient) Log(ctx context.Context, run, task string, q LogQuery) (io.ReadCloser, LogSpan, error) {
 	query := addNonEmpty(url.Values{}, "offset", size(q.Offset), "tail", size(q.Tail), "follow", flag(q.Follow))
 	ask := get(query, "v1", "runs", run, "tasks", task, "log")
 	var body io.ReadCloser
 	var span LogSpan
-	// Do not mark the request as safe: firstReachable would cancel its context while the body is
-	// still being read.
+	// Pass false for safe. Otherwise, firstReachable would cancel the request when openLog returns,
+	// before the body has been read.
 	err := c.conn.firstReachable(ctx, false, func(ctx context.Context, at *address) (err error) {
 		body, span, err = c.conn.openLog(ctx, at.URL, ask)
 		return err
@@ -91,7 +91,8 @@ func (c *connection) requestLog(ctx context.Context, base *url.URL, q call) (*ht
 	return res, nil
 }
 
-// logBody cancels its request when it is closed.
+// logBody is the body of an answer that contains a log. Close closes the body and cancels the
+// request.
 type logBody struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc
@@ -107,8 +108,8 @@ const (
 	LogFrom = "Gaffer-Log-From"
 	LogTo   = "Gaffer-Log-To"
 	LogKept = "Gaffer-Log-Kept"
-	// LogStarts lists the latest attempts, each with the offset at which its output starts, such as
-	// 1=0,2=18230.
+	// LogStarts lists the latest attempts, each with the offset at which its output starts. With
+	// "1=0,2=18230", the output of attempt 2 starts at offset 18230.
 	LogStarts = "Gaffer-Log-Starts"
 )
 

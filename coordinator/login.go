@@ -13,9 +13,8 @@ type Login struct {
 	Expires time.Time `json:"expires_at"`
 }
 
-// To returns the path of a login link that then leads the browser to a page of the dashboard. place
-// is this page, such as "#/runs/ID". If place is empty, the link leads to the dashboard's start
-// page.
+// To returns the path of a login link. After the login, the browser shows the page place of the
+// dashboard, such as "#/runs/ID". If place is empty, it shows the dashboard's start page.
 func (l Login) To(place string) string {
 	if place == "" {
 		return l.Path
@@ -37,8 +36,8 @@ func (c *Client) Login(ctx context.Context) (l Login, err error) {
 	if err := all.pick("expires_at", &l.Expires); err != nil {
 		return l, err
 	}
-	// The path is appended to the server's address, so refuse a path that could change the host of
-	// that address.
+	// Callers append the path to the server's address. So refuse any other path, because it could
+	// change the host of the resulting URL.
 	if !strings.HasPrefix(l.Path, "/login?") {
 		return Login{}, badAnswer("the path of the answer is not a login link")
 	}

@@ -13,19 +13,20 @@ import (
 // the rules that users make with their answers.
 type QuestionClient struct{ conn *connection }
 
-// NewQuestion is a question of an agent that does not work on a task of a run. If an agent sends
-// two questions with the same ref, the coordinator stores only one.
+// NewQuestion is a question of an agent to the user. The question does not belong to a task, for
+// example because the user has started the agent by hand. If an agent sends two questions with the
+// same non-empty Ref, the coordinator stores only one.
 type NewQuestion struct {
-	From    string   `json:"from"` // name of the agent that asks; users answer under this name
+	From    string   `json:"from"` // name of the agent that asks, as shown to users
 	Ref     string   `json:"ref,omitempty"`
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"`
 	Seconds float64  `json:"seconds"`           // how long the agent waits for the answer, at most a day
-	Attempt string   `json:"attempt,omitempty"` // id of the attempt whose agent asks; empty if none
+	Attempt string   `json:"attempt,omitempty"` // id of the agent's attempt; empty if gaffer did not start the agent
 }
 
-// QuestionChange is the stream's update about a question: the agent asked it, the user answered it,
-// or the agent no longer waits for the answer.
+// QuestionChange is the state of a question. The event stream sends it when the agent asks the
+// question, when the user answers it, and when the agent no longer waits for the answer.
 type QuestionChange struct {
 	fleet.Question
 	Closed   bool      `json:"closed,omitempty"`
@@ -50,9 +51,10 @@ func (c *QuestionClient) Answer(ctx context.Context, question, text string, deny
 	return err
 }
 
-// AnswerFor is like [QuestionClient.Answer], but the answer may also hold for later questions, as
-// its scope says. An older coordinator ignores the scope. To find out whether a coordinator knows
-// scopes, call [QuestionClient.Grants] first: it returns an error if the coordinator does not.
+// AnswerFor is like [QuestionClient.Answer], but depending on a.Scope, the answer also holds for
+// later questions. Older coordinators do not support scopes and ignore a.Scope. To find out whether
+// a coordinator supports scopes, call [QuestionClient.Grants] first: without support, Grants
+// returns an error.
 func (c *QuestionClient) AnswerFor(ctx context.Context, question string, a fleet.Reply) error {
 	_, err := c.conn.do(ctx, post(a, false, "v1", "questions", question, "answer"))
 	return err
@@ -70,8 +72,8 @@ func (c *QuestionClient) RemoveGrant(ctx context.Context, id string) error {
 	return err
 }
 
-// Permissions returns the agents' requests for permission, grouped by the rule that would answer
-// them.
+// Permissions counts the agents' requests for permission. It groups requests that the same rule
+// would answer.
 func (c *QuestionClient) Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error) {
 	query := addNonEmpty(url.Values{}, "project", q.Project)
 	if !q.Since.IsZero() {
@@ -80,8 +82,8 @@ func (c *QuestionClient) Permissions(ctx context.Context, q fleet.PermissionQuer
 	return ask[[]fleet.PermissionRequest](ctx, c.conn, get(query, "v1", "permissions"), "permissions")
 }
 
-// Ask asks the user a question that belongs to no task, and returns its id. The request
-// is retried only if the question has a ref.
+// Ask asks the user a question that belongs to no task, and returns the id of the question. The
+// request is retried only if q.Ref is not empty.
 func (c *QuestionClient) Ask(ctx context.Context, q NewQuestion) (string, error) {
 	made, err := ask[QuestionChange](ctx, c.conn, post(q, q.Ref != "", "v1", "questions"), "question")
 	return made.ID, err

@@ -8,7 +8,8 @@ import (
 	"gaffer/fleet"
 )
 
-// ReviewClient reviews the changes of tasks and exchanges messages with their agents.
+// ReviewClient reviews the changes of tasks, sends messages to the tasks' agents, and interrupts
+// the agents.
 type ReviewClient struct{ conn *connection }
 
 // Review returns the user's review of a task's change. If no user has reviewed the change yet, the
@@ -17,9 +18,9 @@ func (c *ReviewClient) Review(ctx context.Context, run, task string) (fleet.Revi
 	return ask[fleet.Review](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "review"), "review")
 }
 
-// Change applies a user's action to a review and returns the changed review. If the action is a new
-// comment without a key, Change adds a key, so that the request can be repeated. Requests for other
-// actions are never repeated.
+// Change applies a user's action to the review of a task's change, and returns the changed review.
+// If the action is a new comment without a key, Change adds a key, so that a retry of the request
+// does not add the comment twice. Requests with other actions are not retried.
 func (c *ReviewClient) Change(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
 	comment := a.Action == fleet.ActComment
 	if comment && a.Comment.Key == "" {
@@ -28,13 +29,14 @@ func (c *ReviewClient) Change(ctx context.Context, run, task string, a fleet.Rev
 	return ask[fleet.Review](ctx, c.conn, post(a, comment, "v1", "runs", run, "tasks", task, "review"), "review")
 }
 
-// Messages returns the messages to the agent of a task, the oldest first.
+// Messages returns the user's messages to the agent of a task, the oldest first.
 func (c *ReviewClient) Messages(ctx context.Context, run, task string) ([]fleet.Message, error) {
 	return ask[[]fleet.Message](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "messages"), "messages")
 }
 
-// Send sends a message to the agent of a task. Of m, only Run, Task, Text, Now and the id are sent.
-// A message without an id gets an id, so that the request can be repeated.
+// Send sends a message to the agent of a task. It uses only the fields ID, Run, Task, Text and Now
+// of m. If the ID is empty, Send creates one, so that a retry of the request does not send the
+// message twice.
 func (c *ReviewClient) Send(ctx context.Context, m fleet.Message) (fleet.Message, error) {
 	if m.ID == "" {
 		m.ID = rand.Text()
@@ -43,15 +45,15 @@ func (c *ReviewClient) Send(ctx context.Context, m fleet.Message) (fleet.Message
 	return ask[fleet.Message](ctx, c.conn, post(body, true, "v1", "runs", m.Run, "tasks", m.Task, "messages"), "message")
 }
 
-// Withdraw withdraws a message that was not delivered yet. If it was delivered, Withdraw
-// returns an [*Error] that is a conflict; see [Error.Conflict].
+// Withdraw withdraws a message that was not delivered to the agent yet. If it was delivered,
+// Withdraw returns an [*Error] for which [Error.Conflict] is true.
 func (c *ReviewClient) Withdraw(ctx context.Context, run, task, message string) error {
 	_, err := c.conn.do(ctx, call{method: http.MethodDelete, route: []string{"v1", "runs", run, "tasks", task, "messages", message}, safe: true})
 	return err
 }
 
-// Interrupt ends the current turn of a running agent and keeps its conversation. The request is
-// never repeated, because the agent may have started another turn in the meantime.
+// Interrupt ends the current turn of a running agent and keeps its conversation. The request is not
+// retried if its answer is lost, because a retry could end the agent's next turn.
 func (c *ReviewClient) Interrupt(ctx context.Context, run, task string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{}, false, "v1", "runs", run, "tasks", task, "interrupt"))
 	return err

@@ -17,19 +17,19 @@ type RunClient struct{ conn *connection }
 type RunQuery struct {
 	Project string
 	Ended   bool // also select runs that have ended
-	Limit   int  // return at most this many runs, the latest; 0 means the coordinator's default
+	Limit   int  // maximum number of runs; 0 means the coordinator's default
 }
 
 // NewRun describes a run to submit.
 type NewRun struct {
 	Project string          `json:"project"`
-	On      string          `json:"on,omitempty"`  // name of the only worker that may take the run's tasks; empty for any worker
+	On      string          `json:"on,omitempty"`  // name of the only worker that may take the tasks; empty means any
 	Key     string          `json:"key,omitempty"` // idempotency key: submitting the same key again returns the same run
 	Plan    json.RawMessage `json:"plan"`          // the plan as JSON with all prompts, as described in docs/protocols/coordinator.md
 }
 
-// Records holds the ledger records of a run's attempts: run records and result records, in the
-// order in which they were written.
+// Records holds the records of a run's attempts. Each attempt has a run record and, when it has
+// ended, a result record. Package ledger defines the format of both.
 type Records struct {
 	Runs    []json.RawMessage `json:"runs"`
 	Results []json.RawMessage `json:"results"`
@@ -38,22 +38,21 @@ type Records struct {
 // ReportQuery selects the data of a report. Its zero value selects everything.
 type ReportQuery struct {
 	Project                string
-	Run                    string // id of the only run; empty means all
-	Since                  string // a day or a time; runs that started before it are omitted
+	Run                    string // id of the only run to include; empty means all runs
+	Since                  string // date, time or age (7d); omits attempts that ended earlier
 	Agent, Model, Template []string
-	Rows                   int // how many of the latest attempts to include as raw_data, each with its run and task
+	Rows                   int // number of latest attempts in the report's raw_data; 0 means none
 }
 
-// AttemptChange is an attempt with the ids of its run and its task. The stream's updates about
-// attempts have this form.
+// AttemptChange is an attempt with the ids of its run and its task. It is the Change of an
+// [Update] of the type "attempts".
 type AttemptChange struct {
 	Run  string `json:"run"`
 	Task string `json:"task"`
 	fleet.Attempt
 }
 
-// LiveAttempt is a running attempt, with the data about its task and its run that a list of agents
-// shows.
+// LiveAttempt is a running attempt, with details of its task and its run.
 type LiveAttempt struct {
 	AttemptChange
 	RunName  string `json:"run_name"`
@@ -64,17 +63,17 @@ type LiveAttempt struct {
 	Branch   string `json:"branch,omitempty"` // branch of the task's worktree; empty if it has no worktree
 }
 
-// PastChange is an update that the stream has already sent.
+// PastChange is an earlier update of the coordinator's stream.
 type PastChange struct {
-	ID string `json:"id"` // number of the change in the stream
+	ID string `json:"id"` // the same as Change.ID of the update in the stream
 	Update
 }
 
-// PastChanges are changes of a run, the oldest first.
+// PastChanges is one page of the updates about a run, the oldest first.
 type PastChanges struct {
 	Changes []PastChange `json:"changes"`
-	// Next is the id of the last change in Changes, to request the changes after it. It is empty if
-	// there are no more.
+	// Next is the afterID with which [RunClient.Changes] returns the next page. It is empty if this
+	// is the last page.
 	Next string `json:"next,omitempty"`
 }
 
@@ -90,28 +89,34 @@ func (c *RunClient) Live(ctx context.Context) ([]LiveAttempt, error) {
 	return ask[[]LiveAttempt](ctx, c.conn, get(nil, "v1", "live"), "attempts")
 }
 
-// Get returns one run with its tasks, without their prompts.
+// Get returns one run with its tasks. The tasks lack their prompts.
 func (c *RunClient) Get(ctx context.Context, id string) (fleet.Run, error) {
 	return ask[fleet.Run](ctx, c.conn, get(nil, "v1", "runs", id), "run")
 }
 
-// Find returns the id of the run of the project that the user means. name is the whole id of a run,
-// a unique prefix of the id or of its last part, or "-" or "" for the latest run. If unfinished is
-// true, Find considers only runs that have not ended.
+// Find returns the id of the run that a user has named. name is one of:
+//   - the whole id of a run in any project
+//   - a unique prefix of the id of a run in the given project, or of the last part of the id
+//   - the name of a plan in the given project; Find returns the latest run of the plan
+//   - "-" or "" for the latest run in the given project
+//
+// An empty project means all projects. If unfinished is true, Find returns a run that has ended
+// only for its whole id.
 func (c *RunClient) Find(ctx context.Context, project, name string, unfinished bool) (string, error) {
 	query := addNonEmpty(url.Values{}, "project", project, "name", name, "unfinished", flag(unfinished))
 	return ask[string](ctx, c.conn, get(query, "v1", "runs", "find"), "id")
 }
 
-// FindTask returns the task that the user means, with its prompt. name is RUN/TASK, or TASK for the
-// latest run that has this task. TASK may be a unique prefix of the task's id.
+// FindTask returns the task that a user has named, with its prompt. name is RUN/TASK, or only TASK,
+// which means the latest run that has this task. RUN is a name as in [RunClient.Find]. TASK is the
+// id of the task or a unique prefix of the id.
 func (c *RunClient) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
 	query := addNonEmpty(url.Values{}, "project", project, "task", name)
 	return ask[fleet.Task](ctx, c.conn, get(query, "v1", "runs", "find"), "task")
 }
 
 // Search returns at most limit runs and tasks whose names, prompts or results contain all words of
-// a text. If limit is 0, the coordinator's default applies.
+// text. If limit is 0, the coordinator's default applies.
 func (c *RunClient) Search(ctx context.Context, text string, limit int) (fleet.Found, error) {
 	query := addNonEmpty(url.Values{}, "q", text, "limit", limitText(limit))
 	return askAll[fleet.Found](ctx, c.conn, get(query, "v1", "search"), "hits")
@@ -136,15 +141,15 @@ func (c *RunClient) Cancel(ctx context.Context, run, task, why string) error {
 	return err
 }
 
-// Retry queues a failed or cancelled task again. The request is never repeated, because the task
-// may have failed again in the meantime.
+// Retry queues a failed or cancelled task again. If the answer to the request is lost, the client
+// does not repeat the request, because the task may already have failed again.
 func (c *RunClient) Retry(ctx context.Context, run, task string) error {
 	return c.RetryWithBudget(ctx, run, task, fleet.Cost{})
 }
 
-// RetryWithBudget is like [RunClient.Retry], and sets a new budget for the task. The budget limits
-// the cost of all attempts at the task together. If its money or its tokens are zero, the task
-// keeps its limit for these.
+// RetryWithBudget is like [RunClient.Retry], and also sets the budget of the task: a limit for the
+// cost of all its attempts together. If USD or Tokens of budget is zero, that limit of the task
+// does not change.
 func (c *RunClient) RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error {
 	body := map[string]any{"task": task}
 	if budget != (fleet.Cost{}) {
@@ -154,9 +159,8 @@ func (c *RunClient) RetryWithBudget(ctx context.Context, run, task string, budge
 	return err
 }
 
-// RaiseBudget replaces the budget of a run. If the money or the tokens of budget are zero, the run
-// keeps its limit for these. The tasks that have failed because the previous budget was spent are
-// queued again.
+// RaiseBudget sets the budget of a run. If USD or Tokens of budget is zero, that limit of the run
+// does not change. Tasks that have failed because the previous budget was spent are queued again.
 func (c *RunClient) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	_, err := c.conn.do(ctx, post(map[string]any{"budget": budget}, false, "v1", "runs", run, "resume"))
 	return err
@@ -174,15 +178,15 @@ func (c *RunClient) UndoMerge(ctx context.Context, m fleet.MergeRequest) (fleet.
 	return ask[fleet.MergeResult](ctx, c.conn, post(m, false, mergeRoute(m.Run, m.Task, "undo")...), "merge")
 }
 
-// Discard stores the content of a task's worktree, and deletes the worktree. If undo is true, it
-// restores the worktree instead. It returns the changed review of the task.
+// Discard stores a copy of a task's worktree, and then deletes the worktree. If undo is true,
+// Discard restores a deleted worktree instead. It returns the changed review of the task.
 func (c *RunClient) Discard(ctx context.Context, run, task string, undo bool) (fleet.Review, error) {
 	body := map[string]bool{"undo": undo}
 	return ask[fleet.Review](ctx, c.conn, post(body, false, mergeRoute(run, task, "discard")...), "review")
 }
 
-// mergeRoute returns the path of a request to merge, undo or discard a task's change. If task is
-// empty, the request is about all changes of the run.
+// mergeRoute returns the URL path of a request to merge a task's change, to undo the merge, or to
+// discard the change. If task is empty, the request is about all changes of the run.
 func mergeRoute(run, task, action string) []string {
 	if task == "" {
 		return []string{"v1", "runs", run, action}
@@ -195,19 +199,19 @@ func (c *RunClient) TaskAttempts(ctx context.Context, run, task string) ([]fleet
 	return ask[[]fleet.Attempt](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "attempts"), "attempts")
 }
 
-// Plan returns the plan of a run as it was submitted. Values of variables are hidden if the plan
-// contains them literally; references to values are not hidden.
+// Plan returns the plan of a run as it was submitted. It hides the values of the tasks' environment
+// variables, but not references, such as the name of a file that contains the value.
 func (c *RunClient) Plan(ctx context.Context, run string) (json.RawMessage, error) {
 	return ask[json.RawMessage](ctx, c.conn, get(nil, "v1", "runs", run, "plan"), "plan")
 }
 
-// Records returns the ledger records of a run.
+// Records returns the records of all attempts of a run.
 func (c *RunClient) Records(ctx context.Context, run string) (Records, error) {
 	return ask[Records](ctx, c.conn, get(addNonEmpty(url.Values{}, "run", run), "v1", "records"), "records")
 }
 
-// Report returns a report about the coordinator's runs, in the format of 'gaffer report
-// --json'.
+// Report returns a report about the coordinator's runs. It is JSON, as 'gaffer report --json'
+// prints it.
 func (c *RunClient) Report(ctx context.Context, q ReportQuery) (json.RawMessage, error) {
 	query := addNonEmpty(url.Values{}, "project", q.Project, "run", q.Run, "since", q.Since)
 	query["agent"], query["model"], query["template"] = q.Agent, q.Model, q.Template
@@ -215,7 +219,7 @@ func (c *RunClient) Report(ctx context.Context, q ReportQuery) (json.RawMessage,
 	return ask[json.RawMessage](ctx, c.conn, get(query, "v1", "report"), "report")
 }
 
-// Cost returns what attempts have cost.
+// Cost returns a report on the cost of the attempts that q selects.
 func (c *RunClient) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport, error) {
 	query := addNonEmpty(url.Values{}, "project", q.Project, "by", string(q.By))
 	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {
@@ -229,9 +233,9 @@ func (c *RunClient) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostRepo
 	return ask[fleet.CostReport](ctx, c.conn, get(query, "v1", "cost"), "cost")
 }
 
-// Fork starts a run with one task. This task continues a copy of another task's conversation and
-// files. The warning is empty unless the run was stored but no process works on it. A request without
-// a key gets one, so that it can be repeated.
+// Fork starts a run with one task. This task starts with a copy of another task's conversation and
+// files. If the run was stored but no process works on it, warning is the reason. If r has no Key,
+// Fork adds one, so that a retry of the request does not start a second run.
 func (c *RunClient) Fork(ctx context.Context, r fleet.ForkRequest) (made fleet.ForkResult, warning string, err error) {
 	if r.Key == "" {
 		r.Key = rand.Text()
@@ -244,13 +248,14 @@ func (c *RunClient) Fork(ctx context.Context, r fleet.ForkRequest) (made fleet.F
 	return answer.Fork, answer.Warning, err
 }
 
-// Turns returns the turns of a task's conversation. A fork can continue after any of them.
+// Turns returns the turns of a task's conversation: the user's messages and the agent's answers. A
+// fork can continue after any turn.
 func (c *RunClient) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
 	return ask[[]fleet.Turn](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "turns"), "turns")
 }
 
-// Morning returns the morning report: what has happened to tasks since q.Since or, if that is zero,
-// since 18:00 of the day before.
+// Morning returns the morning report: what has happened to tasks since q.Since. If q.Since is zero,
+// the report starts at 18:00 of the day before.
 func (c *RunClient) Morning(ctx context.Context, q fleet.MorningQuery) (fleet.MorningReport, error) {
 	query := addNonEmpty(url.Values{}, "project", q.Project)
 	if !q.Since.IsZero() {
@@ -269,18 +274,19 @@ func (c *RunClient) Questions(ctx context.Context, run string) ([]QuestionChange
 	return ask[[]QuestionChange](ctx, c.conn, get(nil, "v1", "runs", run, "questions"), "questions")
 }
 
-// Changes returns the updates about a run that the stream has sent after the change with the id
-// afterID. If afterID is empty, Changes starts with the run's first change. It returns at most
-// limit changes; if limit is 0, the coordinator's default applies.
+// Changes returns the updates about a run that the coordinator's stream has sent after the update
+// with the id afterID. If afterID is empty, Changes starts with the first update about the run. It
+// returns at most limit updates. If limit is 0, the coordinator's default applies.
 func (c *RunClient) Changes(ctx context.Context, run, afterID string, limit int) (PastChanges, error) {
 	query := addNonEmpty(url.Values{}, "after", afterID, "limit", limitText(limit))
 	return askAll[PastChanges](ctx, c.conn, get(query, "v1", "runs", run, "changes"), "changes")
 }
 
-// SessionClient reads the session documents of runs. The session protocol calls a run a session.
+// SessionClient reads documents about runs, such as status.json, in the format of gaffer's session
+// protocol. That protocol calls a run a session.
 type SessionClient struct{ conn *connection }
 
-// Session is a run that has a session document.
+// Session describes a run in the list of [SessionClient.List].
 type Session struct {
 	ID      string       `json:"id"`
 	Name    string       `json:"name,omitempty"`
@@ -288,13 +294,14 @@ type Session struct {
 	Status  fleet.Status `json:"status"`
 }
 
-// List returns the runs that have a session document, the latest first.
+// List returns the runs of a project, the latest first. It uses only Project and Limit of q, and so
+// returns ended runs too.
 func (c *SessionClient) List(ctx context.Context, q RunQuery) ([]Session, error) {
 	query := addNonEmpty(url.Values{}, "project", q.Project, "limit", limitText(q.Limit))
 	return ask[[]Session](ctx, c.conn, get(query, "v1", "sessions"), "sessions")
 }
 
-// Document returns a document of a session, such as status.json.
+// Document returns the content of a document about a session, such as status.json.
 func (c *SessionClient) Document(ctx context.Context, session, name string) ([]byte, error) {
 	return c.conn.do(ctx, get(nil, "v1", "sessions", session, name))
 }

@@ -16,19 +16,20 @@ type message struct {
 	data  []byte
 	id    string
 	hasID bool
-	cut   bool          // the message was larger than the limit, so data is incomplete
-	retry time.Duration // how long the server asks the client to wait before it reconnects; 0 if it does not ask
+	cut   bool          // data is incomplete, because the message exceeds the size limit
+	retry time.Duration // the server's requested delay before a reconnect; 0 means none
 }
 
 func (m message) empty() bool {
 	return m.name == "" && m.data == nil && !m.hasID && !m.cut && m.retry == 0
 }
 
-// messages reads a stream of server-sent events. It limits the memory that a message may use.
+// messages reads a stream of server-sent events. It limits the size of each message, so that a
+// server cannot use up the client's memory.
 type messages struct {
 	from  *bufio.Reader
 	limit int    // maximum bytes of one message
-	alive func() // called for every line, even for a ping, to show that the connection works
+	alive func() // called after each line that was read, even a ping
 }
 
 func newMessages(r io.Reader, limit int, alive func()) *messages {
@@ -109,8 +110,8 @@ func (m *message) addData(value []byte, limit int) {
 	m.data = append(m.data, value...)
 }
 
-// before reports whether id a is a lower number than id b. It returns false if one of
-// them is not a number.
+// before reports whether a is a lower id than b. It compares ids as numbers, and returns false if a
+// or b is not a number.
 func before(a, b string) bool {
 	x, errX := strconv.ParseInt(strings.TrimSpace(a), 10, 64)
 	y, errY := strconv.ParseInt(strings.TrimSpace(b), 10, 64)

@@ -15,27 +15,30 @@ import (
 
 // StreamQuery says where a stream starts and which changes it contains.
 type StreamQuery struct {
-	After   string // id of the last change that the caller knows; if empty, the stream starts with the next change
+	// After is the id of the last change that the caller has received. If it is empty, the stream
+	// contains only changes that happen from now on.
+	After   string
 	Project string // only changes of this project; empty for all
 	Run     string // only changes of this run; empty for all
-	Seen    bool   // also report when each agent was last seen; see the constant Seen
+	Seen    bool   // also send updates of the type Seen
 }
 
-// Seen is the type of an update that says when agents were last seen. Its Change is a JSON object
-// that maps ids of agents to times. The first such update of each connection has all agents, later
-// ones have those whose time has changed. The update is not one of the stream's changes, so it has no
-// id.
+// Seen is the type of an [Update] that says when agents sent their last heartbeats. Its Change is a
+// JSON object that maps the ids of agents to times. The first such update on a connection contains
+// all agents. Later updates contain only agents whose time has changed. The updates have no ids.
 const Seen = "seen"
 
-// Change is an update of the stream.
+// Change is an update of the stream, a gap in the stream, or both.
 type Change struct {
-	ID string // pass it as StreamQuery.After to continue after this change; empty if the coordinator gives none
+	ID string // id of the change, for StreamQuery.After; empty if none was sent
 
 	// Gap reports that changes may be missing before this one. A caller that keeps a copy of the
-	// state has to fetch it again. The gap is reported as soon as it is known, if necessary in a
-	// separate Change with an empty Type. There are four causes: the coordinator continues from
-	// another change than requested; it gives no ids and the connection broke; its ids went
-	// backwards; or a change could not be read.
+	// coordinator's state has to fetch that state again. A gap that is known before the next update
+	// arrives is reported in a separate Change with an empty Type. The possible causes are:
+	//   - The coordinator continues the stream after a different change than requested.
+	//   - The connection broke, and the coordinator sends no ids.
+	//   - The id of a change is lower than the previous id.
+	//   - A change could not be read.
 	Gap bool
 
 	Update
@@ -68,27 +71,29 @@ func (c *Client) Stream(ctx context.Context, from StreamQuery, handle func(Chang
 	}
 }
 
-// stream is the state of a Stream call. It is kept when the call opens a new connection.
+// stream is the state of a call of [Client.Stream]. The call may open several connections, one
+// after the other.
 type stream struct {
 	conn      *connection
-	last      string // id of the last change that was received; at first, the id that the stream starts after
-	connected int    // number of connections so far that sent a message
-	moved     bool   // the current connection has sent a change that no earlier connection has sent
+	last      string // id of the last received change; at first, StreamQuery.After
+	connected int    // number of connections so far on which a message arrived
+	moved     bool   // a change arrived on this connection that had not arrived on an earlier one
 	retry     time.Duration
 	visit     func(Change) error
-	visitErr  error // the error that visit returned
+	visitErr  error
 }
 
-// longestMessage is the maximum size of a message, in bytes. The largest task that a coordinator
-// accepts is several times smaller.
+// longestMessage is the maximum size of a message of the stream, in bytes. A message may
+// contain a whole task, but the largest task that a coordinator accepts is several times smaller.
 const longestMessage = 8 << 20
 
 var errSilent = errors.New("the stream fell silent")
 
-// connect opens a connection to the first address that accepts one, and reads it until it ends. It
-// never returns nil. If the connection breaks after its first message, the address still counts as
-// working: the coordinator may have disconnected a client that reads too slowly. If the connection
-// falls silent, the address counts as failed.
+// connect opens a connection to the first of the coordinator's addresses that accepts one, and
+// handles messages until the connection ends. It always returns an error, the reason of the end. If
+// the connection breaks after its first message, the address still counts as working: the
+// coordinator may have disconnected a client that reads too slowly. If no message arrives for too
+// long, the address counts as failed.
 func (s *stream) connect(ctx context.Context, q call) error {
 	var torn error
 	err := s.conn.firstReachable(ctx, true, func(ctx context.Context, at *address) error {
@@ -102,7 +107,8 @@ func (s *stream) connect(ctx context.Context, q call) error {
 	return cmp.Or(err, torn)
 }
 
-// connection opens one connection to an address, and reads it until it ends.
+// connection opens a connection to one address, and handles messages until the connection ends. It
+// returns the reason of the end.
 func (s *stream) connection(ctx context.Context, to *address, q call) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -122,7 +128,7 @@ func (s *stream) connection(ctx context.Context, to *address, q call) error {
 		if err != nil {
 			return failureReason(ctx, err)
 		}
-		watchdog.Stop() // do not count the time in the caller's function as silence
+		watchdog.Stop() // while the caller's function runs, the connection does not count as silent
 		if s.visitErr = s.handle(m, fresh); s.visitErr != nil {
 			return s.visitErr
 		}
@@ -136,7 +142,7 @@ func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser
 		return nil, err
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	req.Header.Set("Accept-Encoding", "identity") // a compressor would delay changes
+	req.Header.Set("Accept-Encoding", "identity") // no compression, because it could delay changes
 	req.Header.Set("Cache-Control", "no-cache")
 	if s.last != "" {
 		req.Header.Set("Last-Event-ID", s.last)
@@ -154,20 +160,21 @@ func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser
 	default:
 		return res.Body, nil
 	}
-	_ = res.Body.Close() // ignore the error: the body is not needed
+	_ = res.Body.Close() // ignore the error: the body is not used
 	return nil, err
 }
 
-// handle passes the change in a message to visit. If the message shows that changes are missing,
-// handle also reports a gap. It skips a change that an earlier connection has delivered. fresh says
-// whether the message is the first of its connection.
+// handle passes the change in a message to the caller's function s.visit. If the message shows that
+// changes are missing, handle also reports a gap. It skips a change that has already arrived on an
+// earlier connection. fresh says whether the message is the first of its connection.
 func (s *stream) handle(m message, fresh bool) error {
 	if m.retry > 0 {
 		s.retry = min(m.retry, longestWait)
 	}
 	gap := false
 	if fresh {
-		gap = s.connected > 0 && s.last == "" // without ids, changes during the reconnect cannot be requested again
+		// After a reconnect, changes are missing if no id is known from which to continue.
+		gap = s.connected > 0 && s.last == ""
 		s.connected, s.moved = s.connected+1, false
 	}
 	switch m.name {
@@ -176,8 +183,9 @@ func (s *stream) handle(m message, fresh bool) error {
 	case "seen":
 		return s.seen(m, gap)
 	}
+	// Skip a change that has already arrived on an earlier connection.
 	if !s.moved && m.id != "" && m.id == s.last {
-		return s.reportGap(m.id, gap) // an earlier connection has delivered this change; the coordinator sends it again
+		return s.reportGap(m.id, gap)
 	}
 	s.moved = true
 	gap = gap || m.cut || m.hasID && before(m.id, s.last)
@@ -194,9 +202,9 @@ func (s *stream) handle(m message, fresh bool) error {
 	return s.visit(change)
 }
 
-// hello handles the first message of a connection. The message names the change after which the
-// stream continues. That is the requested change, unless the coordinator has already deleted
-// changes that came after it. In that case, hello reports a gap.
+// hello handles the first message of a connection. Its id is that of the change after which the
+// coordinator continues the stream. If this is not the change that the client has requested,
+// changes are missing between the two, and hello reports a gap.
 func (s *stream) hello(m message, gap bool) error {
 	if m.hasID && m.id != s.last {
 		gap = gap || s.last != ""
@@ -205,8 +213,8 @@ func (s *stream) hello(m message, gap bool) error {
 	return s.reportGap(m.id, gap)
 }
 
-// seen handles a message that says when agents were last seen: it calls visit with the update. The
-// update has no id, so a stream cannot continue after it.
+// seen handles a message that says when agents sent their last heartbeats. It passes the update to
+// the caller's function s.visit. The message has no id, so s.last does not change.
 func (s *stream) seen(m message, gap bool) error {
 	var said struct {
 		Time time.Time       `json:"time"`
@@ -218,7 +226,8 @@ func (s *stream) seen(m message, gap bool) error {
 	return s.visit(Change{Gap: gap, Update: Update{Type: Seen, Time: said.Time, Change: said.Seen}})
 }
 
-// reportGap calls visit with a separate Change that reports a gap. It does nothing if gap is false.
+// reportGap calls s.visit with a separate Change that reports a gap. It does nothing if gap is
+// false. id is the id of the message that shows the gap.
 func (s *stream) reportGap(id string, gap bool) error {
 	if !gap {
 		return nil

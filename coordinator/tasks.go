@@ -32,8 +32,8 @@ func (c *TaskClient) Add(ctx context.Context, t NewTask) (Task, error) {
 	return ask[Task](ctx, c.conn, post(t, false, "v1", "tasks"), "task")
 }
 
-// Claim claims a task of a channel. If no task can start now, it returns an [*Error] with the code
-// [NoTasks]. The request is retried only if it has an idempotency key.
+// Claim claims a task of a channel. If no task can start now, Claim returns an [*Error] with the
+// code [NoTasks]. The request is retried only if it has an idempotency key.
 func (c *TaskClient) Claim(ctx context.Context, q Claim) (Task, error) {
 	return ask[Task](ctx, c.conn, post(q, q.IdempotencyKey != "", "v1", "tasks", "claim"), "task")
 }
@@ -56,22 +56,23 @@ func (c *TaskClient) AddInput(ctx context.Context, n NewInput) (Input, error) {
 	return ask[Input](ctx, c.conn, post(n, n.IdempotencyKey != "", "v1", "tasks", "inputs"), "input")
 }
 
-// ClaimInput claims the next input for the agent of a task. If there is none, it returns an [*Error]
-// with the code [NoInputs]. The request is never retried. The coordinator delivers each input only
-// once, so after a lost answer a retry would return the input that follows the lost one.
+// ClaimInput claims the next input that a user has sent to the agent of a task. If there is none,
+// ClaimInput returns an [*Error] with the code [NoInputs]. The request is never retried: the
+// coordinator delivers each input only once, so a retry after a lost answer would return the input
+// that follows the lost one.
 func (c *TaskClient) ClaimInput(ctx context.Context, task, agent string) (Input, error) {
 	body := map[string]string{"task_id": task, "agent_id": agent}
 	return ask[Input](ctx, c.conn, post(body, false, "v1", "tasks", "inputs", "claim"), "input")
 }
 
-// Assign assigns a queued task to an agent, which then has the task in progress. Repeating the
-// request is not an error.
+// Assign assigns a queued task to an agent and sets the task to in progress. It changes nothing if
+// the agent already has the task, so a retry of the request is safe.
 func (c *TaskClient) Assign(ctx context.Context, a Assignment) (Task, error) {
 	return ask[Task](ctx, c.conn, post(a, true, "v1", "tasks", "assign"), "task")
 }
 
-// SetStatus takes a task in progress from its agent: it queues the task again, or sets it to done or
-// failed.
+// SetStatus takes a task in progress away from its agent, and sets the task's status to queued,
+// done or failed.
 func (c *TaskClient) SetStatus(ctx context.Context, task string, to TaskStatus) (Task, error) {
 	return ask[Task](ctx, c.conn, post(map[string]TaskStatus{"status": to}, false, "v1", "tasks", task, "status"), "task")
 }

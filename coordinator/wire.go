@@ -9,14 +9,15 @@ import (
 	"gaffer/fleet"
 )
 
-// Agent is a worker; the protocol calls it an agent. The coordinator computes WorkerStatus for each
-// answer. ClaudeStatus is the last value that the worker reported.
+// Agent is what the protocol calls an agent: a worker that runs tasks, or an agent program that a
+// user has started by hand. ClaudeStatus is what the agent last reported about itself. WorkerStatus
+// is computed by the coordinator for each answer.
 type Agent struct {
 	ID            string          `json:"id"`
 	Name          string          `json:"name"`
 	Status        string          `json:"status"` // the same value as ClaudeStatus, for old clients
 	ClaudeStatus  string          `json:"claude_status"`
-	ClaudeSince   time.Time       `json:"claude_status_at,omitzero"` // when ClaudeStatus was last reported, even if it was unchanged
+	ClaudeSince   time.Time       `json:"claude_status_at,omitzero"` // when ClaudeStatus was last reported, changed or not
 	CurrentTaskID string          `json:"current_task_id"`
 	LastSeen      time.Time       `json:"last_seen"`
 	Meta          json.RawMessage `json:"meta,omitempty"`
@@ -26,16 +27,16 @@ type Agent struct {
 	WorkerStatus  WorkerStatus    `json:"worker_status"`
 	Gone          bool            `json:"gone,omitempty"` // the agent has ended, so lists do not contain it any more
 
-	// Now is what the agent does. The stream has no update when only Now changes. To get its latest
-	// value, request the agent again.
+	// Now is what the agent does at the moment. If only Now changes, the coordinator's stream sends
+	// no update. To get the latest value, request the agent again.
 	Now fleet.AgentActivity `json:"now,omitzero"`
 }
 
 // WorkerStatus says whether a worker sent a heartbeat recently.
 type WorkerStatus string
 
-// The statuses of a worker. OfflineAfter is how long a worker counts as online after a heartbeat.
-// BeatEvery is the interval between heartbeats.
+// The values of WorkerStatus, and the times that they depend on: a worker sends a heartbeat every
+// BeatEvery, and counts as offline if it has sent none for OfflineAfter.
 const (
 	Online  WorkerStatus = "online"
 	Offline WorkerStatus = "offline"
@@ -44,16 +45,16 @@ const (
 	BeatEvery    = 15 * time.Second
 )
 
-// The values of ClaudeStatus.
+// The values of Agent.ClaudeStatus, which says what an agent does.
 const (
 	Idle    = "idle"
 	Running = "running"
 	Waiting = "waiting"
 )
 
-// Heartbeat is an agent's report about itself. If the id is empty, the coordinator creates a new
-// agent. Name, ClaudeStatus and Meta keep their previous values if they are empty. An old client
-// sends Status instead of ClaudeStatus.
+// Heartbeat is an agent's report about itself. If AgentID is empty, the coordinator creates a new
+// agent. If Name, ClaudeStatus or Meta is empty, that value of the agent does not change. An old
+// client sends Status instead of ClaudeStatus.
 type Heartbeat struct {
 	AgentID       string          `json:"agent_id"`
 	Name          string          `json:"name,omitempty"`
@@ -63,7 +64,8 @@ type Heartbeat struct {
 	Meta          json.RawMessage `json:"meta,omitempty"`
 	Gone          bool            `json:"gone,omitempty"` // the agent has ended, so lists should not contain it any more
 
-	Now fleet.AgentActivity `json:"now,omitzero"` // what the agent does; replaces the previous value even if it is empty
+	// Now is what the agent does. It replaces the agent's previous value even if it is empty.
+	Now fleet.AgentActivity `json:"now,omitzero"`
 }
 
 // Channel is a named queue of tasks.
@@ -74,23 +76,25 @@ type Channel struct {
 	CreatedAt   time.Time `json:"created_at"`
 }
 
-// Chain is a sequence of tasks that run one after the other. Its status follows from its tasks.
+// Chain is a sequence of tasks that run one after the other. The coordinator computes the chain's
+// status from the statuses of its tasks.
 type Chain struct {
 	ID           string     `json:"id"`
 	ChannelID    string     `json:"channel_id,omitempty"`
 	Name         string     `json:"name"`
 	Description  string     `json:"description"`
 	Status       TaskStatus `json:"status,omitempty"`
-	OwnerAgentID string     `json:"owner_agent_id,omitempty"` // id of the only agent that may claim the chain's tasks; empty for any
+	OwnerAgentID string     `json:"owner_agent_id,omitempty"` // id of the only agent that may claim the tasks; empty means any
 	CreatedAt    time.Time  `json:"created_at"`
-	UpdatedAt    time.Time  `json:"updated_at,omitzero"` // when the name, the description or the owner was last changed
+	UpdatedAt    time.Time  `json:"updated_at,omitzero"` // last change of the name, the description or the owner
 }
 
-// ChainChange is a change of a chain. Fields that are empty stay unchanged.
+// ChainChange is a request to change a chain. An empty field leaves that value of the chain
+// unchanged.
 type ChainChange struct {
 	Name        string     `json:"name,omitempty"`
 	Description string     `json:"description,omitempty"`
-	Status      TaskStatus `json:"status,omitempty"` // must be valid but is not stored: the status follows from the tasks
+	Status      TaskStatus `json:"status,omitempty"` // checked but not stored: the tasks determine the status
 }
 
 // Task is one piece of work.
@@ -106,17 +110,19 @@ type Task struct {
 	Priority        int        `json:"priority"`
 	AssignedAgentID string     `json:"assigned_agent_id,omitempty"`
 	ExecutionMode   string     `json:"execution_mode,omitempty"`
-	SessionToken    string     `json:"agent_session_request_token,omitempty"` // only in a SessionRequest: the agent sends an event with this token when the session has started
-	CreatedAt       time.Time  `json:"created_at"`
-	ClaimedAt       *time.Time `json:"claimed_at,omitempty"`
-	DoneAt          *time.Time `json:"done_at,omitempty"`
-	UpdatedAt       time.Time  `json:"updated_at"`
+	// SessionToken is set only if Type is SessionRequest. When the agent has started the requested
+	// session, it sends an event of the type SessionStarted with this token.
+	SessionToken string     `json:"agent_session_request_token,omitempty"`
+	CreatedAt    time.Time  `json:"created_at"`
+	ClaimedAt    *time.Time `json:"claimed_at,omitempty"`
+	DoneAt       *time.Time `json:"done_at,omitempty"`
+	UpdatedAt    time.Time  `json:"updated_at"`
 }
 
 // TaskStatus is the state of a task or of a chain.
 type TaskStatus string
 
-// The statuses of a task or of a chain. A cancelled task is Failed.
+// The values of TaskStatus. A cancelled task has the status Failed.
 const (
 	Queued     TaskStatus = "queued"
 	InProgress TaskStatus = "in_progress"
@@ -124,15 +130,16 @@ const (
 	Failed     TaskStatus = "failed"
 )
 
-// SessionRequest is the type of a task that asks an agent without a session to start one.
-// SessionStarted is the type of the event by which the agent reports that its session has started.
+// SessionRequest is the type of a task that asks an agent to start a session of Claude, if it has
+// none yet. SessionStarted is the type of the event with which the agent reports that the session
+// has started.
 const (
 	SessionRequest = "request_claude_session"
 	SessionStarted = "agent.automation.session_request.completed"
 )
 
-// NewSession asks an agent of a channel to start a session. Either the id or the name of the
-// channel is set.
+// NewSession asks an agent of a channel to start a session of Claude. The caller must set ChannelID
+// or ChannelName.
 type NewSession struct {
 	ChannelID   string `json:"channel_id,omitempty"`
 	ChannelName string `json:"channel_name,omitempty"`
@@ -147,21 +154,21 @@ type Assignment struct {
 
 // Notification tells the user that an agent needs attention.
 type Notification struct {
-	Key       string    `json:"key"` // id of the agent and type of the notification, joined
+	Key       string    `json:"key"` // AgentID and Type, joined by a colon
 	AgentID   string    `json:"agent_id"`
 	AgentName string    `json:"agent_name"`
 	Type      string    `json:"type"`
-	Channel   string    `json:"channel"` // the first of the agent's subscriptions; empty if it has none
+	Channel   string    `json:"channel"` // the first channel that the agent subscribes to; empty if none
 	Message   string    `json:"message"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// SetupWaiting is the type of the notification about an agent that waits for a session. Such an
-// agent reports the same word as the member "state" of its meta.
+// SetupWaiting is the type of the notification about an agent that waits until a user requests a
+// session of Claude. Such an agent reports this value as the member "state" of Agent.Meta.
 const SetupWaiting = "setup_waiting"
 
-// NewTask describes a task to queue. If it has a ChainID but no Sequence, the task is appended to
-// the chain. ChannelID may be empty if the chain has a channel.
+// NewTask describes a task to queue. If ChainID is set and Sequence is 0, the task is appended to
+// the chain. If the chain has a channel, ChannelID may be empty.
 type NewTask struct {
 	ChannelID     string `json:"channel_id"`
 	ChainID       string `json:"chain_id,omitempty"`
@@ -173,7 +180,7 @@ type NewTask struct {
 	ExecutionMode string `json:"execution_mode,omitempty"`
 }
 
-// Claim requests a task of a channel. Either Channel, which is a name, or ChannelID is set.
+// Claim requests a task from a channel. The caller must set Channel, which is a name, or ChannelID.
 type Claim struct {
 	AgentID        string `json:"agent_id"`
 	Channel        string `json:"channel,omitempty"`
@@ -181,8 +188,8 @@ type Claim struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
-// Report says which agent has ended which task, and why. [TaskClient.Complete] and [TaskClient.Fail]
-// say how it has ended.
+// Report reports that an agent has ended a task, and why. The task is done if the report is sent
+// with [TaskClient.Complete], and failed if it is sent with [TaskClient.Fail].
 type Report struct {
 	TaskID  string `json:"task_id"`
 	AgentID string `json:"agent_id"`
@@ -201,7 +208,7 @@ type Input struct {
 	ClaimedAt *time.Time `json:"claimed_at,omitempty"`
 }
 
-// NewInput describes an input to queue for the agent of a task. If Kind is empty, it is text.
+// NewInput describes an input to queue for the agent of a task. An empty Kind means text.
 type NewInput struct {
 	TaskID         string `json:"task_id"`
 	AgentID        string `json:"agent_id,omitempty"`
@@ -233,8 +240,8 @@ type NewEvent struct {
 	IdempotencyKey string          `json:"idempotency_key,omitempty"`
 }
 
-// Dashboard is a snapshot of the agents, channels, chains, tasks and events. It may leave out some of
-// the tasks and events; see [Client.Dashboard].
+// Dashboard is a snapshot of the coordinator's agents, channels, chains, tasks and events. If there
+// are very many tasks or events, it leaves some out; see [Client.Dashboard].
 type Dashboard struct {
 	Agents   []Agent   `json:"agents"`
 	Channels []Channel `json:"channels"`
@@ -245,14 +252,16 @@ type Dashboard struct {
 
 // Update is a message of the stream about one object that has changed.
 type Update struct {
-	Type   string          `json:"type"` // kind of the object: agents, tasks, channels, inputs, events; in gaffer also runs, attempts, questions, reviews, messages, lanes
+	// Type is the kind of the object: agents, tasks, channels, inputs or events. A gaffer server
+	// also sends runs, attempts, questions, reviews, messages and lanes (paused agent accounts).
+	Type   string          `json:"type"`
 	Time   time.Time       `json:"time"`
 	Change json.RawMessage `json:"change,omitempty"` // the changed object, as it was after the change
 }
 
-// Problem is the error in the answer to a refused request.
+// Problem is the error in the coordinator's answer to a refused request.
 type Problem struct {
 	Code    string `json:"code"` // such as no_tasks
 	Message string `json:"message"`
-	Offset  int64  `json:"offset,omitempty"` // for an error about a log: the offset in the log to continue from
+	Offset  int64  `json:"offset,omitempty"` // if Code is LogGap: the log offset from which to continue
 }

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Candidate describes one candidate of a task: one of several agents that did the same task, and
-// the result of its work.
+// Candidate describes one of several agents that work on the same task in competition, and the
+// result of its work.
 type Candidate struct {
 	Task    string `json:"task"` // id of this candidate's task in the run
 	Agent   string `json:"agent"`
 	Model   string `json:"model,omitempty"`
 	Status  Status `json:"status"`
-	Outcome string `json:"outcome,omitempty"` // failure class of the last attempt, or why the task was cancelled
+	Outcome string `json:"outcome,omitempty"` // failure class of the last attempt, such as timeout, or why the task was cancelled
 	Branch  string `json:"branch,omitempty"`
 
 	Checks   int   `json:"checks"` // number of verify commands
@@ -42,7 +42,9 @@ func CandidateOf(t Task) Candidate {
 	c := Candidate{Task: t.ID, Agent: t.Agent, Model: t.Model, Status: t.Status, Outcome: t.Outcome, Branch: t.Branch}
 	if a := t.Attempt; a != nil {
 		c.Spent, c.WorkedMS, c.Summary = t.Spent, max(t.WorkedMS, a.WorkedMS), a.Summary
-		if a.Ended.IsZero() || c.Spent == (Cost{}) { // add the cost of the attempt: t.Spent lacks it, because the attempt has not ended or an older gaffer has stored no cost for the task
+		// Add the cost of the last attempt if t.Spent lacks it: the attempt has not ended, or an
+		// old version of gaffer has stored no cost for the task.
+		if a.Ended.IsZero() || c.Spent == (Cost{}) {
 			c.Spent.USD, c.Spent.Tokens = c.Spent.USD+a.Spent.USD, c.Spent.Tokens+a.Spent.Tokens
 		}
 		c.Count(a.Checks)
@@ -53,19 +55,20 @@ func CandidateOf(t Task) Candidate {
 	return c
 }
 
-// Comparison shows the candidates of a task side by side.
+// Comparison has the results of all candidates of a task, to show them side by side.
 type Comparison struct {
 	Run        string      `json:"run"`
-	Task       string      `json:"task"`             // id of the picking task, which chooses one candidate
-	Status     Status      `json:"status"`           // status of the picking task
+	Task       string      `json:"task"`             // id of the task that chooses one candidate
+	Status     Status      `json:"status"`           // status of the task that chooses one candidate
 	Picked     string      `json:"picked,omitempty"` // id of the chosen candidate's task; empty if none is chosen yet
 	Why        string      `json:"why,omitempty"`
 	Question   *Question   `json:"question,omitempty"` // the question that asks the user to choose; nil if there is none
 	Candidates []Candidate `json:"candidates"`         // in the order of the plan
 }
 
-// Compare compares the candidates of a task. id is the id of the picking task, or of the task of a
-// candidate. Compare returns false if the run has no such task or the task has no candidates.
+// Compare returns the results of all candidates of a task. id is the id of the task that chooses
+// among the candidates, or of the task of one candidate. Compare returns false if the run has no
+// such task, or if there are no candidates.
 func (r Run) Compare(id string) (Comparison, bool) {
 	of := func(t Task) bool { return t.ID == id }
 	at := slices.IndexFunc(r.Tasks, of)
@@ -89,8 +92,8 @@ func (r Run) Compare(id string) (Comparison, bool) {
 	return c, true
 }
 
-// Picked returns the id of the candidate that the picking task t has chosen, and the reason. Both
-// are empty if no candidate is chosen yet.
+// Picked returns the id of the candidate's task that t has chosen, and the reason. Both are empty
+// if t has not chosen yet, or is not a task that chooses among candidates.
 func (t Task) Picked() (id, why string) {
 	if t.Attempt == nil || t.Status != Complete || len(t.Candidates) == 0 {
 		return "", ""
@@ -98,8 +101,9 @@ func (t Task) Picked() (id, why string) {
 	return PickedIn(t.Attempt.Summary)
 }
 
-// PickedIn finds the id of the chosen candidate and the reason in the output of a picking task. If
-// several lines name a candidate, the last one counts. Both results are empty if no line does.
+// PickedIn finds the id of the chosen candidate, and the reason, in the output of a task that
+// chooses among candidates. If several lines name a candidate, the last line counts. If no line
+// does, both results are empty.
 func PickedIn(output string) (id, why string) {
 	for line := range strings.Lines(output) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), PickedPrefix); ok {
@@ -109,5 +113,6 @@ func PickedIn(output string) (id, why string) {
 	return id, why
 }
 
-// PickedPrefix is the start of the line in which a picking task prints the chosen candidate.
+// PickedPrefix is the start of the output line with which a task says which candidate it has
+// chosen.
 const PickedPrefix = "picked "

@@ -12,7 +12,7 @@ import (
 // agent.
 type CostGrouping string
 
-// The groupings of a cost report.
+// The values of CostGrouping.
 const (
 	CostByDay     CostGrouping = "day"
 	CostByAgent   CostGrouping = "agent"
@@ -22,18 +22,19 @@ const (
 	CostByRun     CostGrouping = "run"
 )
 
-// CostGroupings returns all groupings.
+// CostGroupings returns all values of CostGrouping.
 func CostGroupings() []CostGrouping {
 	return []CostGrouping{CostByDay, CostByAgent, CostByModel, CostByAccount, CostByProject, CostByRun}
 }
 
-// CostQuery selects the attempts of a cost report, and says how the report groups them.
+// CostQuery selects the attempts of a cost report, and says how the report groups them. An attempt
+// is selected if it started between Since and Until.
 type CostQuery struct {
 	Project string    // path or name of the project to report on; empty means all projects
-	Since   time.Time // leaves out attempts that started before this time; zero means no limit
-	Until   time.Time // leaves out attempts that started at this time or later; zero means no limit
+	Since   time.Time // start of the period of time; zero means no limit
+	Until   time.Time // end of the period, which excludes this time; zero means no limit
 	By      CostGrouping
-	Zone    *time.Location // time zone in which a day begins and ends; nil means UTC
+	Zone    *time.Location // time zone that determines when a day begins; nil means UTC
 }
 
 // CostReport says what attempts have cost. For running attempts it includes what they have reported
@@ -47,41 +48,43 @@ type CostReport struct {
 	// Rows has one row for each group. Days and runs are sorted by time, the latest first. Other
 	// groups are sorted by cost, the highest first.
 	Rows []CostRow `json:"rows"`
-	Days []CostRow `json:"days"` // the same attempts by day, oldest first; days without an attempt are missing
-	// Hours has the same attempts by hour, if all of them started on one day. An hour's key has the
-	// form 2026-11-18T09.
+	Days []CostRow `json:"days"` // the cost of each day, oldest first; days without attempts are left out
+	// Hours has the cost of each hour. It is set only if all attempts of the report started on the
+	// same day. CostRow.Key of an hour has the form 2026-11-18T09.
 	Hours []CostRow `json:"hours,omitempty"`
-	// Budgets has the runs with a budget that are running or have an attempt in this report. The
-	// run that has used the largest share of its budget comes first.
+	// Budgets has the runs with a budget that are running now or have an attempt in this report.
+	// The run that has spent the largest part of its budget comes first.
 	Budgets []RunBudget `json:"budgets"`
-	// Limits has the user's limits for the current day and month, of all projects. They do not
-	// depend on the time span of the report.
+	// Limits has the limits that the user has set for the cost of a day or a month, with the
+	// amounts spent in the current day and month. It does not depend on the period and project of
+	// the report.
 	Limits []CostLimit `json:"limits,omitempty"`
 }
 
 // CostRow is the cost of a group of attempts.
 type CostRow struct {
 	// Key identifies the group: a day such as 2026-11-18, the name of an agent, model, account or
-	// project, or the id of a run. It is empty in a total, and in the group of attempts that have,
-	// for example, no account.
+	// project, or the id of a run. Key is empty in CostReport.Total. It is also empty for
+	// attempts that lack the property of the grouping, for example a model.
 	Key      string   `json:"key"`
-	Name     string   `json:"name,omitempty"`    // name of the run; empty in other groups
-	Project  string   `json:"project,omitempty"` // project of the run; empty in other groups
-	Status   Status   `json:"status,omitempty"`  // status of the run; empty in other groups
+	Name     string   `json:"name,omitempty"`    // name of the run; empty if the group is not a run
+	Project  string   `json:"project,omitempty"` // project of the run; empty if the group is not a run
+	Status   Status   `json:"status,omitempty"`  // status of the run; empty if the group is not a run
 	Attempts int      `json:"attempts"`
 	Running  int      `json:"running,omitempty"` // number of running attempts
-	USD      *float64 `json:"usd"`               // cost of the attempts whose cost is known; null if none is
+	USD      *float64 `json:"usd"`               // sum of the known costs; null if the cost of no attempt is known
 	Unknown  int      `json:"unknown,omitempty"` // number of attempts whose cost is unknown
-	Tokens   int64    `json:"tokens"`            // tokens that were read and written
-	// The parts of Tokens, for the attempts that have reported them. Cached is a part of Input.
+	Tokens   int64    `json:"tokens"`            // input and output tokens
+	// Input and Output are the two parts of Tokens, and Cached is a part of Input. Attempts that
+	// have reported only a total are not included.
 	Input     int64 `json:"input"`
 	Output    int64 `json:"output"`
 	Cached    int64 `json:"cached"`
-	Uncounted int   `json:"uncounted,omitempty"` // number of attempts whose tokens, or the parts of their tokens, are unknown
+	Uncounted int   `json:"uncounted,omitempty"` // number of attempts whose input and output tokens are unknown
 }
 
-// RunBudget is the budget of a run and what the run has spent, including what its running attempts
-// have spent so far. It does not depend on the time span of the report.
+// RunBudget is the budget of a run, and what the run has spent. Spent includes running attempts,
+// and attempts outside of the period of the report.
 type RunBudget struct {
 	Run     string `json:"run"`
 	Name    string `json:"name,omitempty"`
@@ -91,28 +94,29 @@ type RunBudget struct {
 	Budget  Cost   `json:"budget"`
 }
 
-// Share returns the part of the budget that is spent: 1 is all of it. If money and tokens are
-// limited, the greater part counts.
+// Share returns the fraction of the budget that is spent; 1 means all of it. If both money and
+// tokens are limited, Share returns the larger fraction.
 func (b RunBudget) Share() (share float64) { return b.Spent.Share(b.Budget) }
 
-// CostLimit is a limit that the user has set for the cost of all runs in a day or a month, and what
-// was spent of it so far.
+// CostLimit is a limit that the user has set for the cost of all runs in a day or a month, and the
+// amount that was spent in the current day or month.
 type CostLimit struct {
 	Period  string    `json:"period"`            // day or month
-	Key     string    `json:"key"`               // the current day, such as 2026-11-18, or month, such as 2026-11
-	Account string    `json:"account,omitempty"` // the account that is limited; empty if the limit is for all accounts
+	Key     string    `json:"key"`               // the current day (2026-11-18) or month (2026-11)
+	Account string    `json:"account,omitempty"` // the limited account; empty if the limit is for all accounts
 	Spent   Cost      `json:"spent"`
 	Limit   Cost      `json:"limit"`
 	Left    Cost      `json:"left"`
 	Until   time.Time `json:"until"` // when the next day or month begins
 }
 
-// Share returns the part of the limit that is spent: 1 is all of it.
+// Share returns the fraction of the limit that is spent; 1 means all of it. If both money and
+// tokens are limited, Share returns the larger fraction.
 func (l CostLimit) Share() float64 { return l.Spent.Share(l.Limit) }
 
-// WriteCSV writes the field Rows of the report as CSV (RFC 4180), with a heading. It writes an
-// unknown cost as the word unknown. Names come from plans and projects, so WriteCSV puts an
-// apostrophe before a text that a spreadsheet would take for a formula.
+// WriteCSV writes the Rows of the report as CSV (RFC 4180), with a header line. It writes an
+// unknown cost as the word unknown. It puts an apostrophe before a name that a spreadsheet would
+// execute as a formula.
 func (r CostReport) WriteCSV(to io.Writer) error {
 	out := csv.NewWriter(to)
 	out.UseCRLF = true

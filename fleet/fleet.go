@@ -1,6 +1,6 @@
-// Package fleet defines runs as users and other programs see them: runs with their tasks,
-// attempts, questions and lanes (paused agent accounts). Every '--json' output about runs
-// has these types, and user interfaces know runs only through them.
+// Package fleet defines the types that describe runs to users and to other programs: runs, tasks,
+// attempts, questions and lanes. A lane is a paused agent account, or a cost limit of the user that
+// is reached. The '--json' output of commands and all user interfaces use these types.
 package fleet
 
 import (
@@ -24,8 +24,8 @@ const (
 	Cancelled Status = "cancelled"
 )
 
-// Final reports whether the run, task or attempt has ended. Then the status changes only if a
-// user lets the work continue.
+// Final reports whether a run, task or attempt with the status s has ended. Its status changes
+// again only if a user continues the work, for example with a retry.
 func (s Status) Final() bool { return s == Complete || s == Failed || s == Cancelled }
 
 // Run is one submitted plan.
@@ -35,8 +35,8 @@ type Run struct {
 	Status     Status    `json:"status"`
 	Project    string    `json:"project,omitempty"`
 	SourceFile string    `json:"source_file,omitempty"`
-	StartedBy  string    `json:"started_by,omitempty"` // what started the run: "schedule NAME" or "source NAME"; empty if the user did
-	Team       string    `json:"team,omitempty"`       // id of the team session that the run belongs to; empty if none
+	StartedBy  string    `json:"started_by,omitempty"` // "schedule NAME" or "source NAME"; empty if a user started the run
+	Team       string    `json:"team,omitempty"`       // id of the team session, if a team of agents executes the run
 	Parallel   int       `json:"parallel,omitempty"`
 	Stopping   string    `json:"stopping,omitempty"` // why no further task of the run starts; empty if tasks may start
 	Counts     Counts    `json:"counts"`
@@ -47,13 +47,14 @@ type Run struct {
 	Created    time.Time `json:"created"`
 	Ended      time.Time `json:"ended,omitzero"`
 	Owner      Owner     `json:"owner,omitzero"`      // the gaffer process that works on the run; zero if none
-	Documents  string    `json:"documents,omitempty"` // path of the run's session folder, with status.json and the logs
+	Documents  string    `json:"documents,omitempty"` // path of the folder with the run's status.json and logs
 	Tasks      []Task    `json:"tasks"`               // in the order of the plan
-	Lanes      []Lane    `json:"lanes,omitempty"`     // agent accounts that are paused, and limits of the user that are reached
+	Lanes      []Lane    `json:"lanes,omitempty"`     // paused agent accounts, and reached cost limits of the user
 }
 
-// Paused returns the lanes that now prevent an unfinished task of the run from starting: the reached
-// limits of the user, and the paused accounts of the task's agent if its fallbacks are paused too.
+// Paused returns the lanes that prevent unfinished tasks of the run from starting at the time now.
+// A reached cost limit of the user prevents all tasks. Paused accounts prevent a task only if all
+// accounts of its agent and all its fallback agents are paused.
 func (r Run) Paused(now time.Time) (list []Lane) {
 	held := map[string]bool{} // agents whose accounts are all paused
 	for _, l := range r.Lanes {
@@ -81,7 +82,7 @@ func (r Run) Paused(now time.Time) (list []Lane) {
 }
 
 // SpentNow returns what the run has cost, including what its running attempts have reported so far.
-// It is the same as Spent if the run has no list of tasks.
+// If r was read without its tasks, SpentNow returns r.Spent, which excludes running attempts.
 func (r Run) SpentNow() Cost {
 	spent := r.Spent
 	for _, t := range r.Tasks {
@@ -92,8 +93,8 @@ func (r Run) SpentNow() Cost {
 	return spent
 }
 
-// Share returns c as a part of a limit: 1 is all of the limit. If money and tokens are limited, it
-// returns the greater part. If neither is, it returns 0.
+// Share returns c as a fraction of a limit; 1 means all of the limit. If both money and tokens are
+// limited, Share returns the larger fraction. If neither is limited, it returns 0.
 func (c Cost) Share(limit Cost) (share float64) {
 	if limit.USD > 0 {
 		share = c.USD / limit.USD
@@ -139,31 +140,35 @@ type Task struct {
 	After    []string  `json:"after,omitempty"`
 	Agent    string    `json:"agent,omitempty"`
 	Model    string    `json:"model,omitempty"`
-	Fallback []string  `json:"fallback,omitempty"`  // agents that continue the task while its own agent is at a rate limit, as AGENT or AGENT:MODEL
+	Fallback []string  `json:"fallback,omitempty"`  // agents (AGENT or AGENT:MODEL) to use while the task's own agent is rate limited
 	Tries    int       `json:"tries"`               // number of attempts so far
-	Retries  int       `json:"retries"`             // how many attempts are allowed after the first
-	Outcome  string    `json:"outcome,omitempty"`   // failure class of the last attempt, or why the task was cancelled
-	RetryAt  time.Time `json:"retry_at,omitzero"`   // when the next attempt may start; zero if at once
+	Retries  int       `json:"retries"`             // maximum number of retries after failed attempts
+	Outcome  string    `json:"outcome,omitempty"`   // failure class of the last attempt, such as timeout, or why the task was cancelled
+	RetryAt  time.Time `json:"retry_at,omitzero"`   // when the next attempt may start; zero means at once
 	Spent    Cost      `json:"spent,omitzero"`      // cost of all ended attempts
 	Budget   Cost      `json:"budget,omitzero"`     // what all attempts may cost together; zero means no limit
 	WorkedMS int64     `json:"worked_ms,omitempty"` // working time of all ended attempts
-	NoWorker string    `json:"no_worker,omitempty"` // why no online worker takes this task although it is ready; empty if one does, or if the task needs no worker of a server
-	Worktree string    `json:"worktree,omitempty"`
-	Branch   string    `json:"branch,omitempty"`
-	// Candidate is the id of the picking task, which chooses one of several candidates. It is set
-	// for each candidate and for their judge. Candidates has the ids of the candidates. It is set
-	// only for the picking task.
+	// NoWorker is the reason why a task that is ready to start cannot be taken by any online worker
+	// of a server. It is empty if a worker can take the task, or if the task does not wait for the
+	// workers of a server.
+	NoWorker string `json:"no_worker,omitempty"`
+	Worktree string `json:"worktree,omitempty"`
+	Branch   string `json:"branch,omitempty"`
+	// Several agents can work on the same task in competition. Each of them has a task of its own,
+	// a candidate, and a further task chooses one of the candidates. Candidate is set for a
+	// candidate, and for the task of an agent that judges the candidates: it is the id of the task
+	// that chooses. Candidates is set for the task that chooses: it has the ids of the candidates.
 	Candidate  string    `json:"candidate_of,omitempty"`
 	Candidates []string  `json:"candidates,omitempty"`
-	Fork       *Fork     `json:"forked_from,omitempty"` // the task that this task was forked from; nil if it was not forked
-	Session    string    `json:"session,omitempty"`     // name of the tmux session that shows the task's agent; empty if none
+	Fork       *Fork     `json:"forked_from,omitempty"` // from which task this task was forked; nil if it was not
+	Session    string    `json:"session,omitempty"`     // name of the tmux session that shows the agent; empty if none
 	Prompt     string    `json:"prompt,omitempty"`      // set only in the answer to a request for a single task
 	Attempt    *Attempt  `json:"attempt,omitempty"`     // the running attempt; if none is running, the last one
 	Question   *Question `json:"question,omitempty"`
 }
 
-// AgentOf returns the name of the agent that works on an attempt at the task: the task's own agent, or
-// the fallback in its place.
+// AgentOf returns the name of the agent that works on an attempt at the task: the fallback agent if
+// the attempt uses one, or else the task's own agent.
 func (t Task) AgentOf(a Attempt) string {
 	agent, _, _ := strings.Cut(a.Fallback, ":")
 	return cmp.Or(agent, t.Agent, "claude")
@@ -175,12 +180,12 @@ type Attempt struct {
 	Number int    `json:"number"`
 	Status Status `json:"status"`
 	Worker string `json:"worker"`
-	// Account is the user's account that the agent uses; empty if the program uses its own.
-	// Fallback is the agent that works on the attempt in place of the task's own agent, as AGENT or
-	// AGENT:MODEL; empty if the task's own agent does.
+	// Account is the user's account that the agent uses. It is empty if the agent uses the account
+	// that its program is logged in to. Fallback is the agent that replaces the task's own agent in
+	// this attempt, as AGENT or AGENT:MODEL. It is empty if the task's own agent is used.
 	Account  string `json:"account,omitempty"`
 	Fallback string `json:"fallback,omitempty"`
-	Class    string `json:"class,omitempty"`   // failure class; empty if the attempt did not fail
+	Class    string `json:"class,omitempty"`   // failure class, such as timeout; empty if the attempt did not fail
 	Summary  string `json:"summary,omitempty"` // the agent's last message, or what went wrong
 	Exit     int    `json:"exit"`
 	Process
@@ -188,16 +193,16 @@ type Attempt struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	Spent   Cost      `json:"spent,omitzero"`
 	Context Context   `json:"context,omitzero"`
-	// WaitedMS is how long the agent waited for the user, without the current wait. WaitingSince is
-	// when the current wait began; zero if the agent does not wait. All other time of the attempt
-	// counts as work.
+	// WaitedMS is how long the agent has waited for the user, in all waits that have ended.
+	// WaitingSince is when the current wait began. It is zero if the agent does not wait now. All
+	// other time of the attempt counts as working time.
 	WorkedMS     int64     `json:"worked_ms,omitempty"` // set only if the attempt has ended
 	WaitedMS     int64     `json:"waited_ms,omitempty"`
 	WaitingSince time.Time `json:"waiting_since,omitzero"`
 
 	Checks []Check  `json:"checks,omitempty"`
-	Denied []string `json:"denied,omitempty"` // actions that the agent was not allowed to do, even if it continued without them
-	Diff   *Diff    `json:"diff,omitempty"`   // nil until the attempt has ended, or if it has no worktree
+	Denied []string `json:"denied,omitempty"` // actions that the agent was not allowed to do
+	Diff   *Diff    `json:"diff,omitempty"`   // nil while the attempt is running, and if it has no worktree
 
 	Activity
 }
@@ -217,9 +222,9 @@ func (a Attempt) Times(now time.Time) (worked, waited time.Duration) {
 
 // LogQuery selects a part of a task's log.
 type LogQuery struct {
-	Attempt int  // number of the attempt whose output is wanted; 0 means all attempts
-	Tail    int  // number of lines from the end of the log; 0 means none, a negative number means all
-	Follow  bool // also return output that the agent writes later, until the task or the attempt has ended
+	Attempt int  // number of the attempt whose output to return; 0 means all
+	Tail    int  // number of last lines to return; a negative number means all lines
+	Follow  bool // also return new output, until the task or the attempt has ended
 }
 
 // Check is a verify command and its result.
@@ -240,7 +245,7 @@ type Diff struct {
 	Removed int        `json:"removed"`
 }
 
-// FileDiff is one changed file. Its line counts are 0 if it is not text.
+// FileDiff is one changed file. Added and Removed count lines, and are 0 if the file is not text.
 type FileDiff struct {
 	Path    string `json:"path"`
 	Added   int    `json:"added"`
@@ -250,15 +255,15 @@ type FileDiff struct {
 // MostFiles is the maximum number of files that a [Diff] lists.
 const MostFiles = 200
 
-// Ask is a question of an agent that has no task, such as an agent that the user has started by
-// hand.
+// Ask is a question that an agent asks through gaffer's MCP server or through a hook. An
+// agent that the user has started by hand can ask in this way too.
 type Ask struct {
-	From    string // name of the agent that asks; the user gives it to answer the question
-	Ref     string // id that the agent gave the question: asking again with the same Ref is the same question
+	From    string // name of the agent that asks; 'gaffer answer' takes this name
+	Ref     string // idempotency key: a second Ask with the same Ref is the same question
 	Text    string
 	Options []string
 	Within  time.Duration // how long the agent waits for the answer
-	Attempt string        // id of the attempt whose agent asks; empty if none
+	Attempt string        // id of the agent's attempt; empty if it works on no task
 }
 
 // Answered says whether and how a question was answered.
@@ -266,22 +271,24 @@ type Answered struct {
 	Closed bool   `json:"closed,omitempty"` // the question was answered, or the agent no longer waits for an answer
 	Answer string `json:"answer,omitempty"`
 	Denied bool   `json:"denied,omitempty"` // the request for permission was denied; Answer is the reason
-	By     string `json:"by,omitempty"`     // who answered: name of the user, "rule RULE", "grant RULE" or "policy POLICY", or [AnsweredByDeadline]; empty if it was not answered
+	// By says who answered: the name of a user, "rule RULE", "grant RULE", "policy POLICY" or
+	// [AnsweredByDeadline]. It is empty if the question was not answered.
+	By string `json:"by,omitempty"`
 }
 
-// AnsweredByDeadline is the value of Answered.By for a question that nobody answered in time.
-// Older versions of gaffer stored "sweep" instead.
+// AnsweredByDeadline is the value of Answered.By for a question that was answered automatically,
+// because nobody answered it in time. Older versions of gaffer stored "sweep" instead.
 const AnsweredByDeadline = "the deadline"
 
-// QuestionRecord is a question with its answer, if it has one.
+// QuestionRecord is a question together with its answer, if it was answered.
 type QuestionRecord struct {
 	Question
 	Answered
-	At time.Time `json:"answered,omitzero"` // when it was answered
+	At time.Time `json:"answered,omitzero"` // when the question was answered; zero if it was not
 }
 
-// Outcome says how the question was answered and by whom, such as "allowed by rule Bash(go test:*)".
-// It is empty if the question has no answer.
+// Outcome returns a text that says how the question was answered and by whom, such as "allowed by
+// rule Bash(go test:*)". The text is empty if the question was not answered.
 func (q QuestionRecord) Outcome() string {
 	if q.At.IsZero() {
 		return ""
@@ -300,27 +307,29 @@ func (q QuestionRecord) Outcome() string {
 	return text
 }
 
-// Question is a decision that an agent waits for the user to make. A question that belongs to no
-// task has no run, and its Task is the name of the agent that asks.
+// Question is a decision that an agent waits for the user to make. If the question does not belong
+// to a task, Run is empty, and Task is the name of the agent that asks.
 type Question struct {
 	ID      string    `json:"id"`
-	Name    string    `json:"name"` // shown in every view and used by 'gaffer answer'; see [QuestionName]
+	Name    string    `json:"name"` // the name by which users know the question; see [QuestionName]
 	Run     string    `json:"run"`
 	Task    string    `json:"task"`
 	Text    string    `json:"text"`
 	Options []string  `json:"options,omitempty"`
 	Asked   time.Time `json:"asked"`
-	Expires time.Time `json:"expires,omitzero"` // when gaffer answers in place of the user: with Default or, if that is empty, with a denial; zero if never
+	// Expires is the time at which gaffer answers in place of the user: with Default or, if that is
+	// empty, with a denial. Zero means that the question does not expire.
+	Expires time.Time `json:"expires,omitzero"`
 	Default string    `json:"default,omitempty"`
 
-	// Tool is the tool that the agent asks permission for, such as Bash. It is empty for any other
-	// question. Suggestions are rules that would allow this request and similar ones, such as
-	// "Bash(go test:*)".
+	// Tool is the tool that the agent asks permission for, such as Bash. It is empty if the
+	// question is not a request for permission. Suggestions are rules that would allow this request
+	// and similar requests, such as "Bash(go test:*)".
 	Tool        string   `json:"tool,omitempty"`
 	Suggestions []string `json:"suggestions,omitempty"`
 }
 
-// GrantScope says for how long an answer that allows or denies a request holds.
+// GrantScope says which later requests are also decided by the answer to a request for permission.
 type GrantScope string
 
 // The values of GrantScope.
@@ -328,7 +337,7 @@ const (
 	GrantOnce   GrantScope = "once"   // for this request only
 	GrantTask   GrantScope = "task"   // for all attempts of the task
 	GrantRun    GrantScope = "run"    // for all tasks of the run
-	GrantAlways GrantScope = "always" // for all runs, until it is removed
+	GrantAlways GrantScope = "always" // for all runs, until the user removes the rule
 )
 
 // Grant is a rule that a user has made by answering a question.
@@ -343,10 +352,11 @@ type Grant struct {
 	Made  time.Time  `json:"made"`
 }
 
-// Choose returns the answer that the typed text stands for: the option with this text, the option
-// with this number (from 1), or the text itself if it is neither. If no option has the number,
-// Choose returns an error: the user has made a typing mistake, and the agent would use the number
-// as an answer. A number in double quotes is a text.
+// Choose converts the text that a user has typed into an answer. A number selects the option with
+// that number, counted from 1. Any other text is itself the answer. A number is also treated as a
+// text if it is in double quotes, if it is the text of an option, or if the question has no
+// options. If no option has the number, Choose returns a [*NoOptionError], because the user has
+// probably made a typing mistake.
 func (q Question) Choose(typed string) (string, error) {
 	if inner, ok := strings.CutPrefix(typed, `"`); ok && strings.HasSuffix(inner, `"`) {
 		if inner = strings.TrimSuffix(inner, `"`); isNumber(inner) {
@@ -368,8 +378,8 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// NoOptionError reports that a question has no option with the number Number. Options is the number
-// of options that it has.
+// NoOptionError reports that a question has no option with the number Number. Options is how many
+// options the question has.
 type NoOptionError struct{ Number, Options int }
 
 func (e *NoOptionError) Error() string {
@@ -380,16 +390,18 @@ func (e *NoOptionError) Error() string {
 	return fmt.Sprintf("option %d: the question has %d option%s; a number in double quotes is a text", e.Number, e.Options, s)
 }
 
-// Usage reports true: the user's input is wrong.
+// Usage returns true, so that the command exits with the exit code for wrong input.
 func (*NoOptionError) Usage() bool { return true }
 
-// QuestionName returns the name that a question has in every list and view, and in 'gaffer answer'.
-// For a question of a task it is SHORT-RUN/TASK, such as 4cebc8bf/api. For other questions it is
-// the name of the agent that asks. Two questions of one task or agent have the same name; 'gaffer
-// answer' answers the older one first.
+// QuestionName returns the name by which users know a question, for example in 'gaffer answer'. For
+// a question of a task, the name is SHORT-RUN/TASK, such as 4cebc8bf/api. For other questions, run
+// is empty, and task is the name of the agent that asks, which is also the name of the question.
+// Two open questions of one task or agent have the same name, and 'gaffer answer' answers the older
+// one first.
 func QuestionName(run, task string) string {
 	if run == "" {
-		// If the agent of a task asks through a tool, the agent's name is RUN/TASK: split it.
+		// If an agent of a task has asked through gaffer's MCP server, run is empty and task has
+		// the form RUN/TASK.
 		var ok bool
 		if run, task, ok = strings.Cut(task, "/"); !ok {
 			return run
@@ -398,8 +410,8 @@ func QuestionName(run, task string) string {
 	return ShortRun(run) + "/" + task
 }
 
-// ShortRun returns the random part of a run's id, such as 4cebc8bf of
-// 20260301-115800-4cebc8bf. It returns an id of another form unchanged.
+// ShortRun returns the last part of a run's id, which is random, such as 4cebc8bf of
+// 20260301-115800-4cebc8bf. It returns an id of a different form unchanged.
 func ShortRun(id string) string {
 	parts := strings.Split(id, "-")
 	if len(parts) != 3 || len(parts[0]) != 8 || len(parts[1]) != 6 || parts[2] == "" || strings.Trim(parts[0]+parts[1], "0123456789") != "" {
@@ -408,35 +420,35 @@ func ShortRun(id string) string {
 	return parts[2]
 }
 
-// Lane is an agent account that is paused, or a limit of the user that is reached (see
-// [BudgetLane]). The name of an account is that of the agent, or agent/account for one of the user's
-// accounts.
+// Lane is a paused agent account, or a cost limit of the user that is reached (see [BudgetLane]).
+// The Name of an agent account is AGENT/ACCOUNT, or only AGENT for the account that the agent
+// program is logged in to.
 type Lane struct {
 	Name   string    `json:"name"`
 	Until  time.Time `json:"until"` // end of the pause; it may already have passed
 	Reason string    `json:"reason,omitempty"`
-	Free   bool      `json:"free,omitempty"` // another account of the agent is not paused, so its tasks can start
+	Free   bool      `json:"free,omitempty"` // the agent has another account that is not paused, so its tasks can start
 }
 
-// Agent returns the name of the agent that uses the account. For the account of a fallback with a
-// model, the name has the form AGENT:MODEL.
+// Agent returns the name of the agent whose account is paused. For a fallback agent with a model,
+// the name has the form AGENT:MODEL.
 func (l Lane) Agent() string {
 	agent, _, _ := strings.Cut(l.Name, "/")
 	return agent
 }
 
-// BudgetLane is the prefix of the names of lanes that stand for a cost limit of the user: budget:day
-// and budget:month. Such a lane is paused while its limit is reached. Its Reason is then a sentence
-// for the user, and no agent is started.
+// BudgetLane is the prefix of Lane.Name if the lane is not an agent account but a cost limit of the
+// user: budget:day or budget:month. While the limit is reached, no agent is started, and
+// Lane.Reason is a sentence that explains this to the user.
 const BudgetLane = "budget:"
 
-// Budget reports whether the lane is paused because a limit of the user is reached.
+// Budget reports whether the lane is a cost limit of the user, and not an agent account.
 func (l Lane) Budget() bool { return strings.HasPrefix(l.Name, BudgetLane) }
 
-// Add counts one more task with status s.
+// Add adds one to the number of tasks with status s and to the total.
 func (c *Counts) Add(s Status) { c.Count(s, +1) }
 
-// Remove counts one task fewer with status s.
+// Remove subtracts one from the number of tasks with status s and from the total.
 func (c *Counts) Remove(s Status) { c.Count(s, -1) }
 
 // Count adds delta, which may be negative, to the number of tasks with status s and to the total.
@@ -456,8 +468,8 @@ func (c *Counts) Count(s Status, delta int) {
 	}
 }
 
-// Merge returns the runs of both lists. If both lists have a run with the same id, it returns only
-// the one in runs. It sorts the runs by the time of their creation, the latest first.
+// Merge returns the runs of both lists, sorted by the time of their creation, the latest first. If
+// a run of the same id is in both lists, Merge returns the one in runs.
 func Merge(runs, others []Run) []Run {
 	known := make(map[string]bool, len(runs))
 	for _, r := range runs {

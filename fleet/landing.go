@@ -3,30 +3,37 @@ package fleet
 // MergeState is the result of merging one change, or of undoing its merge.
 type MergeState string
 
-// The results of a merge. Only MergeDone and MergeUndone change the target branch.
+// The values of MergeState. The target branch was changed only if the state is MergeDone or
+// MergeUndone.
 const (
 	MergeDone     MergeState = "merged"
 	MergeAlready  MergeState = "already"      // the target branch already contains the change
 	MergeNothing  MergeState = "nothing"      // the task has changed nothing
-	MergeSkipped  MergeState = "skipped"      // the change must not be merged now, for example because it is not approved; MergeResult.Why is the reason
+	MergeSkipped  MergeState = "skipped"      // the change must not be merged now; MergeResult.Why is the reason
 	MergeConflict MergeState = "conflict"     // MergeResult.Files have conflicts
 	MergeFailed   MergeState = "check_failed" // a check of the merged files failed
-	MergeSent     MergeState = "sent_back"    // the change was sent back to its agent, which works on the conflict or the failed check
-	MergeRunning  MergeState = "running"      // the checks of the merged files are still running; the task's review will contain the result
+	MergeSent     MergeState = "sent_back"    // the change was sent back to its agent to fix a conflict or a check
+	MergeRunning  MergeState = "running"      // the checks are still running; the task's review will contain the result
 	MergeUndone   MergeState = "undone"       // the merge was undone
-	MergeBlocked  MergeState = "blocked"      // the target branch is unknown, or must not be updated because of git or of files in a worktree; MergeResult.Why is the reason
+	MergeBlocked  MergeState = "blocked"      // the target branch is unknown or must not change; MergeResult.Why is the reason
 )
 
 // MergeRequest says which changes to merge, into which branch, and how.
 type MergeRequest struct {
-	Run    string `json:"run"`
-	Task   string `json:"task,omitempty"`   // id of the task; empty means all approved changes of the run
-	Into   string `json:"into,omitempty"`   // target branch; empty means the branch that the plan names or, if it names none, the checked-out one
+	Run  string `json:"run"`
+	Task string `json:"task,omitempty"` // id of the task; empty means all approved changes of the run
+	// Into is the target branch. Empty means the branch that the plan names or, if the plan names
+	// none, the branch that is checked out in the repository.
+	Into   string `json:"into,omitempty"`
 	Method string `json:"method,omitempty"` // merge (the default), squash or rebase
 	All    bool   `json:"all,omitempty"`    // also merge changes that are not approved
-	Fix    bool   `json:"fix,omitempty"`    // send conflicts and failed checks back to the agent
-	Yes    bool   `json:"yes,omitempty"`    // the user agrees that the merge changes files in a worktree that has the branch checked out
-	Revert bool   `json:"revert,omitempty"` // used only to undo a merge: add a reverting commit if the branch has got other commits since the merge
+	Fix    bool   `json:"fix,omitempty"`    // if there is a conflict or a check fails, send the change back to its agent
+	// Yes says that the user allows the merge to change files in a worktree in which the target
+	// branch is checked out.
+	Yes bool `json:"yes,omitempty"`
+	// Revert is used only to undo a merge. If the branch has further commits after the merge,
+	// Revert allows gaffer to add a commit that reverts the merge.
+	Revert bool `json:"revert,omitempty"`
 }
 
 // MergeResult describes the result of merging one change, or of undoing its merge.
@@ -36,13 +43,13 @@ type MergeResult struct {
 	Into     string     `json:"into"`
 	State    MergeState `json:"state"`
 	Landing  *Landing   `json:"landing,omitempty"`
-	Updated  string     `json:"updated,omitempty"`       // path of the worktree whose files were updated, because it has the branch checked out; empty if none has
+	Updated  string     `json:"updated,omitempty"`       // path of the worktree whose files were updated; empty if none
 	Files    []string   `json:"files,omitempty"`         // paths of the files with conflicts
-	Why      string     `json:"why,omitempty"`           // why the change was not merged
+	Why      string     `json:"why,omitempty"`           // why the change was not merged, or the merge not undone
 	Hint     string     `json:"hint,omitempty"`          // what the user can do next
 	Commands []string   `json:"commands,omitempty"`      // shell commands with which the user can resolve the conflict
-	Message  string     `json:"message,omitempty"`       // id of the message that sent the conflict or the failed check back to the agent; empty if none was sent
-	Consent  bool       `json:"needs_consent,omitempty"` // the user must first agree that files in a worktree change; see MergeRequest.Yes
+	Message  string     `json:"message,omitempty"`       // id of the message to the agent if State is MergeSent
+	Consent  bool       `json:"needs_consent,omitempty"` // the user must agree first, with MergeRequest.Yes
 }
 
 // Failed reports whether the merge failed and the user has to act.
@@ -53,17 +60,17 @@ func (m MergeResult) Failed() bool {
 // Changes counts the changes of a run's tasks by what can be done with them.
 type Changes struct {
 	Run       string `json:"run"`
-	Into      string `json:"into,omitempty"` // target branch of all changes; empty if they have different ones
+	Into      string `json:"into,omitempty"` // target branch, if it is the same for all changes
 	Total     int    `json:"total"`
-	Ready     int    `json:"ready"`               // changes that can be merged: the task is complete, and there are no conflicts
-	Approved  int    `json:"approved"`            // ready changes that the user has approved
-	Unlanded  int    `json:"unlanded,omitempty"`  // ready changes that gaffer merges by itself, because the plan says so
+	Ready     int    `json:"ready"`               // changes of complete tasks that can be merged without conflicts
+	Approved  int    `json:"approved"`            // changes in Ready that the user has approved
+	Unlanded  int    `json:"unlanded,omitempty"`  // changes in Ready that gaffer will merge by itself, as the plan says
 	Commented int    `json:"commented"`           // changes with comments that were not sent to the agent yet
-	SentBack  int    `json:"sent_back"`           // changes on which the agent works, because of the user's comments
+	SentBack  int    `json:"sent_back"`           // changes that the user has sent back to the agent
 	Conflicts int    `json:"conflicts"`           // changes of complete tasks that conflict with the target branch
 	Merged    int    `json:"merged"`              // changes that are already merged
 	Discarded int    `json:"discarded"`           // changes that the user has discarded
-	Unknown   int    `json:"unknown,omitempty"`   // changes that were not examined, because that would take too long
+	Unknown   int    `json:"unknown,omitempty"`   // changes that were not checked for conflicts
 	First     string `json:"first,omitempty"`     // id of the first task whose change the user can review or merge
-	Elsewhere bool   `json:"elsewhere,omitempty"` // the changes are on another machine, so they were not counted
+	Elsewhere bool   `json:"elsewhere,omitempty"` // the changes are on another machine, so all counts are 0
 }

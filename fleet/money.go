@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// Money returns an amount of US dollars as text, such as "$20.00". A small amount gets more digits
-// if it needs them, such as "$0.0047".
+// Money returns an amount of US dollars as text, such as "$20.00". It uses more than two decimals
+// for an amount below $0.10 that is not a whole number of cents, such as "$0.0047".
 func Money(usd float64) string {
 	micro := microUSD(usd)
 	return moneyText(micro, moneyDigits(micro))
 }
 
-// MoneyOf returns how much of a limit was spent, such as "$0.0047 of $0.0020". The two texts are
-// equal only if the amounts are equal: rounding never hides that more than the limit was spent.
+// MoneyOf returns how much of a limit was spent, such as "$0.0047 of $0.0020". If the two
+// amounts differ but would be rounded to the same number, the spent amount gets more decimals.
 func MoneyOf(spent, limit float64) string {
 	s, l := microUSD(spent), microUSD(limit)
 	most := moneyText(l, moneyDigits(l))
@@ -24,8 +24,8 @@ func MoneyOf(spent, limit float64) string {
 	return moneyText(s, digits) + " of " + most
 }
 
-// maxMoneyDigits is the largest number of digits after the point. It is enough for a millionth, the
-// smallest amount that gaffer stores.
+// maxMoneyDigits is the maximum number of decimals of an amount. The smallest amount that gaffer
+// stores is a millionth of a dollar, which has 6 decimals.
 const maxMoneyDigits = 6
 
 func microUSD(usd float64) int64 {
@@ -33,8 +33,8 @@ func microUSD(usd float64) int64 {
 	return int64(math.Round(min(max(usd*1e6, -most), most)))
 }
 
-// moneyDigits returns how many digits after the point an amount needs: two, or more if it is small
-// and not a whole number of cents.
+// moneyDigits returns the number of decimals with which an amount is shown: more than two if the
+// amount is below $0.10 and not a whole number of cents. micro is in millionths of a dollar.
 func moneyDigits(micro int64) int {
 	small := micro
 	if small < 0 {
@@ -49,8 +49,8 @@ func moneyDigits(micro int64) int {
 	return maxMoneyDigits
 }
 
-// roundTo rounds an amount in millionths to a number of digits after the point. The result is also in
-// millionths.
+// roundTo rounds an amount to a number of decimals. The amount and the result are in millionths of
+// a dollar.
 func roundTo(micro int64, digits int) int64 {
 	unit := int64(math.Pow10(maxMoneyDigits - digits))
 	half := unit / 2
@@ -68,26 +68,26 @@ func moneyText(micro int64, digits int) string {
 	return fmt.Sprintf("%s$%d.%0*d", sign, micro/1e6, digits, micro%1e6/int64(math.Pow10(maxMoneyDigits-digits)))
 }
 
-// USD returns the money of an amount in dollars.
+// USD returns a.MicroUSD in dollars.
 func (a Amount) USD() float64 { return float64(a.MicroUSD) / 1e6 }
 
-// Limits reports whether the amount limits money or tokens. The zero amount means no limit.
+// Limits reports whether the amount, used as a limit, limits money or tokens. A 0 means no limit.
 func (a Amount) Limits() bool { return a.MicroUSD > 0 || a.Tokens > 0 }
 
-// Exceeds reports whether a is more than the limit, in money or in tokens. A 0 in the limit
-// means no limit.
+// Exceeds reports whether a is more than the limit, in money or in tokens. If MicroUSD or Tokens of
+// limit is 0, that amount is not limited.
 func (a Amount) Exceeds(limit Amount) bool {
 	return limit.MicroUSD > 0 && a.MicroUSD > limit.MicroUSD || limit.Tokens > 0 && a.Tokens > limit.Tokens
 }
 
-// Reaches reports whether a is at least the limit, in money or in tokens. A 0 in the limit
-// means no limit.
+// Reaches reports whether a is at least the limit, in money or in tokens. If MicroUSD or Tokens of
+// limit is 0, that amount is not limited.
 func (a Amount) Reaches(limit Amount) bool {
 	return limit.MicroUSD > 0 && a.MicroUSD >= limit.MicroUSD || limit.Tokens > 0 && a.Tokens >= limit.Tokens
 }
 
-// Of returns how much of a limit was spent, such as "$0.0047 of $0.0020" or "1200 of 1000 tokens".
-// It leaves out money or tokens if the limit does not limit them.
+// Of returns a text that says how much of a limit was spent, such as "$0.0047 of $0.0020" or "1200
+// of 1000 tokens". It leaves out money or tokens if limit does not limit them.
 func (a Amount) Of(limit Amount) (text string) {
 	if limit.MicroUSD > 0 {
 		text = MoneyOf(a.USD(), limit.USD())

@@ -2,50 +2,57 @@ package fleet
 
 import "time"
 
-// MorningQuery selects what a morning report is about.
+// MorningQuery selects the project and the period of a morning report.
 type MorningQuery struct {
 	Project string    // path or name of the project to report on; empty means all projects
-	Since   time.Time // leaves out what happened before this time
+	Since   time.Time // start of the period
 }
 
-// MorningStart returns when a morning report starts if the user names no time: at 18:00 on the day
-// before now, in the time zone of now.
+// MorningStart returns the default start of the period of a morning report: 18:00 on the day before
+// now, in the time zone of now.
 func MorningStart(now time.Time) time.Time {
 	y, m, d := now.Date()
 	return time.Date(y, m, d-1, 18, 0, 0, 0, now.Location())
 }
 
-// MorningReport says what has happened to tasks since a given time, for a user who was away. A task
-// is in at most one of the lists of tasks. A task that ended before that time is left out, unless its
-// change was merged or discarded later. Tasks that merge branches are left out too, and so are
-// candidates and their judges: the report has only the task that picks one of the candidates.
+// MorningReport says what has happened to tasks since the time Since, for a user who was away. A
+// task is in at most one of the lists of tasks. A task that ended before Since is left out, unless
+// its change was merged or discarded after Since. Tasks that only merge branches are left out too.
+// If several agents have worked on the same task in competition, the report has only one task for
+// them.
 type MorningReport struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"` // when the report was made
 
-	Merged  []MorningTask `json:"merged"`  // the change was merged
-	Review  []MorningTask `json:"review"`  // the task is complete, and its change waits for the user
-	Done    []MorningTask `json:"done"`    // the task is complete, and there is no change to merge; MorningTask.Why is the agent's last message
-	Failed  []MorningTask `json:"failed"`  // the task failed; MorningTask.Why is the reason
-	Waiting []MorningTask `json:"waiting"` // the agent waits for the user; MorningTask.Why is its question
-	Running []MorningTask `json:"running"` // the task is running or queued; MorningTask.Why says what it does or waits for
-	Skipped []MorningTask `json:"skipped"` // the task was cancelled, never started, or its change was discarded; MorningTask.Why is the reason
+	Merged  []MorningTask `json:"merged"`  // tasks whose change was merged
+	Review  []MorningTask `json:"review"`  // complete tasks whose change waits for the user
+	Done    []MorningTask `json:"done"`    // complete tasks without a change to merge; MorningTask.Why is the agent's last message
+	Failed  []MorningTask `json:"failed"`  // failed tasks; MorningTask.Why is the reason
+	Waiting []MorningTask `json:"waiting"` // tasks whose agent waits for the user; MorningTask.Why is the question
+	Running []MorningTask `json:"running"` // running and queued tasks; MorningTask.Why says what they do or wait for
+	Skipped []MorningTask `json:"skipped"` // cancelled tasks, and tasks whose change was discarded; MorningTask.Why is the reason
 
-	Cost      CostRow           `json:"cost"` // cost of all attempts that started at the time Since or later
-	Runs      []MorningRun      `json:"runs"` // the runs of the tasks and attempts above, and runs that were created since the time Since; latest first
+	Cost CostRow `json:"cost"` // cost of all attempts that started at or after Since
+	// Runs has the runs of all tasks and attempts in this report, and runs that were created at or
+	// after Since. The latest run comes first.
+	Runs      []MorningRun      `json:"runs"`
 	Questions []MorningQuestion `json:"questions"`
-	Accounts  []MorningAccount  `json:"accounts"` // the accounts that these attempts used, and those that are paused now; sorted by name
-	// NotStarted are planned times of schedules at which no run started, earliest first.
+	// Accounts has the accounts of the attempts that started at or after Since, and the accounts
+	// that are paused now. It is sorted by name.
+	Accounts []MorningAccount `json:"accounts"`
+	// NotStarted has the planned times of schedules at which no run was started, earliest first.
 	NotStarted []MorningFire `json:"not_started"`
 }
 
-// MorningFire is a planned time of a schedule at which no run started.
+// MorningFire is a planned time of a schedule at which no run was started.
 type MorningFire struct {
-	Schedule string     `json:"schedule"` // name of the schedule
-	Planned  time.Time  `json:"planned"`
-	Count    int        `json:"count,omitempty"` // how many planned times without a run this entry stands for; 0 means one
-	Status   FireStatus `json:"status"`          // FireFailed or FireSkipped
-	Why      string     `json:"why,omitempty"`   // why no run started, on one line
+	Schedule string    `json:"schedule"` // name of the schedule
+	Planned  time.Time `json:"planned"`
+	// Count is the number of successive planned times without a run, of which Planned is the last.
+	// 0 means one.
+	Count  int        `json:"count,omitempty"`
+	Status FireStatus `json:"status"`        // FireFailed or FireSkipped
+	Why    string     `json:"why,omitempty"` // why no run started, on one line
 }
 
 // MorningTask is a task in a morning report.
@@ -55,20 +62,21 @@ type MorningTask struct {
 	Name    string      `json:"name,omitempty"`
 	Agent   string      `json:"agent,omitempty"`
 	Status  Status      `json:"status"`
-	Class   string      `json:"class,omitempty"`  // failure class of a task that failed
-	Why     string      `json:"why,omitempty"`    // reason, question, message or activity, on one line; the lists of MorningReport say which
-	Into    string      `json:"into,omitempty"`   // branch that the change was merged into, or will be
+	Class   string      `json:"class,omitempty"`  // failure class of a failed task, such as timeout
+	Why     string      `json:"why,omitempty"`    // one line of text; the lists of MorningReport say what it means
+	Into    string      `json:"into,omitempty"`   // target branch of the change
 	Review  ReviewState `json:"review,omitempty"` // state of the review, if there is one
 	Changed int         `json:"changed,omitempty"`
 	Added   int         `json:"added,omitempty"` // number of added lines
 	Removed int         `json:"removed,omitempty"`
 	Tries   int         `json:"tries"`
-	Spent   Cost        `json:"spent,omitzero"` // cost of all ended attempts of the task, even of those before MorningReport.Since
+	Spent   Cost        `json:"spent,omitzero"` // cost of all ended attempts of the task, including old ones
 	Item    *SourceItem `json:"item,omitempty"`
-	At      time.Time   `json:"at,omitzero"` // when the task ended or was merged; zero if it has not ended
+	At      time.Time   `json:"at,omitzero"` // when the task ended, or its change was merged or discarded; zero if it has not ended
 }
 
-// SourceItem is the item from which a task was made, such as an issue of an issue tracker.
+// SourceItem is the item of an external source from which a task was made, such as an issue of an
+// issue tracker.
 type SourceItem struct {
 	Source string `json:"source"`
 	ID     string `json:"id"`
@@ -85,17 +93,18 @@ type MorningRun struct {
 	StartedBy string    `json:"started_by,omitempty"` // "schedule NAME" or "source NAME"; empty if a user started the run
 	Stopping  string    `json:"stopping,omitempty"`   // why no further task of the run starts; empty if tasks may start
 	Counts    Counts    `json:"counts"`
-	Cost      CostRow   `json:"cost"` // cost of the attempts that started at the time MorningReport.Since or later
+	Cost      CostRow   `json:"cost"` // cost of the attempts that started at or after MorningReport.Since
 	Created   time.Time `json:"created"`
 	Ended     time.Time `json:"ended,omitzero"`
 }
 
-// MorningQuestion is a group of questions of agents that were answered in the same way.
+// MorningQuestion counts the questions of agents that have the same values of By, Tool, Denied and
+// Open.
 type MorningQuestion struct {
-	By      string `json:"by"`             // who answered, as in Answered.By; empty if the questions are open or were withdrawn
-	Tool    string `json:"tool,omitempty"` // the tool that the agents asked permission for; empty if they asked something else
+	By      string `json:"by"`             // who answered, as in Answered.By; empty if nobody did
+	Tool    string `json:"tool,omitempty"` // tool that the agents asked permission for; empty for other questions
 	Denied  bool   `json:"denied,omitempty"`
-	Open    bool   `json:"open,omitempty"` // the questions wait for an answer
+	Open    bool   `json:"open,omitempty"` // the questions still wait for an answer
 	Count   int    `json:"count"`
 	Example string `json:"example"` // text of the question that was asked last, on one line
 	Answer  string `json:"answer,omitempty"`
@@ -103,12 +112,12 @@ type MorningQuestion struct {
 	Task    string `json:"task"`
 }
 
-// MorningAccount says what the attempts of one account did. The attempts of an agent without
-// accounts are listed under the agent's name.
+// MorningAccount counts the attempts that used one account of an agent. If an agent has no list of
+// accounts, its attempts are counted under the name of the agent.
 type MorningAccount struct {
 	Name     string    `json:"name"`
 	Attempts int       `json:"attempts"`
-	USD      *float64  `json:"usd"`               // null if no attempt has reported a cost
-	Limited  int       `json:"limited,omitempty"` // number of attempts that ended because the account was at its rate limit
-	Until    time.Time `json:"until,omitzero"`    // end of the pause of the account, if it is paused now
+	USD      *float64  `json:"usd"`               // cost of the attempts; null if none has reported a cost
+	Limited  int       `json:"limited,omitempty"` // number of attempts that ended because of the account's rate limit
+	Until    time.Time `json:"until,omitzero"`    // end of the pause, if the account is paused now
 }

@@ -11,18 +11,20 @@ import (
 // Reply is a user's answer to a question.
 type Reply struct {
 	Text  string     `json:"text"`
-	Deny  bool       `json:"deny,omitempty"`  // the answer denies the request for permission; Text is the reason
-	Scope GrantScope `json:"scope,omitempty"` // for how long the answer holds; empty means GrantOnce
-	Rule  string     `json:"rule,omitempty"`  // the rule that also decides later requests within Scope; empty means the question's first suggestion
+	Deny  bool       `json:"deny,omitempty"`  // deny the request for permission, with Text as the reason
+	Scope GrantScope `json:"scope,omitempty"` // which later requests the answer also decides; empty means GrantOnce
+	// Rule is the rule that decides later requests within Scope. Empty means the first suggested
+	// rule of the question.
+	Rule string `json:"rule,omitempty"`
 }
 
-// Lasting reports whether the answer also holds for later requests.
+// Lasting reports whether the answer also decides later requests.
 func (r Reply) Lasting() bool { return r.Scope != "" && r.Scope != GrantOnce }
 
-// GrantScopes returns the scopes, from the shortest to the longest.
+// GrantScopes returns all values of GrantScope, from the narrowest to the widest.
 func GrantScopes() []GrantScope { return []GrantScope{GrantOnce, GrantTask, GrantRun, GrantAlways} }
 
-// Phrase returns the scope as a part of a sentence, such as "for this run".
+// Phrase returns the scope as a phrase for the user, such as "for this run".
 func (s GrantScope) Phrase() string {
 	switch s {
 	case GrantTask:
@@ -35,8 +37,9 @@ func (s GrantScope) Phrase() string {
 	return "once"
 }
 
-// Scopes returns the scopes that a lasting answer to the question can have. It returns nil if the
-// agent does not ask for a permission or belongs to no run, or if the question suggests no rules.
+// Scopes returns the scopes that the user can choose for an answer that also decides later
+// requests. It returns nil if no such answer is possible: the question is not a request for
+// permission, has no suggested rules, or belongs to no run.
 func (q Question) Scopes() []GrantScope {
 	if q.Tool == "" || len(q.Suggestions) == 0 || q.Run == "" {
 		return nil
@@ -50,9 +53,10 @@ type Choice struct {
 	Reply Reply
 }
 
-// Choices returns the answers that views offer, in the order of their numbers. They begin with the
-// question's options. For a request for permission, answers follow that also hold for later
-// requests, with the narrowest and the widest of the suggested rules.
+// Choices returns the answers that views offer for the question, in the order of their numbers. The
+// question's options come first. If the question is a request for permission, answers follow that
+// also allow later requests: one for each scope, first with the narrowest and then with the widest
+// suggested rule.
 func (q Question) Choices() (list []Choice) {
 	for _, option := range q.Options {
 		list = append(list, Choice{option, Reply{Text: option}})
@@ -73,8 +77,8 @@ func (q Question) Choices() (list []Choice) {
 	return list
 }
 
-// Reply returns the answer that the typed text stands for, by the rules of [Question.Choose]. A
-// number stands for one of the [Question.Choices].
+// Reply converts the text that a user has typed into an answer, like [Question.Choose]. But a
+// number selects one of the answers that [Question.Choices] returns.
 func (q Question) Reply(typed string) (Reply, error) {
 	choices := q.Choices()
 	if n, err := strconv.Atoi(typed); err == nil && n > len(q.Options) && n <= len(choices) && !slices.Contains(q.Options, typed) {
@@ -87,8 +91,8 @@ func (q Question) Reply(typed string) (Reply, error) {
 	return Reply{Text: text}, err
 }
 
-// Grants reports whether text, as the answer to a request for permission, allows the request or
-// denies it.
+// Grants reports whether text, as the answer to a request for permission, allows or denies the
+// request. If text means neither yes nor no, both results are false.
 func Grants(text string) (allows, denies bool) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "allow", "yes", "y", "ok", "accept":
@@ -102,26 +106,30 @@ func Grants(text string) (allows, denies bool) {
 // PermissionQuery selects requests for permission.
 type PermissionQuery struct {
 	Project string    // path or name of the project whose requests are counted; empty means all projects
-	Since   time.Time // only requests that were made at this time or later; zero means all
+	Since   time.Time // count only requests since this time; zero means all
 }
 
-// PermissionRequest counts the requests for permission that have the same widest suggested rule.
+// PermissionRequest counts similar requests for permission: those whose widest suggested rule is
+// the same.
 type PermissionRequest struct {
-	Rule    string             `json:"rule"` // the rule that would answer all these requests; the name of the tool if no rule was suggested
+	// Rule is the rule that would answer all these requests. If no rule was suggested, it is the
+	// name of the tool.
+	Rule    string             `json:"rule"`
 	Tool    string             `json:"tool"`
-	Example string             `json:"example"` // the text of the last request
+	Example string             `json:"example"` // text of the latest request
 	Asked   int                `json:"asked"`   // number of requests
 	Allowed int                `json:"allowed"`
 	Denied  int                `json:"denied"`
-	Open    int                `json:"open,omitempty"` // requests that wait for an answer
-	By      []PermissionAnswer `json:"by"`             // who answered how many of the requests, the most frequent first
-	Last    time.Time          `json:"last"`           // when the last request was made
-	Runs    []string           `json:"runs"`           // ids of the runs whose agents asked, the latest first
+	Open    int                `json:"open,omitempty"` // number of requests that wait for an answer
+	By      []PermissionAnswer `json:"by"`             // who answered how many of the requests, the largest number first
+	Last    time.Time          `json:"last"`           // when the latest request was made
+	Runs    []string           `json:"runs"`           // ids of the runs whose agents asked, the latest run first
 }
 
-// PermissionAnswer says how often a user, a rule, a grant or the plan's policy has answered requests.
+// PermissionAnswer says how many requests for permission were allowed and denied by the same user
+// or the same rule.
 type PermissionAnswer struct {
-	By      string `json:"by"` // name of the user, "rule RULE", "grant RULE" or "policy POLICY"; [AnsweredByDeadline] if the time to answer had passed
+	By      string `json:"by"` // who answered, as in Answered.By
 	Allowed int    `json:"allowed,omitempty"`
 	Denied  int    `json:"denied,omitempty"`
 }

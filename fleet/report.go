@@ -5,50 +5,54 @@ import (
 	"time"
 )
 
-// The types below describe one attempt: what its agent is doing, and how it ended. The program that
-// runs the agent creates them, a worker sends them, the store keeps them, and [Attempt] shows them.
+// The types below describe what the agent of an attempt is doing, and how the attempt ended.
+// Workers report them to a server, databases store them, and some are embedded in [Attempt].
 
-// Activity says what an agent is doing, since when, and how its worker knows that.
+// Activity says what an agent is doing, when it reported that, and how its worker knows that.
 type Activity struct {
 	State  string    `json:"state,omitempty"`  // running, waiting or retrying
 	Doing  string    `json:"doing,omitempty"`  // short description of the agent's current step
-	Source string    `json:"source,omitempty"` // how the worker knows Doing: "output" means from the agent's output
+	Source string    `json:"source,omitempty"` // how the worker knows Doing, such as "output" for the agent's output
 	Said   time.Time `json:"said,omitzero"`    // when the agent reported Doing
 }
 
-// AgentActivity says what an agent is doing. It is only for agents that gaffer did not start, such as
-// those that a user has started by hand. The values change too often to store an event for each
-// change.
+// AgentActivity says what an agent is doing. It is only for agents that gaffer did not start, such
+// as those that a user has started by hand.
 type AgentActivity struct {
 	Doing   string  `json:"doing,omitempty"`    // the agent's last tool call or message, on one line
-	CostUSD float64 `json:"cost_usd,omitempty"` // what the agent's session has cost so far
+	CostUSD float64 `json:"cost_usd,omitempty"` // what the agent's conversation has cost so far
 }
 
-// Process is an agent's process and conversation, on the worker's machine.
+// Process describes the process, the conversation and the log file of an agent on the worker's
+// machine.
 type Process struct {
-	Thread  string `json:"thread,omitempty"`   // id of the agent's conversation
-	Log     string `json:"log,omitempty"`      // path of the file with the agent's output
-	LogFrom int64  `json:"log_from,omitempty"` // offset in Log, in bytes, at which the output of this attempt starts; all attempts of a task share one file
+	Thread string `json:"thread,omitempty"` // id of the agent's conversation
+	Log    string `json:"log,omitempty"`    // path of the file with the agent's output
+	// LogFrom is the byte offset in Log at which the output of this attempt starts. All attempts of
+	// a task share one log file.
+	LogFrom int64  `json:"log_from,omitempty"`
 	PID     int    `json:"pid,omitempty"`
-	Sandbox string `json:"sandbox,omitempty"` // the sandbox that the agent runs in: program, bubblewrap or container; empty if none
+	Sandbox string `json:"sandbox,omitempty"` // program (the agent program's own sandbox), bubblewrap or container; empty if none
 }
 
-// Context says how much of its context an agent's conversation uses. It is zero if the agent program
-// does not report it.
+// Context says how much of the model's context window an agent's conversation uses. It is zero if
+// the agent program does not report that.
 type Context struct {
 	Tokens int64 `json:"tokens,omitempty"` // number of tokens of the model's last request and its answer
-	Window int64 `json:"window,omitempty"` // how many tokens fit into the context; 0 if unknown
+	Window int64 `json:"window,omitempty"` // size of the context window, in tokens; 0 if unknown
 }
 
-// Progress is the last report about a running attempt. A report with an empty State is ignored: it
-// means that nothing has changed since the previous report.
+// Progress is the latest report about a running attempt. A report with an empty State means that
+// nothing has changed since the previous report.
 type Progress struct {
 	Activity
 	Process
-	Spent       Amount  `json:"spent,omitzero"`
-	Context     Context `json:"context,omitzero"`
-	Compacted   string  `json:"compacted,omitempty"`   // how the agent shortened the conversation the last time, so that it fits into the context
-	Compactions int     `json:"compactions,omitempty"` // how often the agent has shortened the conversation
+	Spent   Amount  `json:"spent,omitzero"`
+	Context Context `json:"context,omitzero"`
+	// Compacted is a sentence that says how the agent last shortened the conversation to make it
+	// fit into the context window.
+	Compacted   string `json:"compacted,omitempty"`
+	Compactions int    `json:"compactions,omitempty"` // how often the agent has shortened the conversation
 }
 
 // Ending says how an attempt ended.
@@ -56,23 +60,25 @@ type Ending struct {
 	Class   Class           `json:"class,omitempty"`
 	Summary string          `json:"summary,omitempty"` // the agent's last message, or what went wrong
 	Exit    int             `json:"exit,omitempty"`    // the agent's exit code; -1 if it has none
-	Checks  json.RawMessage `json:"checks,omitempty"`  // a list of [Check]: the results of the verify commands
-	Diff    json.RawMessage `json:"diff,omitempty"`    // a [Diff]: the changes in the task's worktree; empty without a worktree
-	Answer  string          `json:"answer,omitempty"`  // the agent's complete last message; empty if the task does not keep it
+	Checks  json.RawMessage `json:"checks,omitempty"`  // results of the verify commands, as a JSON array of [Check]
+	Diff    json.RawMessage `json:"diff,omitempty"`    // changes in the worktree, as the JSON of a [Diff]; empty without a worktree
+	Answer  string          `json:"answer,omitempty"`  // the agent's complete last message, if it must be stored
 	Denied  []string        `json:"denied,omitempty"`  // actions that the agent was not allowed to do
 }
 
-// Class says in which way an attempt failed. It is empty if the attempt succeeded.
+// Class says how an attempt failed, such as timeout or rate_limited. It is empty if the attempt
+// succeeded.
 type Class string
 
-// Amount is a cost or a limit. Money is in millionths of a dollar, so that sums are exact.
+// Amount is a cost, or a limit for a cost. Money is an integer number of millionths of a dollar, so
+// that sums are exact.
 type Amount struct {
 	MicroUSD int64 `json:"micro_usd,omitempty"`
-	Tokens   int64 `json:"tokens,omitempty"` // tokens that were read and written
+	Tokens   int64 `json:"tokens,omitempty"` // input and output tokens
 
-	// Input, Output and Cached are the parts of Tokens. They are 0 if the parts are unknown, and if
-	// the amount is a limit.
-	Input  int64 `json:"input,omitempty"`  // tokens that the model read, with those from its cache
+	// Input and Output are the two parts of Tokens, and Cached is a part of Input. All three are 0
+	// if they are unknown, and if the amount is a limit.
+	Input  int64 `json:"input,omitempty"`  // tokens that the model read, including those from its cache
 	Output int64 `json:"output,omitempty"` // tokens that the model wrote
 	Cached int64 `json:"cached,omitempty"` // the part of Input that came from the model's cache
 }

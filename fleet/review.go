@@ -24,15 +24,17 @@ type Review struct {
 	State    ReviewState `json:"state"`
 	Round    int         `json:"round"`              // how many times the change was sent back to the agent
 	Comments []Comment   `json:"comments,omitempty"` // the user's comments, oldest first
-	// Viewed has the files that the user has marked as viewed, by path. The value is the digest
-	// that the file's diff had at that moment. If the digest has changed, the mark does not count.
-	Viewed  map[string]string `json:"viewed,omitempty"`
-	Seen    string            `json:"seen,omitempty"` // id of the git tree of the change that the user saw when sending it back or approving it the last time
-	By      string            `json:"by,omitempty"`   // the user who changed the review last
-	Updated time.Time         `json:"updated,omitzero"`
+	// Viewed maps the path of each file that the user has marked as viewed to the digest that the
+	// file's diff had then. If the diff has another digest now, the file counts as not viewed.
+	Viewed map[string]string `json:"viewed,omitempty"`
+	// Seen is the id of the git tree that the user saw when last approving the change or sending it
+	// back to the agent.
+	Seen    string    `json:"seen,omitempty"`
+	By      string    `json:"by,omitempty"` // the user who changed the review last
+	Updated time.Time `json:"updated,omitzero"`
 
 	Landing *Landing `json:"landing,omitempty"` // the last merge of the change; nil if it was not merged
-	Rescue  string   `json:"rescue,omitempty"`  // git ref that keeps a discarded change; empty if it was not discarded
+	Rescue  string   `json:"rescue,omitempty"`  // git ref that keeps a discarded change; otherwise empty
 }
 
 // Landing describes a merge of a change into a branch.
@@ -55,11 +57,12 @@ const (
 	NewSide Side = "new"
 )
 
-// Comment is a user's comment on lines of a change, on a file (First is 0), or on the whole change
-// (Path is empty).
+// Comment is a user's comment on a change. If First is 0, it is on a whole file instead of on
+// single lines. If Path is empty, it is on the whole change.
 type Comment struct {
-	ID    string    `json:"id"`
-	Key   string    `json:"key,omitempty"` // chosen by the client; a repeated request with the same key adds no second comment
+	ID string `json:"id"`
+	// Key is chosen by the client. A repeated request with the same key adds no second comment.
+	Key   string    `json:"key,omitempty"`
 	Path  string    `json:"path,omitempty"`
 	Side  Side      `json:"side,omitempty"`
 	First int       `json:"first,omitempty"` // number of the first commented line, from 1
@@ -70,14 +73,17 @@ type Comment struct {
 	By    string    `json:"by,omitempty"`
 	At    time.Time `json:"at"`
 
-	Round    int            `json:"round,omitempty"` // number of the round in which the comment was sent to the agent; 0 if it was not sent yet
+	// Round is the number of the review round in which the comment was sent to the agent. It is 0
+	// if the comment was not sent yet.
+	Round    int            `json:"round,omitempty"`
 	Answer   *CommentAnswer `json:"answer,omitempty"`
 	Resolved bool           `json:"resolved,omitempty"`
 }
 
 // CommentAnswer is the agent's answer to a comment.
 type CommentAnswer struct {
-	Fixed   bool      `json:"fixed"` // whether the agent did what the comment asks; if not, Text is the reason
+	// Fixed says whether the agent did what the comment asks. If not, Text is the reason.
+	Fixed   bool      `json:"fixed"`
 	Text    string    `json:"text,omitempty"`
 	Attempt string    `json:"attempt"`
 	At      time.Time `json:"at"`
@@ -88,16 +94,19 @@ type ReviewAction struct {
 	// Action is comment, edit, delete, resolve, view, approve, send_back or reopen. It decides
 	// which fields below are used.
 	Action string `json:"action"`
-	// Comment is the new comment, if Action is comment. If Action is edit, its Text is the new text
-	// of an existing comment.
+	// Comment is the new comment, if Action is comment. If Action is edit, Comment.Text is the new
+	// text of an existing comment.
 	Comment Comment `json:"comment,omitzero"`
-	ID      string  `json:"id,omitempty"` // id of the comment to edit, delete or resolve; if empty, Comment.ID
-	// Resolved says whether the comment is resolved, if Action is resolve. Nil means true or, if
-	// Comment has an ID, Comment.Resolved.
+	// ID is the id of the comment to edit, delete or resolve. If it is empty, Comment.ID is used.
+	ID string `json:"id,omitempty"`
+	// Resolved is the new state of the comment, if Action is resolve: true means resolved. If it is
+	// nil, the new state is Comment.Resolved or, if Comment.ID is empty, true.
 	Resolved *bool  `json:"resolved,omitempty"`
-	Path     string `json:"path,omitempty"`   // path of the file, if Action is view
-	Digest   string `json:"digest,omitempty"` // digest of the file's diff, if Action is view; empty marks the file as not viewed
-	Tree     string `json:"tree,omitempty"`   // git tree that the user saw, if Action is approve or send_back
+	Path     string `json:"path,omitempty"` // path of the file, if Action is view
+	// Digest is the digest of the file's diff, if Action is view. An empty digest marks the file as
+	// not viewed.
+	Digest string `json:"digest,omitempty"`
+	Tree   string `json:"tree,omitempty"` // git tree that the user saw, if Action is approve or send_back
 }
 
 // The actions of a user in a review.
@@ -120,7 +129,9 @@ type Message struct {
 	Text string    `json:"text"`
 	By   string    `json:"by,omitempty"`
 	Sent time.Time `json:"sent"`
-	Now  bool      `json:"now,omitempty"` // interrupt the agent's current turn, if its program can do that
+	// Now asks the agent's program to cut its current answer short and read the message at once.
+	// Programs that cannot do this ignore Now.
+	Now bool `json:"now,omitempty"`
 	// Round is the review round whose comments are in the message; 0 if it has none.
 	Round int `json:"round,omitempty"`
 
@@ -135,12 +146,15 @@ func (m Message) Waiting() bool { return m.Delivered.IsZero() && !m.Withdrawn }
 // Change is everything that a task has changed since the commit that its branch started
 // from.
 type Change struct {
-	Run     string       `json:"run"`
-	Task    string       `json:"task"`
-	Branch  string       `json:"branch"`
-	Base    string       `json:"base"`    // commit that the change is compared with; usually the one that the branch started from
+	Run    string `json:"run"`
+	Task   string `json:"task"`
+	Branch string `json:"branch"`
+	// Base is the commit that the change is compared with. Usually the branch started from this
+	// commit. If the branch contains later commits of its target branch, Base is the newest of
+	// them.
+	Base    string       `json:"base"`
 	Tip     string       `json:"tip"`     // last commit of the branch
-	Tree    string       `json:"tree"`    // git tree of the changed files, including changes that are not committed
+	Tree    string       `json:"tree"`    // id of the git tree with all files, including uncommitted changes
 	Commits []Commit     `json:"commits"` // commits of the branch, oldest first
 	Files   []ChangeFile `json:"files"`   // all changed files, sorted by path
 	Added   int          `json:"added"`   // number of added lines, in all files
@@ -158,9 +172,11 @@ type Commit struct {
 
 // ChangeFile says how a change affects one file.
 type ChangeFile struct {
-	Path    string `json:"path"`
-	From    string `json:"from,omitempty"` // old path of a renamed or copied file
-	Status  string `json:"status"`         // added, changed, deleted, renamed, copied, or type if the file has become, for example, a link
+	Path string `json:"path"`
+	From string `json:"from,omitempty"` // old path of a renamed or copied file
+	// Status is "added", "changed", "deleted", "renamed", "copied" or "type". The last one means
+	// that the type of the file has changed, for example from a regular file to a symbolic link.
+	Status  string `json:"status"`
 	OldMode string `json:"old_mode,omitempty"`
 	NewMode string `json:"new_mode,omitempty"`
 	OldBlob string `json:"old_blob,omitempty"`
@@ -168,7 +184,7 @@ type ChangeFile struct {
 	Added   int    `json:"added"`
 	Removed int    `json:"removed"`
 	Binary  bool   `json:"binary,omitempty"`   // the file is not text, so it has no hunks
-	OldSize int64  `json:"old_size,omitempty"` // in bytes; set only for binary and large files
+	OldSize int64  `json:"old_size,omitempty"` // size of the old file in bytes; only for binary and large files
 	NewSize int64  `json:"new_size,omitempty"`
 	Digest  string `json:"digest"` // digest of the file's diff; see [Review.Viewed]
 }
@@ -177,19 +193,22 @@ type ChangeFile struct {
 type FileChange struct {
 	ChangeFile
 	Hunks []Hunk `json:"hunks,omitempty"`
-	// TooLarge says why the diff is not shown: the file or one of its lines is too large. It is
-	// empty if the diff is shown.
+	// TooLarge says why the diff is not shown: the file, one of its lines or the diff is too large.
+	// It is empty if the diff is shown.
 	TooLarge string `json:"too_large,omitempty"`
 }
 
 // Hunk is a group of adjacent lines of a diff.
 type Hunk struct {
-	OldFirst int        `json:"old_first"` // number of the hunk's first line in the old file, from 1; 0 if the hunk has no old lines
-	OldLines int        `json:"old_lines"`
-	NewFirst int        `json:"new_first"`
-	NewLines int        `json:"new_lines"`
-	Section  string     `json:"section,omitempty"` // text after the second @@ of the hunk header, such as the name of a function
-	Lines    []DiffLine `json:"lines"`
+	// OldFirst is the number of the hunk's first line in the old file, from 1. It is 0 if the hunk
+	// has no old lines.
+	OldFirst int `json:"old_first"`
+	OldLines int `json:"old_lines"`
+	NewFirst int `json:"new_first"`
+	NewLines int `json:"new_lines"`
+	// Section is the text after the second @@ of the hunk header, such as the name of a function.
+	Section string     `json:"section,omitempty"`
+	Lines   []DiffLine `json:"lines"`
 }
 
 // DiffLine is a line of a hunk.
@@ -205,26 +224,32 @@ type Anchor struct {
 	Comment string `json:"comment"` // id of the comment
 	Path    string `json:"path,omitempty"`
 	Side    Side   `json:"side,omitempty"`
-	First   int    `json:"first,omitempty"` // number of the first line; 0 means the file, or the whole change if Path is empty
-	Last    int    `json:"last,omitempty"`
-	// Outdated is set if the commented lines have changed since the comment was made. The comment
-	// still has the old text of these lines.
+	// First is the number of the first commented line. It is 0 if the comment is shown at the whole
+	// file or, if Path is empty, at the whole change.
+	First int `json:"first,omitempty"`
+	Last  int `json:"last,omitempty"`
+	// Outdated is set if the commented lines have changed since the comment was made. Their old
+	// text is in [Comment.Lines].
 	Outdated bool `json:"outdated,omitempty"`
 }
 
 // ChangeQuery selects which part of a task's change is shown. The zero value means the whole
 // current change.
 type ChangeQuery struct {
-	Since   string // id of a git tree: only files that differ from it are shown; empty means all files; see [Review.Seen]
-	Attempt int    // number of an attempt, from 1: the change as it was at the end of that attempt; 0 means now
+	// Since is the id of a git tree, for example that in [Review.Seen]. If it is set, only files
+	// that differ from this tree are shown.
+	Since string
+	// Attempt is the number of an attempt, from 1. If it is set, the change is shown as it was at
+	// the end of that attempt.
+	Attempt int
 }
 
 // FileQuery selects one file of a change.
 type FileQuery struct {
 	Path    string
-	Tree    string // git tree of the change that is shown
-	From    string // git tree to compare with; empty means the base of the change
-	Context int    // number of unchanged lines around a hunk; 0 means the default
+	Tree    string // git tree with the new version of the file
+	From    string // git tree with the old version; empty means the change's base
+	Context int    // number of unchanged lines around a hunk; 0 means 3
 }
 
 // TaskChange is the change of a task with its review, messages and checks.
@@ -233,7 +258,7 @@ type TaskChange struct {
 	Review   Review    `json:"review"`
 	Anchors  []Anchor  `json:"anchors"`  // where the review's comments are shown, in the order of the comments
 	Messages []Message `json:"messages"` // the user's messages to the agent, oldest first
-	Checks   []Check   `json:"checks"`   // checks of the latest attempt
+	Checks   []Check   `json:"checks"`   // results of the checks of the latest attempt
 }
 
 // RunReviews holds the reviews of those tasks of a run that have a change, in the order of the
@@ -242,12 +267,16 @@ type RunReviews struct {
 	Reviews []Review `json:"reviews"`
 	// The fields below count the changes by state. Changes is the number of all changes. A change
 	// is ready if its task is complete, its review is open or approved, and it has no conflicts.
-	Changes   int    `json:"changes"`
-	Ready     int    `json:"ready"`
-	Commented int    `json:"commented"`
-	SentBack  int    `json:"sent_back"`
-	Merged    int    `json:"merged"`
-	Discarded int    `json:"discarded"`
-	Conflicts int    `json:"conflicts"`      // changes of complete tasks that conflict with their target branch; not counted in Ready
-	Into      string `json:"into,omitempty"` // target branch of all changes; empty if they have different ones
+	Changes   int `json:"changes"`
+	Ready     int `json:"ready"`
+	Commented int `json:"commented"`
+	SentBack  int `json:"sent_back"`
+	Merged    int `json:"merged"`
+	Discarded int `json:"discarded"`
+	// Conflicts counts the changes of complete tasks that conflict with their target branch. These
+	// changes are not counted in Ready.
+	Conflicts int `json:"conflicts"`
+	// Into is the target branch of all changes. It is empty if the changes have different target
+	// branches, or if the target branch is unknown.
+	Into string `json:"into,omitempty"`
 }

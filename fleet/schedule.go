@@ -2,8 +2,8 @@ package fleet
 
 import "time"
 
-// Schedule says when gaffer starts the same run again and again, and what happened at the planned
-// times.
+// Schedule describes at which times gaffer regularly starts a run of the same plans. It also lists
+// what happened at the latest of these times.
 type Schedule struct {
 	Name    string        `json:"name"`
 	ID      string        `json:"id"`   // distinguishes schedules that had the same name at different times
@@ -14,7 +14,7 @@ type Schedule struct {
 	Jitter  int           `json:"jitter_seconds,omitempty"` // maximum delay of a run after its planned time, in seconds
 	Project string        `json:"project"`                  // path of the folder that the runs work in
 	Machine string        `json:"machine"`                  // name of the machine that has the folder
-	User    string        `json:"user"`                     // name of the operating system's user whose gaffer starts the runs
+	User    string        `json:"user"`                     // name of the operating system user that starts the runs
 	Args    []string      `json:"args"`                     // the arguments of 'gaffer run': plans and flags
 	Added   time.Time     `json:"added"`
 	State   ScheduleState `json:"state"`
@@ -26,8 +26,7 @@ type Schedule struct {
 	Fires    []Fire      `json:"fires"` // the latest planned times and what happened at them, oldest first
 }
 
-// LastFire returns the fire for which gaffer has decided last whether a run starts, or nil if there
-// was none.
+// LastFire returns the last entry of Fires, or nil if there is none.
 func (s Schedule) LastFire() *Fire {
 	if len(s.Fires) == 0 {
 		return nil
@@ -35,14 +34,14 @@ func (s Schedule) LastFire() *Fire {
 	return &s.Fires[len(s.Fires)-1]
 }
 
-// ScheduleState says whether the runs of a schedule are started.
+// ScheduleState says whether gaffer starts the runs of a schedule.
 type ScheduleState string
 
 // The values of ScheduleState.
 const (
 	ScheduleActive  ScheduleState = "active"
 	SchedulePaused  ScheduleState = "paused"
-	ScheduleRemoved ScheduleState = "removed" // 'gaffer schedule restore' brings it back
+	ScheduleRemoved ScheduleState = "removed" // removed by the user; can be restored for 30 days
 )
 
 // MissedRule says what happens to planned times at which no server was running.
@@ -50,9 +49,12 @@ type MissedRule string
 
 // The values of MissedRule.
 const (
-	MissedRunOnce MissedRule = "run-once" // one run for all missed times, if the last of them was at most a day ago
-	MissedSkip    MissedRule = "skip"     // no run
-	MissedRunAll  MissedRule = "run-all"  // one run for each of the last ten missed times of the last week, one after the other
+	// MissedRunOnce starts one run for all missed times, if the last of them was at most a day ago.
+	MissedRunOnce MissedRule = "run-once"
+	MissedSkip    MissedRule = "skip" // no run
+	// MissedRunAll starts one run for each of the last ten missed times of the last week. The runs
+	// start one after the other, except with OverlapAllow.
+	MissedRunAll MissedRule = "run-all"
 )
 
 // MissedRules returns the values of MissedRule. The first is the default.
@@ -63,23 +65,29 @@ type OverlapRule string
 
 // The values of OverlapRule.
 const (
-	OverlapSkip  OverlapRule = "skip"  // no run at this time
-	OverlapQueue OverlapRule = "queue" // the run starts when the earlier one has ended; at most one run waits, and further ones are skipped
+	OverlapSkip OverlapRule = "skip" // no run starts at this time
+	// OverlapQueue starts the run when the earlier one has ended. At most one run waits; further
+	// ones are skipped.
+	OverlapQueue OverlapRule = "queue"
 	OverlapAllow OverlapRule = "allow" // the run starts at once
 )
 
 // OverlapRules returns the values of OverlapRule. The first is the default.
 func OverlapRules() []OverlapRule { return []OverlapRule{OverlapSkip, OverlapQueue, OverlapAllow} }
 
-// Fire is one planned time of a schedule, and what happened at it.
+// Fire is one planned time of a schedule, or one request of a user to start its run at once. It
+// says what happened then.
 type Fire struct {
-	ID      string     `json:"id"`              // unique within the schedule
-	Planned time.Time  `json:"planned"`         // the planned time; for a run that a user asked for, the time of that request
-	Count   int        `json:"count,omitempty"` // how many planned times this fire stands for; 0 means one
-	By      string     `json:"by,omitempty"`    // the user who asked for the run; empty if it was planned by the schedule
-	Decided time.Time  `json:"decided"`         // when gaffer decided whether a run starts
+	ID string `json:"id"` // unique within the schedule
+	// Planned is the planned time. For a run that a user asked for, it is the time of the request.
+	Planned time.Time `json:"planned"`
+	// Count is the number of planned times that this entry covers; 0 means one. For example, one
+	// run may make up for three missed times.
+	Count   int        `json:"count,omitempty"`
+	By      string     `json:"by,omitempty"` // user who asked for the run; empty if the schedule planned it
+	Decided time.Time  `json:"decided"`      // when gaffer decided whether a run starts
 	Status  FireStatus `json:"status"`
-	Why     string     `json:"why,omitempty"` // why there is no run, or why it waits
+	Why     string     `json:"why,omitempty"` // why no run was started, or why the run still waits
 	Run     string     `json:"run,omitempty"` // id of the run
 	// RunStatus is the status of the run. It is empty if there is no run, or if the run was pruned.
 	RunStatus Status `json:"run_status,omitempty"`
@@ -99,7 +107,9 @@ const (
 	FireStarting FireStatus = "starting" // a process reads the plan, and then creates the run
 	FireStarted  FireStatus = "started"  // the run exists
 	FireFailed   FireStatus = "failed"   // the run could not be started
-	FireSkipped  FireStatus = "skipped"  // no run starts: a rule for missed or overlapping runs forbids it, there was nothing to do, or the schedule was removed
+	// FireSkipped means that no run starts. Either a rule for missed or overlapping runs forbids
+	// it, or there was nothing to do, or the schedule was removed.
+	FireSkipped FireStatus = "skipped"
 )
 
 // Final reports whether the status never changes again: the run exists, or there will be none.

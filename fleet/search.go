@@ -5,8 +5,8 @@ import "time"
 // Found is the result of a search.
 type Found struct {
 	Hits []Hit `json:"hits"`
-	// Partial is set if the search took too long and was stopped. Prompts and results of older runs
-	// are searched last, so mostly their hits are missing.
+	// Partial is set if the search was stopped because it took too long. Then hits may
+	// be missing, most likely those in prompts and results of older runs, which are searched last.
 	Partial bool `json:"partial,omitempty"`
 }
 
@@ -18,9 +18,10 @@ type Hit struct {
 	Created time.Time `json:"created"`        // when the run was submitted
 	Task    string    `json:"task,omitempty"` // id of the task; empty if the run itself was found
 	Name    string    `json:"name,omitempty"` // name of the task
-	Status  Status    `json:"status"`         // status of the task or, if the run itself was found, of the run
-	In      HitField  `json:"in"`
-	Excerpt string    `json:"excerpt,omitempty"` // a part of the prompt or result around the found words
+	// Status is the status of the task or, if Task is empty, of the run.
+	Status  Status   `json:"status"`
+	In      HitField `json:"in"`
+	Excerpt string   `json:"excerpt,omitempty"` // a part of the prompt or result around the found words
 }
 
 // HitField says where the words of a search were found.
@@ -28,7 +29,9 @@ type HitField string
 
 // The values of HitField.
 const (
-	InName   HitField = "name"   // the id or name of the run or task, or the run's project or plan file
+	// InName means the id or name of the run or task, or the run's project or plan file.
+	InName   HitField = "name"
 	InPrompt HitField = "prompt" // the task's prompt
-	InResult HitField = "result" // the last message of the agent, or what went wrong, in one of the attempts
+	// InResult means the result of an attempt: the agent's last message, or what went wrong.
+	InResult HitField = "result"
 )

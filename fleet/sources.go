@@ -2,21 +2,23 @@ package fleet
 
 import "time"
 
-// WatchedSource is a source of work, such as the issues of a repository, that a server looks at again
-// and again.
+// WatchedSource is a source of tasks, such as the issues of a repository. A server regularly looks
+// for new items in the source.
 type WatchedSource struct {
-	Name    string `json:"name"`
-	From    string `json:"from"`              // the source, such as "gh:ada/shop label:agent"
-	Plan    string `json:"plan,omitempty"`    // plan file with default settings for the tasks that are made from items
+	Name string `json:"name"`
+	From string `json:"from"` // the source, such as "gh:ada/shop label:agent"
+	// Plan is a plan file with default settings for the tasks that are made from the source's
+	// items.
+	Plan    string `json:"plan,omitempty"`
 	Project string `json:"project,omitempty"` // folder in which the runs work
-	Every   string `json:"every"`             // how often the server looks, such as "10m0s"
+	Every   string `json:"every"`             // time between two looks for new items, such as "10m0s"
 
-	LastLook time.Time `json:"last_look,omitzero"` // when a server last looked for new items; zero if none has looked yet
+	LastLook time.Time `json:"last_look,omitzero"` // when a server last looked for new items; zero means never
 	NextLook time.Time `json:"next_look,omitzero"`
 	Taken    int       `json:"taken"`              // how many items were turned into tasks so far
-	LastRun  string    `json:"last_run,omitempty"` // id of the run that was started last
-	Failures int       `json:"failures,omitempty"` // how many looks have failed since the last one that succeeded
-	Error    string    `json:"error,omitempty"`    // why the last look failed; empty if it succeeded
+	LastRun  string    `json:"last_run,omitempty"` // id of the last run that was started for the source's items
+	Failures int       `json:"failures,omitempty"` // number of failed looks for new items since the last success
+	Error    string    `json:"error,omitempty"`    // why the last look for new items failed; empty if it succeeded
 }
 
 // Sources holds the watched sources, and the reports that were not sent to their sources yet.
@@ -35,6 +37,6 @@ type SourceReport struct {
 	Status Status    `json:"status"`
 	Ended  time.Time `json:"ended"`
 	Tries  int       `json:"tries"`           // how often a process has tried to send the report
-	Next   time.Time `json:"next,omitzero"`   // when the next try may begin; zero if no try has failed
-	Error  string    `json:"error,omitempty"` // why the last try failed
+	Next   time.Time `json:"next,omitzero"`   // earliest time of the next try; zero if no try has failed
+	Error  string    `json:"error,omitempty"` // why the last try to send the report failed
 }

@@ -2,7 +2,8 @@ package fleet
 
 import "time"
 
-// Summary is a few numbers about all runs, for example for a status line.
+// Summary is a few numbers about all runs, or about those of one project. A status line can show
+// them, for example.
 type Summary struct {
 	Running int       `json:"running"`          // number of running tasks whose agent does not wait for an answer
 	Waiting int       `json:"waiting"`          // number of unanswered questions
@@ -10,10 +11,11 @@ type Summary struct {
 	Oldest  string    `json:"oldest,omitempty"` // name of the oldest unanswered question
 	Failed  int       `json:"failed"`           // number of failed tasks in runs that are running or ended today
 	Today   Cost      `json:"today"`            // cost of the attempts that started today
-	Lanes   []Lane    `json:"lanes,omitempty"`  // agent accounts that are paused now, and limits that are reached
+	Lanes   []Lane    `json:"lanes,omitempty"`  // paused agent accounts, and the user's cost limits that are reached
 }
 
-// AddQuestion counts an unanswered question, and updates Asked and Oldest if it is the oldest.
+// AddQuestion counts an unanswered question. If it is older than all counted before, AddQuestion
+// stores its name in Oldest and its time in Asked.
 func (g *Summary) AddQuestion(name string, asked time.Time) {
 	if g.Waiting == 0 || asked.Before(g.Asked) {
 		g.Asked, g.Oldest = asked, name

@@ -11,19 +11,24 @@ type TerminalPhase string
 
 // The phases of a view. After TerminalEnded, no other phase follows.
 const (
-	TerminalWaiting TerminalPhase = "waiting" // there is no terminal yet: the attempt has just started, or the next attempt has not started
+	// TerminalWaiting means that there is no terminal yet: the attempt has just started, or the
+	// next attempt has not started.
+	TerminalWaiting TerminalPhase = "waiting"
 	TerminalLive    TerminalPhase = "live"
-	TerminalClosed  TerminalPhase = "closed" // the terminal has ended, but the attempt has not, for example because its checks are running
-	TerminalEnded   TerminalPhase = "ended"  // the task has ended
+	// TerminalClosed means that the attempt goes on after its terminal has ended, for example
+	// because gaffer runs the attempt's checks.
+	TerminalClosed TerminalPhase = "closed"
+	TerminalEnded  TerminalPhase = "ended" // the task has ended
 )
 
 // TerminalState is the state of one client's view of an agent's terminal.
 type TerminalState struct {
-	Phase  TerminalPhase `json:"phase"`
-	Screen int           `json:"screen"` // number of the shown screen; the client must clear its screen when the number changes
+	Phase TerminalPhase `json:"phase"`
+	// Screen changes whenever the terminal is drawn anew. The client must then clear its screen.
+	Screen int `json:"screen"`
 	TerminalSize
-	Typist string `json:"typist,omitempty"` // name of the user who has the keyboard; empty if none has
-	Mine   bool   `json:"mine,omitempty"`   // this client has the keyboard, and its keys already reach the terminal
+	Typist string `json:"typist,omitempty"` // name of the user who may type; empty if nobody may
+	Mine   bool   `json:"mine,omitempty"`   // this client may type, and the terminal already receives its keys
 
 	Attempt int    `json:"attempt,omitempty"` // number of the shown attempt
 	Status  Status `json:"status,omitempty"`  // status of the task

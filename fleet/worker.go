@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// WorkerMeta is what gaffer's workers report about themselves in addition to the fields of the
-// coordinator protocol. They send it in the field meta of the protocol's agent.
+// WorkerMeta is what gaffer's workers report about themselves in addition to the fields that the
+// coordinator protocol defines. They send it as JSON in the protocol's field meta.
 type WorkerMeta struct {
 	Program string   `json:"program"` // always "gaffer"
 	Host    string   `json:"host,omitempty"`
@@ -15,9 +15,13 @@ type WorkerMeta struct {
 	Slots   int      `json:"slots"` // how many tasks the worker can run at the same time
 	Labels  []string `json:"labels"`
 	Agents  []string `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
-	Pools   []string `json:"pools,omitempty"`  // the worker's token allows only tasks that require one of these labels; empty means all tasks
-	Source  string   `json:"source"`           // how the worker knows what its agents do: "output" if it reads their output, "worker" if it has no agent
-	Held    int      `json:"held"`             // number of tasks that the worker runs now
+	// Pools are labels. The worker's token allows only tasks that require at least one of them. If
+	// Pools is empty, the token has no such restriction.
+	Pools []string `json:"pools,omitempty"`
+	// Source says how the worker knows what its agents do. It is "output" if the worker reads their
+	// output, and "worker" if it runs no agent.
+	Source string `json:"source"`
+	Held   int    `json:"held"` // number of tasks that the worker runs now
 	// Run is the id of the only run that the worker works on, if the worker starts and ends with
 	// that run. It is empty for other workers.
 	Run string `json:"run,omitempty"`
@@ -31,7 +35,7 @@ type WorkerMeta struct {
 type Worker struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`
-	WorkerStatus string    `json:"worker_status"` // online or offline, as it was when the server answered
+	WorkerStatus string    `json:"worker_status"` // online or offline, at the time of the server's answer
 	ClaudeStatus string    `json:"claude_status"` // idle, running or waiting, as the worker last reported
 	ClaudeSince  time.Time `json:"claude_status_at,omitzero"`
 	Task         string    `json:"current_task_id,omitempty"`
@@ -40,21 +44,27 @@ type Worker struct {
 	Held         int       `json:"held,omitempty"` // number of attempts that the worker runs now
 	Labels       []string  `json:"labels,omitempty"`
 	Allowed      []string  `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
-	Pools        []string  `json:"pools,omitempty"`  // the worker's token allows only tasks that require one of these labels; empty means all tasks
-	Version      string    `json:"version,omitempty"`
-	Host         string    `json:"host,omitempty"`
-	Source       string    `json:"source,omitempty"` // how the worker knows what its agents do; see WorkerMeta.Source
-	Run          string    `json:"run,omitempty"`    // id of the only run that the worker works on; empty if it is not limited to one
+	// Pools are labels. The worker's token allows only tasks that require at least one of them. If
+	// Pools is empty, the token has no such restriction.
+	Pools   []string `json:"pools,omitempty"`
+	Version string   `json:"version,omitempty"`
+	Host    string   `json:"host,omitempty"`
+	Source  string   `json:"source,omitempty"` // how the worker knows what its agents do; see WorkerMeta.Source
+	// Run is the id of the only run that the worker works on. It is empty for workers that take
+	// tasks of any run.
+	Run string `json:"run,omitempty"`
 
-	Programs []AgentProgram `json:"programs,omitempty"` // which agents the worker's machine can run; empty if the worker has not reported it
+	// Programs says which agents the worker's machine can run. It is empty until the worker has
+	// reported them.
+	Programs []AgentProgram `json:"programs,omitempty"`
 
 	// The fields below are set only for an agent that the user has started by hand. Such an agent
-	// is listed like a worker, but takes no tasks. For is what the agent waits for.
+	// is listed like a worker, but takes no tasks.
 	ByHand bool   `json:"by_hand,omitempty"`
 	PID    int    `json:"pid,omitempty"`
 	Pane   string `json:"pane,omitempty"` // id of the tmux pane that the agent runs in
 	Dir    string `json:"dir,omitempty"`
-	For    string `json:"for,omitempty"`
+	For    string `json:"for,omitempty"` // what the agent waits for
 }
 
 // Online reports whether the worker sent a heartbeat recently.
@@ -104,8 +114,8 @@ func (w Worker) UserLabels() (labels []string) {
 // WorksFor reports whether the worker works for a project.
 func (w Worker) WorksFor(project string) bool { return slices.Contains(w.Labels, projectLabel+project) }
 
-// MergeWorkers returns a copy of list. A worker in newer replaces the one with the same id; a
-// worker whose id is not in list is appended.
+// MergeWorkers returns a copy of list to which the workers in newer are added. A worker in newer
+// replaces the worker in list with the same id.
 func MergeWorkers(list, newer []Worker) []Worker {
 	list = slices.Clone(list)
 	for _, w := range newer {

@@ -30,10 +30,10 @@ type FinishedAttempt struct {
 }
 
 // RecordNew records finished attempts in a batch. It locks and syncs the folders only once for the
-// whole batch. It writes an attempt only if its task has no run record yet. recorded[i] reports
+// whole batch. It writes only attempts of tasks that have no run record yet. recorded[i] reports
 // whether list[i] was written; after an error it is false for all. The caller should pass the
 // attempts that were not written to [Store.Record], which writes them or returns the reason why it
-// cannot. As in Record, the result record of an attempt is durable before the run record is written.
+// cannot. For each attempt, the result record is durable before the run record is written.
 func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded []bool, err error) {
 	recorded = make([]bool, len(list))
 	unlock, err := s.lockAll(ctx)
@@ -90,9 +90,9 @@ func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// encodeNew returns the records of an attempt as Begin and Finish would write them. ok is
-// false if the task already has a run record, or if the attempt is invalid or has a
-// template: Begin and Finish would write its fields in another order.
+// encodeNew returns the records of an attempt as Begin and Finish would write them. ok is false if
+// the attempt is invalid or the task already has a run record. It is also false if the attempt has
+// a template, because the JSON fields would have another order than after Begin and Finish.
 func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	if CheckBead(w.Run.Bead) != nil || w.Result.Bead != w.Run.Bead || w.Run.Status != Running || w.Run.TemplateName != nil {
 		return nil, nil, false
@@ -113,8 +113,8 @@ func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	return run, result, err1 == nil && err2 == nil
 }
 
-// completed returns the run record run with its end set to the outcome r. It is for a record that is
-// not on disk yet. The function complete does the same for a record that was read from disk.
+// completed returns the run record run with the outcome r added. It works on a Go value; the
+// function complete does the same in the JSON tree of a run record.
 func completed(run Run, r Result) Run {
 	run.FinishedAt, run.DurationSeconds, run.Status, run.ExitCode = &r.FinishedAt, r.DurationSeconds, r.Status, r.ExitCode
 	run.OutputSummary, run.Verification = r.OutputSummary, r.Verification
@@ -142,13 +142,13 @@ func only(files []newFile, of map[int]bool) (kept []newFile) {
 }
 
 // publish writes the files to the folder dir. shown[i] reports whether the file of attempt i was
-// written. The content of a new file is complete and durable when the file appears under its name. An
-// existing file stays unchanged.
+// written. The content of a new file is complete and durable before the file appears under its
+// name. A file that already exists stays unchanged.
 func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err error) {
 	defer func() {
 		for _, f := range files {
 			if f.temp != "" && !shown[f.attempt] {
-				_ = s.host.Remove(opDropNew, f.temp) // ignore the error: a temporary file that stays does no harm
+				_ = s.host.Remove(opDropNew, f.temp) // ignore the error: a leftover temporary file does no harm
 			}
 		}
 	}()
@@ -172,9 +172,9 @@ func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err er
 	return there, nil
 }
 
-// fillNew first writes all files under temporary names and then syncs them all. That is faster than to
-// sync each file before the next one is written, because the first sync then writes most of the data
-// of all files.
+// fillNew writes all files under temporary names and then syncs them all. That is faster than to
+// sync each file after it is written, because the first sync then writes most of the data of all
+// files.
 func (s *Store) fillNew(files []newFile) (err error) {
 	for i := range files {
 		if err == nil {

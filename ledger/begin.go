@@ -70,10 +70,10 @@ func encodeValid(kind Kind, path string, record any) ([]byte, error) {
 	return data, nil
 }
 
-// put writes data as the record of an attempt. If the latest record is that of an earlier attempt,
-// put first gives this earlier record a name with its attempt number. If the process dies during
-// put, the earlier record exists under its old name, its new name or both, and another call of put
-// completes the work. If the attempt is already recorded with other values, put returns an
+// put writes data as the record of an attempt. If the latest record of the task is that of an
+// earlier attempt, put first gives that record a name with its attempt number. If the process dies
+// during put, the earlier record still exists under its old name, its new name or both. The caller
+// can then repeat put. If the attempt is already recorded with other values, put returns an
 // ImmutableError. The caller must hold the folder's lock.
 func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	latest := s.path(kind, bead)
@@ -94,7 +94,9 @@ func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 		return s.putLate(kind, bead, attempt, data)
 	}
 	err = s.keep(latest, s.keptPath(kind, bead, number), now.data)
-	if errors.Is(err, fs.ErrExist) { // the file with this attempt number has other content, so keep the record as a backup
+	// If another file already has the name with the attempt number, keep the earlier record as a
+	// backup.
+	if errors.Is(err, fs.ErrExist) {
 		_, err = s.backup(now)
 	}
 	if err != nil {
@@ -117,9 +119,10 @@ func (s *Store) putLate(kind Kind, bead string, attempt int, data []byte) error 
 	return s.checkSame(there, kind, attempt, data)
 }
 
-// checkSame returns an ImmutableError if data differs from the existing record. The end of the
-// attempt, which may have been added to a run record since, does not count as a difference. If they
-// are equal, it syncs the record, because the process that wrote it may have died before the sync.
+// checkSame returns an ImmutableError if data differs from the existing record. If the existing run
+// record has got the end of the attempt since, that does not count as a difference. If there is no
+// difference, checkSame syncs the existing record, because the process that wrote it may have died
+// before the sync.
 func (s *Store) checkSame(existing *document, kind Kind, attempt int, data []byte) error {
 	if !bytes.Equal(existing.data, data) && !bytes.Equal(asFirstWritten(kind, existing.value()), data) {
 		return &ImmutableError{Path: existing.path, Attempt: attempt, Problem: fmt.Sprintf("attempt %d is recorded with other values", attempt)}
@@ -127,8 +130,8 @@ func (s *Store) checkSame(existing *document, kind Kind, attempt int, data []byt
 	return statefile.Sync(s.host, existing.path)
 }
 
-// asFirstWritten returns the text of the record v as it was first written. For a run record, that is
-// the record without the end of the attempt.
+// asFirstWritten returns the text that the record v had when it was first written. For a run
+// record, that is the text without the end of the attempt.
 func asFirstWritten(kind Kind, v jsontree.Value) []byte {
 	var record any
 	if kind == RunKind {

@@ -37,7 +37,8 @@ func (c *check) irregular(at, name, format string, args ...any) {
 	c.add(statefile.Irregular, at, name, format, args...)
 }
 
-// record checks the record v against the rules of its kind, for the full or the minimal form.
+// record checks the record v against the rules of its kind. A record with a schema_version must
+// have the full form. Any other record must have the minimal form, which has fewer required fields.
 func (c *check) record(v jsontree.Value) {
 	if v.Kind() != jsontree.Object {
 		c.invalid("", notObject, "%s where a %s record should be", v.Kind(), c.kind)
@@ -73,7 +74,8 @@ func (c *check) field(r rule, v jsontree.Value) {
 	}
 }
 
-// kinds has, for each form of a field, the JSON kind of its values and their description in messages.
+// kinds has, for each type of a field, the JSON kind of its values and their description in
+// messages.
 var kinds = [...]struct {
 	kind jsontree.Kind
 	want string
@@ -98,7 +100,8 @@ func (c *check) value(r rule, v jsontree.Value, at string) {
 	}
 	switch r.form {
 	case aText:
-		if r.filled || r.oneOf != nil { // decode the text only if a rule needs it, because long texts take time
+		// Decode the text only if a rule needs it, because long texts take time.
+		if r.filled || r.oneOf != nil {
 			c.word(r, v.Text(), at)
 		}
 	case anInstant:
@@ -185,7 +188,9 @@ func isHash(s string) bool {
 // shorten quotes a text for a message and cuts it after 60 characters.
 func shorten(s string) string {
 	const most = 60
-	s = s[:min(len(s), 4*(most+1))] // at least one character too many, if the text is longer
+	// To save time, cut the bytes first. A character has at most 4 bytes, so at least most+1
+	// characters of a longer text remain.
+	s = s[:min(len(s), 4*(most+1))]
 	if runes := []rune(s); len(runes) > most {
 		s = string(runes[:most]) + "…"
 	}

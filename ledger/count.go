@@ -29,7 +29,7 @@ type AttemptRecords struct {
 }
 
 // Add counts the attempts of one task, as [Store.Report] does for files. It returns the attempts
-// that match the query. It must get all attempts of the task in one call.
+// that match the query. The caller must pass all attempts of the task in one call.
 func (c *Count) Add(attempts []AttemptRecords) ([]Attempt, error) {
 	var m merged
 	for _, p := range attempts {
@@ -57,7 +57,7 @@ func (c *Count) add(m merged) []Attempt {
 	return kept
 }
 
-// addRecord adds a record to the task m, as if it had been read from a file.
+// addRecord adds a record of the task to m, as if it had been read from a file.
 func (m *merged) addRecord(kind Kind, bead string, attempt int, record any) error {
 	text, err := encode(record)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations that give a record a second name, and replace it. Errors contain the
-// name of the operation that failed.
+// Names of the file operations that look at a record, give it a second name, or remove that name.
+// Errors contain the name of the operation that failed.
 const (
 	opLook     host.Op = "look at record"
 	opKeep     host.Op = "keep record"
@@ -21,7 +21,8 @@ const (
 	opSyncDrop host.Op = "sync folder of dropped name"
 )
 
-// document is a record that was read from disk. data stays as it was read when doc is edited.
+// document is a record that was read from disk. data is the content of the file as it was read,
+// even after doc is edited.
 type document struct {
 	path string
 	data []byte
@@ -62,9 +63,9 @@ func (s *Store) syncFolder(op host.Op, path string) error {
 	return nil
 }
 
-// keep gives the record at path the second name newPath, durably. data is the content of the record.
-// If newPath exists with this content, an earlier call has created it, and keep only makes it
-// durable. If newPath exists with other content, keep returns an error that wraps fs.ErrExist.
+// keep gives the record at path the second name newPath (a hard link), durably. The caller passes
+// the content of the record as data. If newPath already exists with this content, keep only makes
+// it durable. If newPath exists with other content, keep returns an error that wraps fs.ErrExist.
 func (s *Store) keep(path, newPath string, data []byte) error {
 	if err := statefile.Sync(s.host, path); err != nil {
 		return err
@@ -82,8 +83,9 @@ func (s *Store) keep(path, newPath string, data []byte) error {
 	return s.syncFolder(opSyncKeep, newPath)
 }
 
-// replace replaces the record old by data. It returns an error if another program has changed the
-// file since it was read, or if the file is a link. The caller must hold the folder's lock.
+// replace replaces the content of the record old with data. It returns an error if another program
+// has changed the file since it was read, or if the file is a symbolic link. The caller must hold
+// the folder's lock.
 func (s *Store) replace(old *document, data []byte) error {
 	if err := s.checkRegular(old.path); err != nil {
 		return err
@@ -108,7 +110,8 @@ func (s *Store) checkRegular(path string) error {
 	return nil
 }
 
-// sameBytes returns an error unless the file at path has the content of the document read.
+// sameBytes returns an error unless the file at path has the same content as read, a document that
+// was read earlier.
 func (s *Store) sameBytes(path string, read *document) error {
 	now, err := statefile.ReadBytes(s.host, path)
 	switch {

@@ -13,7 +13,7 @@ type Durations struct {
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
 	P99 float64 `json:"p99"`
-	// Estimated reports that the percentiles are estimates, which may be wrong by up to 1 %.
+	// Estimated says whether the percentiles are estimates, which may be wrong by up to 1 %.
 	Estimated bool     `json:"estimated"`
 	Buckets   []Bucket `json:"buckets"`
 }
@@ -32,23 +32,23 @@ var bucketBounds = [...]float64{10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 720
 const (
 	// maxExact is the largest number of durations from which exact percentiles are computed.
 	maxExact = 4096
-	// To estimate percentiles, durations are counted in steps. stepRatio is the upper bound of a
-	// step divided by its lower bound. So the middle of a step differs from its bounds by at most
-	// 1 %.
+	// To estimate percentiles, durations are counted in the steps of a histogram. stepRatio is the
+	// upper bound of a step divided by its lower bound. So the middle of a step differs from its
+	// bounds by at most 1 %.
 	stepRatio = 1.02
-	// The lowest step contains all durations below leastSeconds. A duration of mostSeconds (a
-	// century) or more must be a mistake, so the record counts as one without a duration.
+	// All durations below leastSeconds are counted in the lowest step. A duration of mostSeconds (a
+	// century) or more must be a mistake, so it counts as unknown.
 	leastSeconds = 1e-3
 	mostSeconds  = 100 * 365 * 24 * 60 * 60
 )
 
-// durations counts each duration twice: in a bucket for display, and in a fine step for
+// durations counts each duration twice: in a bucket for display, and in a step of a histogram for
 // percentiles. Each step is larger than the previous one by a fixed ratio. So there are few steps,
 // and the relative error is the same for short and long durations.
 type durations struct {
 	buckets [len(bucketBounds) + 1]int
 	exact   []float64   // the first maxExact durations, in seconds
-	steps   map[int]int // number of durations in each step, by the number of the step
+	steps   map[int]int // number of durations, by step number
 	n       int
 }
 
@@ -85,9 +85,9 @@ func (d *durations) distribution() Durations {
 	return out
 }
 
-// quantile returns the smallest duration, in seconds, that the fraction q of the runs did not exceed:
-// for q = 0.5, the median. Of more than maxExact durations it returns an estimate, and of none 0.
-// d.exact must be sorted.
+// quantile returns the q-quantile of the durations in seconds; for q = 0.5, the median. If there
+// are more than maxExact durations, the value is an estimate. If there are none, it is 0. The
+// caller must sort d.exact first.
 func (d *durations) quantile(q float64) float64 {
 	if d.n == 0 {
 		return 0

@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile"
 )
 
-// ImmutableError reports that a record was not written: it exists with other values, or another
-// program has changed it in the meantime.
+// ImmutableError reports that a record was not written, because it already exists with other
+// values, or because another program has changed it since it was read.
 type ImmutableError struct {
 	Path    string
 	Attempt int // number of the recorded attempt; 0 if another program has changed the record

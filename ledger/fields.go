@@ -2,10 +2,13 @@ package ledger
 
 import "gaffer/statefile/jsontree"
 
-// fields holds the values of those members of one record for which its kind has a rule.
+// fields holds the values of the known members of one record. A member is known if the record's
+// kind has a rule for it.
 type fields struct {
-	kind   Kind
-	values []jsontree.Value // one value for each rule of the record's kind, in the order of the rules; nil if the file could not be read or is not an object
+	kind Kind
+	// values has one value for each rule of the record's kind, in the order of the rules. It is nil
+	// if the file could not be read or is not a JSON object.
+	values []jsontree.Value
 }
 
 // collect sets f.values to the members of the record v. It returns the names of the members for which

@@ -2,14 +2,16 @@ package ledger
 
 // The names of findings are in four groups. The first group is about a file as a whole, and the
 // second about fields and the types of their values. The third group is about values that have the
-// right type but make no sense. The fourth group is about irregular content that other programs
+// right type but make no sense. The fourth group is about unusual content that other programs
 // write. Findings about JSON itself come from [statefile.CheckPortable].
 const (
 	notJSON      = "not-json"
 	unreadable   = "unreadable"
 	notADocument = "not-a-document"
 	notRecord    = "not-a-record"
-	sameAttempt  = "same-attempt-twice" // another file has a record of the same kind for the same attempt, so a report does not count this file
+	// A report does not count a file if another file has a record of the same kind for the same
+	// attempt.
+	sameAttempt = "same-attempt-twice"
 
 	notObject     = "not-an-object"
 	missingField  = "missing-field"

@@ -13,11 +13,12 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Finish records the end of an attempt. It first writes the result record, and then adds the end to
-// the run record. If the process dies in between, the caller should repeat Finish or call Fix: both
-// copy the outcome to the run record. Finish fills empty fields of r from the run record and the
-// clock, and returns the result as it was recorded. If the attempt has no run record, it returns a
-// [*NoRunError]. If another end of the attempt is recorded, it returns an error.
+// Finish records the end of an attempt. It first writes the result record, and then adds the
+// outcome to the run record. If the process dies in between, the caller should repeat Finish or
+// call Fix: both copy the outcome to the run record. Finish fills empty fields of r from the run
+// record and the clock, and returns the result as it was recorded. If the attempt has no run
+// record, it returns a [*NoRunError]. If the end of the attempt is already recorded with other
+// values, it also returns an error.
 func (s *Store) Finish(ctx context.Context, r Result) (Result, error) {
 	if err := CheckBead(r.Bead); err != nil {
 		return Result{}, err
@@ -61,9 +62,9 @@ func (s *Store) finish(r Result) (Result, error) {
 	return r, s.writeEnd(run, r.Bead)
 }
 
-// writeEnd writes the run record run to disk. The caller has added the end of the attempt to run.doc.
-// An interrupted Begin of a later attempt may have given the record a second name. writeEnd first
-// deletes that name, because the record under it would still say "running".
+// writeEnd writes a new version of the run record run to disk. The caller has added the end of the
+// attempt to run.doc. An interrupted Begin of a later attempt may have created a second hard link
+// to the old version. writeEnd removes that link first, because the old version says "running".
 func (s *Store) writeEnd(run *document, bead string) error {
 	data := run.doc.Bytes()
 	if bytes.Equal(data, run.data) {
@@ -142,7 +143,8 @@ func fillResult(r Result, run Run, previous *document, now time.Time) Result {
 	return r
 }
 
-// wellFormed returns the time s as a date-time of JSON Schema, or "" if s is not a time.
+// wellFormed returns the time s in the format that JSON Schema calls date-time, or "" if s is not a
+// time.
 func wellFormed(s string) string {
 	if at := timeOf(s); !isDateTime(s) && !at.IsZero() {
 		return timestamp.Format(at)
@@ -162,9 +164,9 @@ func setIfEmpty(field *string, values ...string) {
 	}
 }
 
-// seconds returns the seconds between two timestamps, or nil if one of them is invalid. It returns
-// 1 for less than a second, because monitors read 0 as unknown. It returns 0 if end is before
-// start, which happens if the clock was set back between them.
+// seconds returns the number of seconds between two timestamps, or nil if one of them is invalid.
+// For less than a second it returns 1, because monitors take 0 for unknown. It returns 0 if end is
+// before start, which happens if the clock was set back in between.
 func seconds(start, end string) *int {
 	started, err1 := timestamp.Parse(start, time.UTC)
 	finished, err2 := timestamp.Parse(end, time.UTC)
@@ -178,10 +180,9 @@ func seconds(start, end string) *int {
 	return &n
 }
 
-// complete sets the end of the attempt in its run record, in memory. If the record
-// already has the same status and end time, it changes nothing. If the record has
-// another end, it returns an error. A record in the minimal form has no status and
-// counts as running.
+// complete adds the end of the attempt to its run record, in memory. If the record already has the
+// same status and end time, complete changes nothing. If the record has another status or end time,
+// it returns an error. A record in the minimal form has no status and counts as running.
 func complete(run *jsontree.Node, path string, r Result) error {
 	from := Status(run.Get("status").Text())
 	if run.Get("status").Absent() {

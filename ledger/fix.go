@@ -18,7 +18,7 @@ type Outcome string
 
 // The outcomes of Fix.
 const (
-	Unchanged Outcome = "unchanged" // no field was missing
+	Unchanged Outcome = "unchanged" // nothing to repair
 	Fixed     Outcome = "fixed"
 	Refused   Outcome = "refused" // the file cannot be repaired and was not changed
 )
@@ -99,7 +99,8 @@ func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	if fix.Outcome != Fixed {
 		return fix, nil
 	}
-	// Ignore other errors of checkRegular: they occur again in replace, which reports them.
+	// If the file is a symbolic link, do not repair it. Ignore other errors of checkRegular:
+	// replace calls it again and returns them.
 	if link, ok := errors.AsType[*statefile.FormError](s.checkRegular(path)); ok {
 		return Fix{Path: path, Outcome: Refused, Why: link.Problem}, nil
 	}
@@ -161,9 +162,10 @@ func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// backup keeps the content of a record in <name>.bak or, if that file exists, in <name>.bak-2 and so
-// on. It returns the path of the backup. It never overwrites an existing backup, but uses one that
-// already has the same content. It returns an error if the record was changed since it was read.
+// backup gives the file of a record a second name: <name>.bak or, if that file exists, <name>.bak-2
+// and so on. It returns the path of this backup. It never overwrites an existing backup, but uses
+// one that already has the same content. It returns an error if the record was changed since it was
+// read.
 func (s *Store) backup(old *document) (string, error) {
 	for n := 1; ; n++ {
 		name := old.path + ".bak"

@@ -59,8 +59,8 @@ func (s *sum) add(a Attempt) {
 	}
 }
 
-// merge adds the counts in o to s. It leaves out the field failures: it merges only sums of weeks,
-// and a report does not list their failures.
+// merge adds the counts in o to s. It does not merge failures: s and o count the runs of weeks, and
+// a report names no failures for weeks.
 func (s *sum) merge(o *sum) {
 	s.count += o.count
 	s.success += o.success

@@ -13,14 +13,15 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// RunLimit is the maximum time that dispatchers of this protocol allow an agent to run.
-// If a record has said "running" for longer, the attempt was probably abandoned.
+// RunLimit is the longest time that the programs of this protocol let an agent run. If a record has
+// said "running" for longer, the attempt was probably abandoned.
 const RunLimit = time.Hour
 
 var shellVariable = lazyregexp.New(`\$(\w+|\{\w+\})`)
 
 // irregularities adds findings for content that gaffer accepts but other programs may not. The
-// caller has checked the record against its rules. If there is no record, it adds none.
+// caller must have checked the record against its rules. If the file could not be read as a record,
+// irregularities does nothing.
 func (c *check) irregularities(name fileName, now time.Time) {
 	if c.values == nil {
 		return
@@ -36,7 +37,7 @@ func (c *check) irregularities(name fileName, now time.Time) {
 }
 
 // plausibility adds findings for content that a schema cannot forbid: absurd numbers, and fields
-// that contradict each other. The caller has checked the record against its rules.
+// that contradict each other. The caller must have checked the record against its rules.
 func (c *check) plausibility() {
 	if c.values == nil {
 		return
@@ -48,7 +49,9 @@ func (c *check) plausibility() {
 		}
 		bits := 32
 		if r.least == anyNumber {
-			bits = 53 // an exit code may need more than 32 bits: on some systems it is an unsigned 32-bit number
+			// This is an exit code. On some systems, an exit code is an unsigned 32-bit number,
+			// which does not fit into a signed one.
+			bits = 53
 		}
 		if digits, whole := wholeNumber(v.Raw()); whole {
 			if _, err := strconv.ParseInt(digits, 10, bits); err != nil {
@@ -112,14 +115,16 @@ func (c *check) times() {
 		return
 	}
 	seconds, ok := c.get("duration_seconds").Float()
-	if off := seconds - between.Seconds(); ok && (off > 1 || off <= -1) { // the recorded duration may be up to 1 s longer than the timestamps say, because less than a second is recorded as 1 s
+	// The recorded duration may be up to 1 s longer than the difference of the timestamps, because
+	// a duration of less than a second is recorded as 1 s.
+	if off := seconds - between.Seconds(); ok && (off > 1 || off <= -1) {
 		c.irregular("duration_seconds", durationDiffers, "is %s where the timestamps say %.0f", c.get("duration_seconds").Raw(), between.Seconds())
 	}
 }
 
 // stuck adds a finding if the record says "running" but the attempt cannot be running any more.
-// That is so for a result, which is written only after the agent has ended, for a run with an end
-// time, and for a run that began more than RunLimit ago.
+// There are three cases: the record is a result, which is written only after the agent has ended;
+// the record has an end time; or the run began more than RunLimit ago.
 func (c *check) stuck(now time.Time) {
 	if Status(c.text("status")) != Running {
 		return
@@ -135,8 +140,8 @@ func (c *check) stuck(now time.Time) {
 	}
 }
 
-// instantOf returns the time v, in any of the known formats. A time without a zone is UTC, as the
-// programs of this protocol intend.
+// instantOf returns the time in v. It accepts every format that timestamp.Parse knows. A time
+// without a zone is UTC, as the programs of this protocol intend.
 func instantOf(v jsontree.Value) (time.Time, bool) {
 	s, ok := v.Str()
 	if !ok {
@@ -146,8 +151,8 @@ func instantOf(v jsontree.Value) (time.Time, bool) {
 	return t, err == nil
 }
 
-// timeOf returns the time s, in any of the known formats, or the zero time if s is not a time. A
-// time without a zone is UTC.
+// timeOf returns the time in s, or the zero time if s is not a time. It accepts every format that
+// timestamp.Parse knows. A time without a zone is UTC.
 func timeOf(s string) time.Time {
 	t, err := timestamp.Parse(s, time.UTC)
 	if err != nil {

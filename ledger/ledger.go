@@ -23,12 +23,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Options configure a ledger. The zero value uses the real machine.
+// Options configure a ledger. The zero value is valid.
 type Options struct {
-	Host        host.Host        // the real machine if nil
-	Now         func() time.Time // the host's clock if nil
-	LockTimeout time.Duration    // how long to wait for other writers; statefile.DefaultLockTimeout if zero
-	// Name is the name of the root folder as it is written in result_file. If empty, it is the last
+	Host        host.Host        // file system and clock; nil means those of this machine
+	Now         func() time.Time // nil means the clock of Host
+	LockTimeout time.Duration    // how long to wait for other writers; 0 means statefile.DefaultLockTimeout
+	// Name is the name of the root folder in the field result_file of records. "" means the last
 	// element of the root's path.
 	Name string
 }

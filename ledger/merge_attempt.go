@@ -10,8 +10,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Attempt is one attempt of a task. It combines the run record and the result record of the attempt.
-// One of the two records may be missing, and both may be irregular.
+// Attempt is one attempt of a task. It combines the run record and the result record of the
+// attempt. Either record may be missing, and either may have missing or invalid fields.
 type Attempt struct {
 	Bead            string   `json:"bead"`
 	Attempt         int      `json:"attempt"`
@@ -49,8 +49,8 @@ type Attempt struct {
 	ResultFinishedAt jsontree.Value `json:"result_finished_at"`
 	ResultReason     jsontree.Value `json:"result_reason"`
 
-	started, finished time.Time // zero if the record has no readable time
-	failure           string    // failure_reason of the run record, usually one word
+	started, finished time.Time // zero if the time is missing or invalid
+	failure           string    // failure_reason of the run record
 }
 
 // begin returns when the attempt started or, if that is unknown, when it ended.
@@ -83,8 +83,8 @@ func (a Attempt) isStuck(now time.Time) bool {
 	return a.HasResult || a.FinishedAt != "" || !a.started.IsZero() && now.Sub(a.started) > RunLimit
 }
 
-// leftOut is a file that a report does not count, with the reason. If the reason is noStart, path is
-// not a path but the bead of an attempt that the report does not count.
+// leftOut is a file that a report does not count, with the reason. If the reason is noStart, path
+// is not a path but the bead of an attempt that the report does not count.
 type leftOut struct{ reason, path string }
 
 // merged holds the attempts of one task, and the files of the task that the report does not count.
@@ -96,7 +96,9 @@ type merged struct {
 // mergeTask reads the files of one task. It combines the run and the result of each attempt.
 func mergeTask(h host.Host, t task) merged {
 	var m merged
-	for i := len(t) - 1; i >= 0; i-- { // from last to first: results come before runs, and of two files with the same attempt the last one counts
+	// Read the files from last to first, so that results come before runs. If two files have
+	// records of the same kind and attempt, the last file counts.
+	for i := len(t) - 1; i >= 0; i-- {
 		r := read(h, t[i])
 		if r.name == "" && r.value.Kind() != jsontree.Object {
 			r.name = notObject
@@ -119,8 +121,8 @@ func mergeTask(h host.Host, t task) merged {
 	return m
 }
 
-// attempt returns the attempt with the number n. It adds the attempt if it is missing. The pointer is
-// valid only until the next attempt is added.
+// attempt returns the attempt with the number n. If m has no such attempt, it adds an empty one.
+// The pointer is valid only until the next attempt is added.
 func (m *merged) attempt(bead string, n int) *Attempt {
 	for i := range m.attempts {
 		if m.attempts[i].Attempt == n {
@@ -140,9 +142,9 @@ func attemptNumber(rec fields, name fileName) int {
 	return max(name.attempt, 1)
 }
 
-// addRecord adds the fields of one record to the attempt. If the attempt already has a record of that
-// kind, it changes nothing and returns false. The result of an attempt must be added before its run:
-// a field that is already set is kept, so the result's value wins.
+// addRecord adds the fields of one record to the attempt. If the attempt already has a record of
+// that kind, it changes nothing and returns false. The caller must add the result before the run:
+// addRecord keeps fields that are already set, so the result's values have priority.
 func (a *Attempt) addRecord(rec fields) bool {
 	switch {
 	case rec.kind == ResultKind && !a.HasResult:
@@ -183,9 +185,9 @@ func (a *Attempt) addRun(run fields) {
 	a.TemplateName, a.Verification = run.get("template_name"), run.get("verification")
 }
 
-// setStart sets the start time to runStart, the start time in the run record. It keeps the start
-// time of the result record only if runStart is not a valid time. It never keeps a start time of the
-// result record that equals the end time: fillResult uses the end time if the start is unknown.
+// setStart sets the start time to runStart, the start time in the run record. But if runStart is
+// not a valid time, it keeps the start time of the result record. It does not keep a start time
+// that equals the end time: fillResult writes the end time if the start is unknown.
 func (a *Attempt) setStart(runStart string) {
 	if known := a.StartedAt != "" && a.StartedAt != a.FinishedAt; !known || !timeOf(runStart).IsZero() {
 		a.StartedAt = runStart
@@ -199,7 +201,7 @@ func (a *Attempt) derive() {
 	if a.DurationSeconds == nil && !a.started.IsZero() && !a.finished.Before(a.started) {
 		n := a.finished.Sub(a.started).Seconds()
 		if n == 0 {
-			n = 1 // both times are in the same second, and 0 would mean unknown
+			n = 1 // both times are equal, but a duration of 0 means unknown
 		}
 		if n < mostSeconds {
 			a.DurationSeconds = &n
@@ -208,7 +210,9 @@ func (a *Attempt) derive() {
 	if a.Status == "" {
 		a.Status = Running
 	}
-	if a.hasFailed() { // prefer failure_reason, usually one word: the free text in reason cannot be grouped
+	// Prefer failure_reason, which is usually one word. A reason is free text, so equal reasons are
+	// rare and cannot be counted together.
+	if a.hasFailed() {
 		a.Reason = cmp.Or(a.failure, a.Reason)
 	}
 	setIfEmpty(&a.Agent, "unknown")
@@ -220,7 +224,8 @@ func (a *Attempt) derive() {
 // noTemplate is the template name under which a report counts attempts without a template.
 const noTemplate = "custom"
 
-// taskTypes are the types of tasks. A task has a type if its prompt starts with that word.
+// taskTypes are the types of tasks. The first word of a task's prompt is its type, if it is in this
+// list.
 var taskTypes = []string{"build", "fix", "update", "review", "design", "implement", "add", "refactor", "test", "document"}
 
 func taskType(prompt string) string {

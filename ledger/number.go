@@ -9,8 +9,8 @@ import (
 
 // wholeNumber returns the JSON number in raw as plain digits, without fraction and exponent. It
 // returns false if the number is not an integer. As in JSON Schema, 1.0 and 10e-1 are the integer
-// 1. It appends at most 40 zeros for an exponent. If the number has more zeros, the result is too
-// small, but it has the right sign and does not fit into 64 bits.
+// 1. For a large exponent it appends only 40 zeros. The result is then too small, but has the right
+// sign and still does not fit into 64 bits.
 func wholeNumber(raw []byte) (string, bool) {
 	s := string(raw)
 	if !strings.ContainsAny(s, ".eE") {
@@ -56,7 +56,8 @@ func intOf(v jsontree.Value) (int64, bool) {
 }
 
 // withZeros multiplies the number in digits by 10 to the power of shift. It appends at most 40
-// zeros. If shift is negative, it removes the last digits.
+// zeros. If shift is negative, it removes digits from the end; the caller guarantees that these are
+// zeros.
 func withZeros(digits string, shift int) string {
 	const most = 40
 	if shift <= 0 {
@@ -65,8 +66,8 @@ func withZeros(digits string, shift int) string {
 	return digits + strings.Repeat("0", min(shift, most))
 }
 
-// parseExponent parses the exponent s. It returns limit or -limit for an exponent beyond them, so
-// that the caller can add to the result without an overflow.
+// parseExponent parses the exponent s. It clamps the result to the range from -limit to limit, so
+// that the caller can add to it without an overflow.
 func parseExponent(s string) int {
 	const limit = 1 << 30
 	n, err := strconv.Atoi(s)

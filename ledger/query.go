@@ -17,12 +17,13 @@ type Query struct {
 	Agents    []string // only attempts of these agents; if empty, attempts of all agents
 	Models    []string
 	Templates []string
-	// Cost returns the cost of an attempt in US dollars, because records do not contain costs. If
-	// Cost is nil, no cost is known. Cost is never called concurrently.
+	// Cost returns the cost of an attempt in US dollars, which the records do not contain. If Cost
+	// is nil, no cost is known. Cost is never called concurrently.
 	Cost func(bead string, attempt int) (usd float64, known bool)
 }
 
-// Filter is the query as a report shows it. A field that is null does not limit the attempts.
+// Filter is the query as a report shows it. null in a field means that the query does not restrict
+// this field.
 type Filter struct {
 	Since    *string  `json:"since"` // start of the period: a date or a time
 	Agent    []string `json:"agent"`
@@ -128,8 +129,8 @@ func newSelection(q Query) *selection {
 const noStart = "no-start-time"
 
 // from returns the attempts of a task that match the query. If the query has a Since, an attempt
-// matches if it started or ended at or after that time. An attempt without a readable time then does
-// not match, and from adds its bead to m.left. The result reuses the memory of m.attempts.
+// matches if it started or ended at or after that time. Then an attempt without a readable time
+// does not match, and from adds its bead to m.left. The result reuses the memory of m.attempts.
 func (s *selection) from(m *merged) []Attempt {
 	return slices.DeleteFunc(m.attempts, func(a Attempt) bool {
 		if s.since.text != "" {

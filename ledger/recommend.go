@@ -5,14 +5,16 @@ import "fmt"
 // Recommendation says that a statistic, such as the success rate, has crossed a threshold. It advises
 // the user what to do.
 type Recommendation struct {
-	Rule      string   `json:"rule"`
-	Subject   string   `json:"subject"`   // the agent, template or reason that the recommendation is about; empty for all runs
-	Threshold float64  `json:"threshold"` // a percentage, or a number of runs
-	Value     float64  `json:"value"`     // the value that crossed Threshold, in the same unit
-	Runs      int      `json:"runs"`      // number of runs, or of tasks for HighRetry, from which Value was computed
-	Finding   string   `json:"finding"`
-	Advice    string   `json:"advice"`
-	Evidence  []string `json:"evidence"` // beads of the most recent examples, at most maxEvidence
+	Rule      string  `json:"rule"`
+	Subject   string  `json:"subject"`   // an agent, template or failure reason; empty means all runs
+	Threshold float64 `json:"threshold"` // a percentage, or a number of runs
+	Value     float64 `json:"value"`     // the value that crossed Threshold, in the same unit
+	// Runs is the number of runs from which Value was computed. For HighRetry it is a number of
+	// tasks.
+	Runs     int      `json:"runs"`
+	Finding  string   `json:"finding"`
+	Advice   string   `json:"advice"`
+	Evidence []string `json:"evidence"` // beads of the most recent examples, at most maxEvidence
 }
 
 func (r Recommendation) String() string { return r.Finding + ": " + r.Advice }
@@ -28,9 +30,9 @@ const (
 	StuckRuns    = "stuck-running"
 )
 
-// Thresholds of recommendations. Most of them are percentages. The constants that begin with "enough"
-// are minimum numbers of runs or tasks: a percentage of fewer means little, so there is no
-// recommendation.
+// Thresholds of recommendations. Most of them are percentages. The constants that begin with
+// "enough" are minimum numbers of runs or tasks. Below the minimum a percentage means little, so
+// there is no recommendation.
 const (
 	lowSuccess       = 70.0
 	highRetry        = 30.0
@@ -43,7 +45,7 @@ const (
 	enoughOfTimeouts = 5
 )
 
-// recommend returns the recommendations for the thresholds that the statistics s cross.
+// recommend returns a recommendation for each threshold that the statistics s cross.
 func (t *tally) recommend(s Statistics) []Recommendation {
 	list := []Recommendation{}
 	for _, rule := range []func(Statistics) []Recommendation{

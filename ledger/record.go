@@ -33,7 +33,7 @@ var nextStatuses = map[Status][]Status{
 	Running: {Done, Failed, TimedOut},
 }
 
-// Run is the record of one attempt: what was dispatched and, later, how it ended.
+// Run is the run record of one attempt: what was started and, later, how it ended.
 type Run struct {
 	SchemaVersion   int           `json:"schema_version"`
 	Bead            string        `json:"bead"`
@@ -58,7 +58,7 @@ type Run struct {
 	Verification    *Verification `json:"verification,omitempty"`
 }
 
-// Result is the record of how one attempt ended.
+// Result is the result record of one attempt: how the attempt ended.
 type Result struct {
 	SchemaVersion   int           `json:"schema_version"`
 	Bead            string        `json:"bead"`
@@ -92,7 +92,7 @@ type Dispatch struct {
 	Repo               string // absolute path of the repository
 	Prompt             string // the complete prompt
 	Template           string // name of the prompt's template; "" for none
-	Session            string // name of the session; "" means agent-<bead>
+	Session            string // name of the tmux session; "" means agent-<bead>
 	Attempt            int    // number of the attempt; 0 means 1
 	MaxRetries         int    // 0 means DefaultMaxRetries
 }

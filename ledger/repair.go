@@ -7,11 +7,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// repair adds missing fields to one record, if they can be derived. changed has the names of the
-// fields that it has set.
+// repair adds missing fields to one record, if they can be derived. changed lists the fields that
+// were set.
 type repair struct {
-	root    *jsontree.Node
-	partner jsontree.Value // the run of a result, or the result of a run, of the same attempt; may be missing
+	root *jsontree.Node
+	// partner is the other record of the same attempt: the result of a run, or the run of a result.
+	// It is zero if there is no such record.
+	partner jsontree.Value
 	changed []string
 }
 
@@ -36,8 +38,8 @@ func (r *repair) addText(field string, texts ...string) {
 	}
 }
 
-// addFrom sets a field, if it is missing, to the partner's value. If the partner lacks it too,
-// addFrom sets it to v.
+// addFrom sets a field, if it is missing, to its value in the partner record. If the partner lacks
+// the field too, addFrom sets it to v.
 func (r *repair) addFrom(field string, v any) {
 	if theirs := r.partner.Get(field); theirs.Kind() != jsontree.Missing {
 		v = theirs
@@ -45,8 +47,9 @@ func (r *repair) addFrom(field string, v any) {
 	r.add(field, v)
 }
 
-// run brings a run record to the full form, with all fields that can be derived. A run with neither
-// an end nor a result gets the status "running", as if it had just been dispatched.
+// run adds to a run record all missing fields that the full form requires and that can be derived.
+// A run with neither an end nor a result gets the status "running", as if it had just been
+// dispatched.
 func (r *repair) run(resultFile string) {
 	bead := r.root.Get("bead").Text()
 	r.add("schema_version", Version)
@@ -61,12 +64,14 @@ func (r *repair) run(resultFile string) {
 	r.addText("result_file", resultFile)
 }
 
-// end copies the outcome from the result record to a run record that has no outcome because a
-// Finish was interrupted. It does nothing if there is no result with a final status and an end time.
+// end copies the outcome from the result record to the run record, if the run record has no outcome
+// because a Finish was interrupted. It does nothing if there is no result with a final status and
+// an end time.
 func (r *repair) end() {
 	var result Result
 	jsontree.Decode(r.partner, &result)
-	said := r.root.Get("status") // a record in the minimal form has no status; it counts as running
+	// A record in the minimal form has no status. It counts as running.
+	said := r.root.Get("status")
 	if !said.Absent() && Status(said.Text()) != Running || checkTransition("", Running, result.Status) != nil || result.FinishedAt == "" {
 		return
 	}
@@ -81,8 +86,8 @@ func (r *repair) end() {
 	}
 }
 
-// duration sets the duration, if it is missing or null, to the partner's duration or to the
-// difference of the timestamps. If both are unknown, a missing duration becomes null.
+// duration sets the duration, if it is missing or null, to the duration in the partner record or to
+// the difference of the timestamps. If both are unknown, a missing duration becomes null.
 func (r *repair) duration() {
 	if theirs := r.partner.Get("duration_seconds"); r.root.Get("duration_seconds").Absent() && !theirs.Absent() {
 		r.set("duration_seconds", theirs)
@@ -109,8 +114,8 @@ func (r *repair) prompt() {
 	}
 }
 
-// result brings a result record to the full form, with all fields that can be derived. followed says
-// whether a later attempt of the task is recorded.
+// result adds to a result record all missing fields that the full form requires and that can be
+// derived. followed says whether a later attempt of the task is recorded.
 func (r *repair) result(followed bool) {
 	bead := r.root.Get("bead").Text()
 	r.add("schema_version", Version)

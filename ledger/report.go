@@ -13,20 +13,20 @@ type Report struct {
 	Unmatched       []Unmatched      `json:"unmatched"`
 }
 
-// LeftOut lists the files that a report does not count for one reason. If the reason is
+// LeftOut lists files that a report does not count, all for the same reason. If the reason is
 // "no-start-time", it lists attempts instead of files, and Files contains their beads.
 type LeftOut struct {
-	Reason string   `json:"reason"` // name of a finding, such as "not-json", or "no-start-time"
+	Reason string   `json:"reason"` // "no-start-time", or the name of a finding, such as "not-json"
 	Count  int      `json:"count"`
-	Files  []string `json:"files"` // paths of the first files, or beads of the first attempts; at most maxNamed
+	Files  []string `json:"files"` // at most maxNamed paths or beads
 }
 
-// maxNamed is the maximum number of files that a report names for each reason.
+// maxNamed is the maximum number of files or attempts that a report names for each reason.
 const maxNamed = 10
 
 // Report reads every record and counts the attempts that match q. A run record and a result record
-// belong together if they name the same bead and attempt, whatever the names of their files are.
-// Report calls visit for every attempt that matches, ordered by task, and stops at the first error of
+// belong together if they name the same bead and attempt, even if their file names differ. Report
+// calls visit for every attempt that matches, ordered by task, and stops at the first error of
 // visit. It does not keep the attempts, so it needs little memory even for a large ledger. It lists
 // files that cannot be read in LeftOut.
 func (s *Store) Report(ctx context.Context, q Query, visit func(Attempt) error) (Report, error) {

@@ -3,15 +3,15 @@ package ledger
 // Retries describes the outcomes of tasks by their number of attempts.
 type Retries struct {
 	Tasks      int        `json:"tasks"`   // tasks with more than one attempt
-	Done       int        `json:"done"`    // how many of Tasks have a last attempt that is done
-	GaveUp     int        `json:"gave_up"` // how many of Tasks have a last attempt that failed or timed out
+	Done       int        `json:"done"`    // tasks with several attempts whose last attempt is done
+	GaveUp     int        `json:"gave_up"` // tasks with several attempts whose last attempt failed or timed out
 	ByAttempts []Attempts `json:"by_attempts"`
 }
 
 // Attempts counts the tasks with a certain number of attempts.
 type Attempts struct {
 	Attempts int  `json:"attempts"`
-	OrMore   bool `json:"or_more"` // this entry also counts tasks with more attempts
+	OrMore   bool `json:"or_more"` // Tasks and Done include tasks with more attempts
 	Tasks    int  `json:"tasks"`
 	Done     int  `json:"done"`
 }
@@ -26,7 +26,7 @@ type retries struct {
 	again       latest
 }
 
-// add counts one task by the number of its last attempt.
+// add counts one task. last is the last attempt of the task.
 func (r *retries) add(last Attempt) {
 	at := min(last.Attempt, maxAttempts) - 1
 	r.tasks[at]++

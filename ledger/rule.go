@@ -27,7 +27,7 @@ const (
 // anyNumber is the value of rule.least for a field without a lower limit.
 const anyNumber = -1 << 31
 
-// rule defines which values one field may have.
+// rule defines which values one field of a record may have.
 type rule struct {
 	name    string
 	need    need

@@ -27,12 +27,12 @@ func (f file) path() string { return filepath.Join(f.dir, f.file) }
 // task lists all files of one bead: first the runs, then the results.
 type task []file
 
-// folder represents the records of one kind in a folder: all of them, or a single record.
+// folder represents the records of one kind in a folder: all of them, or only one.
 type folder struct {
 	host host.Host
 	kind Kind
 	dir  string
-	only string // name of the single file; empty if all files are meant
+	only string // name of the only file; empty means all files
 }
 
 // folders returns the folder of the run records and the folder of the result records.
@@ -45,11 +45,12 @@ func (s *Store) folders() []folder {
 }
 
 // window is how many file names are sorted at a time. A ledger may have too many records to keep
-// all names in memory, so files reads the folder again for each window.
+// all names in memory. So [folder.files] reads the folder again for each group of this size.
 const window = 8192
 
-// files yields the records of the folder, sorted by name. If the folder does not exist, it yields
-// no records. After an error, it yields the error and stops.
+// files yields the files of the folder that have the name of a record, sorted by task and attempt.
+// If f.only is set, it yields only that file. If the folder does not exist, it yields no files.
+// After an error, it yields the error and stops.
 func (f folder) files() iter.Seq2[file, error] {
 	return func(yield func(file, error) bool) {
 		if f.only != "" {
@@ -77,7 +78,7 @@ func (f folder) files() iter.Seq2[file, error] {
 // is nil, it returns the first names.
 func (f folder) after(previous *fileName) ([]fileName, error) {
 	var names []fileName
-	full := false // whether names begins with window names that are already sorted
+	full := false // whether names[:window] is sorted and has the smallest names so far
 	for name, err := range f.host.Names(opList, f.dir) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
@@ -105,8 +106,8 @@ func firstNames(names []fileName) []fileName {
 	return names[:min(len(names), window)]
 }
 
-// nameOf is like parseName but accepts any name, because a caller of FixPath or ValidatePath may name
-// any file. If it is not the name of a record, the whole name is used as the bead.
+// nameOf is like parseName but accepts any name, because a caller of FixPath or ValidatePath may
+// name any file. If name is not the name of a record, the whole name is used as the bead.
 func nameOf(name string) fileName {
 	if parsed, ok := parseName(name); ok {
 		return parsed
@@ -177,7 +178,7 @@ type reading struct {
 	file
 	value   jsontree.Value
 	found   []statefile.Finding // portability problems, see statefile.CheckPortable
-	name    string              // name of the finding that says why there is no value; empty if there is a value
+	name    string              // name of the finding that explains a missing value; otherwise empty
 	problem string
 }
 

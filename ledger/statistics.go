@@ -21,7 +21,7 @@ type Statistics struct {
 	Running            int        `json:"running"`
 	Other              int        `json:"other"` // runs with a status that the protocol does not define
 	Lost               int        `json:"lost"`  // runs whose process disappeared; also counted in Failed or Timeout
-	Stuck              int        `json:"stuck"` // runs that cannot be running any more; also counted in Running
+	Stuck              int        `json:"stuck"` // runs counted in Running that cannot be running any more
 	SuccessRate        float64    `json:"success_rate"`
 	RetryCount         int        `json:"retry_count"` // tasks with more than one attempt
 	RetryRate          float64    `json:"retry_rate"`
@@ -36,7 +36,7 @@ type Statistics struct {
 	Durations          Durations  `json:"duration_distribution"`
 	ByWeek             []Week     `json:"by_week"`       // the most recent weeks in which runs started
 	EarlierWeeks       Group      `json:"earlier_weeks"` // runs of all weeks before the weeks in ByWeek
-	Undated            Group      `json:"undated"`       // runs without a readable time, and runs that start in a future week
+	Undated            Group      `json:"undated"`       // runs whose week is unknown or in the future
 	Retries            Retries    `json:"retries"`
 	Cost               Cost       `json:"cost"`
 }
@@ -77,7 +77,7 @@ type Cost struct {
 	USD         *float64 `json:"usd"` // null if no cost is known
 	KnownRuns   int      `json:"known_runs"`
 	UnknownRuns int      `json:"unknown_runs"`
-	FailedUSD   *float64 `json:"failed_usd"` // cost of the runs that failed or timed out; null if none of their costs is known
+	FailedUSD   *float64 `json:"failed_usd"` // cost of failed and timed out runs; null if no cost is known
 }
 
 // noReason is the reason under which failures without a reason are counted.
@@ -111,8 +111,8 @@ func newTally(now time.Time) *tally {
 	}
 }
 
-// add adds the attempts of one task to the counts. It adds uncounted, the files that the report does
-// not count, to t.leftOut.
+// add adds the attempts of one task to the counts. uncounted lists files and attempts of the task
+// that the report does not count; add adds them to t.leftOut.
 func (t *tally) add(attempts []Attempt, uncounted []leftOut) {
 	for _, l := range uncounted {
 		t.leave(l)
@@ -166,8 +166,8 @@ func isLost(reason string) bool {
 	return ok && (rest == "" || strings.ContainsAny(rest[:1], ":;,. ("))
 }
 
-// between extends t.first and t.last, the start times of the report's first and last run, so that
-// they include the attempt a.
+// between updates t.first and t.last, the start times of the report's first and last run, with the
+// attempt a. It ignores a if its start is unknown or in a future week.
 func (t *tally) between(a Attempt) {
 	at := a.begin()
 	if !t.weeks.has(at) {

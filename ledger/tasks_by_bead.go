@@ -25,7 +25,7 @@ func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error)
 		}
 	}
 	return func(yield func(task, error) bool) {
-		left := slices.Sorted(maps.Keys(misnamed)) // beads of misnamed files that were not yielded yet
+		left := slices.Sorted(maps.Keys(misnamed)) // beads whose misnamed files were not yielded yet
 		for t, err := range tasks(s.folders()...) {
 			if err != nil {
 				yield(nil, err)
@@ -40,8 +40,8 @@ func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error)
 			}
 			t = slices.DeleteFunc(t, func(f file) bool { return moved[f.path()] })
 			if len(left) > 0 && left[0] == bead {
-				// Put the misnamed files first: records are read from last to first, so the file
-				// that is named after the bead wins.
+				// Put the misnamed files first. mergeTask reads a task's files from last to first,
+				// so a file that is named after the bead takes precedence.
 				t = append(slices.Clone(misnamed[bead]), t...)
 				slices.SortStableFunc(t, func(a, b file) int { return cmp.Compare(a.kind.order(), b.kind.order()) })
 				left = left[1:]

@@ -23,8 +23,7 @@ func Excerpt(prompt string) string {
 	return prompt
 }
 
-// Hash returns the SHA-256 of a full prompt in hexadecimal. Prompts that were made from the same
-// template with the same values have the same hash.
+// Hash returns the SHA-256 of a full prompt in hexadecimal.
 func Hash(prompt string) string {
 	sum := sha256.Sum256([]byte(prompt))
 	return hex.EncodeToString(sum[:])

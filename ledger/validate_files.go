@@ -20,8 +20,9 @@ type ValidatedFile struct {
 
 // ValidateOptions configures the validation.
 type ValidateOptions struct {
-	// Strict accepts only the protocol's two agent names and the names of gaffer's steps. It does
-	// not make irregular records invalid: the caller decides how to treat them.
+	// Strict makes all agent names invalid except the protocol's two agents and the names of
+	// gaffer's own steps. It does not turn irregular content into invalid content: the caller
+	// decides what to do with irregular records.
 	Strict bool
 }
 
@@ -89,7 +90,7 @@ func (s *Store) validate(ctx context.Context, all iter.Seq2[task, error], opts V
 	})
 }
 
-// reading adds the findings about the content of a file.
+// reading adds the findings about the content of a file, which was read as r.
 func (c *check) reading(r reading) {
 	switch r.name {
 	case "":
@@ -126,8 +127,8 @@ func pair(checks []*check) {
 	}
 }
 
-// checkStillRunning adds a finding to c, a run with the status "running", if its result says that
-// the run has ended.
+// checkStillRunning adds a finding to c, a run with the status "running", if the result of the same
+// attempt says that the run has ended.
 func (c *check) checkStillRunning(result *check) {
 	status := Status(result.text("status"))
 	known := slices.ContainsFunc(c.found, func(f statefile.Finding) bool { return f.Name == stuckRunning })
@@ -136,7 +137,7 @@ func (c *check) checkStillRunning(result *check) {
 	}
 }
 
-// sameOutcome adds a finding if the run and the result have different outcomes.
+// sameOutcome adds a finding if the run c and its result have different outcomes.
 func (c *check) sameOutcome(result *check) {
 	mine, theirs := Status(c.text("status")), Status(result.text("status"))
 	if slices.Contains(nextStatuses[Running], mine) && slices.Contains(nextStatuses[Running], theirs) && mine != theirs {
@@ -151,9 +152,9 @@ func withoutResult(status jsontree.Value, attempt int64) string {
 	return fmt.Sprintf("attempt %d is %s but there is no result record of it", attempt, shorten(status.String()))
 }
 
-// partner returns the record of the given kind for an attempt, or false if there is none. It may also
-// return a record that cannot be read, because that may be the record of this attempt. Then the
-// attempt must not be reported as incomplete.
+// partner returns the record of the given kind for an attempt, or false if there is none. An
+// unreadable record of that kind may be the one of this attempt. So partner may return such a
+// record, and the attempt is not reported as incomplete.
 func partner(checks []*check, kind Kind, attempt int64) (*check, bool) {
 	for _, c := range checks {
 		n, ok := intOf(c.get("attempt"))

@@ -12,12 +12,11 @@ type Week struct {
 	Group
 }
 
-// maxWeeks is the number of weeks that a report lists separately.
+// maxWeeks is the maximum number of weeks that a report lists separately.
 const maxWeeks = 26
 
-// weeks counts runs by week. Only the latest maxWeeks weeks in which runs started have their own
-// counts. If a week is added that is newer than the oldest of these, the counts of that oldest week
-// are moved to the sum earlier.
+// weeks counts runs by the week in which they started. It has separate counts only for the latest
+// maxWeeks weeks in which runs started. The field earlier counts the runs of all weeks before.
 type weeks struct {
 	now              time.Time
 	by               map[int64]*sum // counts by week number; see weekOf
@@ -33,13 +32,13 @@ const (
 // Monday.
 func weekOf(t time.Time) int64 { return (t.Unix() - monday) / weekSeconds }
 
-// has reports whether start can be the start time of a run: it is known and not in a future week.
+// has reports whether start can be the start time of a run: it must be known and not in a future
+// week.
 func (w *weeks) has(start time.Time) bool { return !start.IsZero() && weekOf(start) <= weekOf(w.now) }
 
-// of returns the sum of the week in which an attempt started. An unknown start is replaced by the
-// end of the attempt. If both are unknown or the week is in the future, of returns the sum undated.
-// If the week is older than the maxWeeks weeks that have their own sums, of returns the sum
-// earlier.
+// of returns the sum for the week in which the attempt a started or, if the start is unknown,
+// ended. If both times are unknown, or the week is in the future, it returns w.undated. If w
+// already counts maxWeeks later weeks, it returns w.earlier.
 func (w *weeks) of(a Attempt) *sum {
 	at := a.begin()
 	if !w.has(at) {

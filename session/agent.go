@@ -67,11 +67,11 @@ func moveAgent(agent *jsontree.Node, to State) error {
 	return nil
 }
 
-// secondsSince returns the seconds from started to now, or false if started is not a time. It
-// truncates now to whole seconds, like the times in the document, so that the duration matches
-// these times. It returns 1 instead of 0, because monitors read 0 as unknown. It also returns 1 if
-// only the truncation made the difference negative. If now is a second or more before started, the
-// clock was set back, and it returns 0.
+// secondsSince returns the number of seconds from started to now, or false if started is not a
+// time. It truncates now to whole seconds, because gaffer writes the times in the document in this
+// way. It returns 1 instead of 0, because monitors treat a duration of 0 as unknown. It also
+// returns 1 if the truncated now is less than a second before started. If it is a second or more
+// before started, the clock was set back, and secondsSince returns 0.
 func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	var from Time
 	if started.Absent() || from.DecodeJSON(started) != nil {

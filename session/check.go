@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Check returns every violation of the protocol in a document, up to a limit. path is the document's
-// path, for the findings.
+// Check returns the violations of the protocol in a document. It returns at most a fixed number of
+// findings. path is the document's path, for the findings.
 func Check(path string, v jsontree.Value) []statefile.Finding {
 	c := checker{path: path}
 	status, mismatches := Decode(v)
@@ -94,15 +94,16 @@ func (c *checker) session(v jsontree.Value, s Status) {
 	c.time("completed_at", v.Get("completed_at"))
 }
 
-// status adds a finding if v is a string but not one of the allowed statuses words. path is the path
-// of v within the document.
+// status adds a finding if v is a string that is not in words, the list of the allowed statuses.
+// path is the path of v within the document.
 func (c *checker) status(path string, v jsontree.Value, words []State) {
 	if text, ok := v.Str(); ok && !slices.Contains(words, State(text)) {
 		c.invalid(path, "unknown-status", "%q where %s should be", shorten(text), orList(words))
 	}
 }
 
-// ending adds a finding if the session's status contradicts the statuses of its agents.
+// ending adds a finding if the session's status contradicts the statuses of its agents, or if the
+// session has ended but has no completed_at.
 func (c *checker) ending(v jsontree.Value, s Status) {
 	sum := s.Count()
 	switch {
@@ -124,7 +125,7 @@ func (c *checker) agents(v jsontree.Value) {
 	first := map[string]int{}
 	for i, agent := range v.Get("agents").Items() {
 		if agent.Kind() != jsontree.Object {
-			continue // mismatches has already reported this value
+			continue // the method mismatches has already reported this value
 		}
 		at := fmt.Sprintf("agents[%d]", i)
 		c.agentID(at, i, agent, first)
@@ -196,8 +197,10 @@ func (c *checker) time(at string, v jsontree.Value) {
 
 func (c *checker) summary(v jsontree.Value) {
 	given := v.Get("summary")
+	// If the summary or the agents are missing or have the wrong type, there is nothing to compare.
+	// The methods session and mismatches have already reported that.
 	if given.Kind() != jsontree.Object || v.Get("agents").Kind() != jsontree.Array {
-		return // the methods session and mismatches have reported that it is missing or has the wrong type
+		return
 	}
 	var sum Summary
 	for _, agent := range v.Get("agents").Items() {

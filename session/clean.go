@@ -34,8 +34,10 @@ type Cleaning struct {
 
 // Cleaned is one old session that Clean has found. It says whether Clean deleted the session.
 type Cleaned struct {
-	ID   string `json:"session_id"`
-	Kept string `json:"kept,omitempty"` // why the session is kept; empty if it was deleted, or would be without DryRun
+	ID string `json:"session_id"`
+	// Kept is the reason why the session is kept. It is empty if Clean has deleted the session, or
+	// if only DryRun has prevented that.
+	Kept string `json:"kept,omitempty"`
 }
 
 // Clean deletes old sessions. A session is old if it ended more than c.OlderThan ago or, if it has
@@ -80,7 +82,9 @@ func (e Entry) last() time.Time {
 	case !e.StartedAt.IsZero():
 		return e.StartedAt.Time
 	}
-	made, _ := createdAt(e.ID) // on an error, use the zero time: then the session counts as old, but whyKept keeps it
+	// If the id contains no time, made is the zero time. Then the session counts as old, but
+	// whyKept returns a reason to keep it.
+	made, _ := createdAt(e.ID)
 	return made
 }
 
@@ -156,9 +160,11 @@ func (s *Store) removeLeftovers() error {
 	return nil
 }
 
-// isLeftover reports whether the hidden folder name was left by a crashed process. It uses the
-// folder's modification time, not the time in the session id: a session may be recorded long after
-// its run started, and its id contains the time of that start.
+// isLeftover reports whether a crashed process has left the hidden folder called name. It returns
+// true for the folder of a session that was being deleted. For the folder of a session that was
+// being created, it returns true if the folder has not been modified for leftoverAge. It ignores
+// the time in the session id: that is the start of the run, and the session may be created much
+// later.
 func (s *Store) isLeftover(name string) bool {
 	if strings.HasPrefix(name, removedPrefix) {
 		return true

@@ -31,8 +31,8 @@ const newPrefix = ".new-"
 // active session, because active-session is not a symbolic link. active-session stays unchanged.
 const ActiveKept statefile.NoticeKind = "active-session-kept"
 
-// errTaken is the error that create returns if the session id is already in use: by a session, or by
-// a process that is creating one.
+// errTaken is the error that create returns if the session id is already in use: by an existing
+// session, or by another process that is creating a session with this id.
 var errTaken = errors.New("session id is taken")
 
 const (
@@ -51,8 +51,8 @@ func NewID(now time.Time, random io.Reader) (string, error) {
 }
 
 // Create creates a session and makes it the active session. After a crash the session either exists
-// with its document or does not exist. If only the activation fails, Create returns both the id and
-// the error.
+// with its document or does not exist. If Create has created the session but cannot make it the
+// active session, it returns both the id and the error.
 func (s *Store) Create(ctx context.Context, d Draft) (string, error) {
 	if err := d.check(); err != nil {
 		return "", err
@@ -73,8 +73,8 @@ func (s *Store) Create(ctx context.Context, d Draft) (string, error) {
 	return id, nil
 }
 
-// makeFolder creates the folder that contains all sessions, with a .gitignore so that git ignores
-// it.
+// makeFolder creates the root folder of the store and, in it, the folder for the sessions. If the
+// root folder is new, it gets a .gitignore, so that git ignores everything in it.
 func (s *Store) makeFolder() error {
 	if err := statefile.MkdirIgnored(s.opts.Host, s.root); err != nil {
 		return err
@@ -82,7 +82,8 @@ func (s *Store) makeFolder() error {
 	return statefile.MkdirAll(s.opts.Host, s.sessions())
 }
 
-// createFresh generates up to 100 ids until one is unused, and creates the session with that id.
+// createFresh creates a session with a new random id. If the id is already in use, it tries another
+// one. It fails after 100 attempts.
 func (s *Store) createFresh(d Draft) (string, error) {
 	const draws = 100
 	for range draws {
@@ -124,10 +125,10 @@ func (s *Store) create(id string, data []byte) error {
 	return h.SyncDir(opSyncSession, s.sessions())
 }
 
-// publish writes the document into the hidden folder and renames the folder to its
-// final name. It first checks that the name is free, because a rename may replace an
-// empty folder. No other process can use the name in between: it would have to create
-// the same hidden folder.
+// publish writes the document into the hidden folder and renames the folder to its final name. It
+// first checks that no folder has this name, because a rename may replace an empty folder. After
+// this check no other process can publish the same session, because only the process that has
+// created the hidden folder calls publish.
 func (s *Store) publish(id, hidden string, data []byte) error {
 	h := s.opts.Host
 	if _, err := h.Lstat(opMakeSession, s.dir(id)); err == nil {
@@ -141,8 +142,8 @@ func (s *Store) publish(id, hidden string, data []byte) error {
 	return h.Rename(opShowSession, hidden, s.dir(id))
 }
 
-// activate makes active-session link to the session id. If active-session is not a link, a user
-// created it: activate leaves it unchanged and sends a notice.
+// activate makes the symbolic link active-session point to the session. If active-session exists
+// but is not a link, it comes from a user: activate leaves it unchanged and sends a notice.
 func (s *Store) activate(id string) error {
 	info, err := s.opts.Host.Lstat(opReadActive, s.active())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

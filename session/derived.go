@@ -67,8 +67,8 @@ func endSession(root *jsontree.Node, now time.Time, to State) {
 }
 
 // setSummary updates the summary. It keeps members that it does not know, and does not rewrite
-// numbers that are already right. It replaces a summary that is not an object: a summary contains
-// only derived values.
+// numbers that are already right. It replaces a summary that is not an object. That loses no data,
+// because a summary contains only derived values.
 func setSummary(root *jsontree.Node, sum Summary) {
 	node := root.Child("summary")
 	if node == nil || node.Kind() != jsontree.Object {
@@ -99,7 +99,8 @@ func (s Summary) counts() []namedCount {
 	}
 }
 
-// setDerivedWaves updates the status of each wave. It skips waves with no agent in states.
+// setDerivedWaves updates the status of each wave. states has the status of each agent by agent id.
+// If none of a wave's agents is in states, the wave stays unchanged.
 func setDerivedWaves(waves *jsontree.Node, states map[string]State) {
 	for _, wave := range waves.Items() {
 		if wave.Kind() != jsontree.Object {
@@ -113,8 +114,8 @@ func setDerivedWaves(waves *jsontree.Node, states map[string]State) {
 }
 
 // waveState computes the status of a wave from the statuses of its agents. ids has the ids of these
-// agents, and current is the status that the document has now. waveState returns false if none of the
-// agents is in states.
+// agents, and states has the status of each agent by id. current is the status of the wave in the
+// document. waveState returns false if none of the agents is in states.
 func waveState(current State, ids jsontree.Value, states map[string]State) (State, bool) {
 	all := tallyOf(current, ids.Items(), states)
 	if all.known == 0 {
@@ -123,13 +124,12 @@ func waveState(current State, ids jsontree.Value, states map[string]State) (Stat
 	return all.state(), true
 }
 
-// waveTally counts agents of a wave. known is the number of those that the document contains. Of
-// these, final have ended and ran were started.
+// waveTally counts the agents of a wave: known is the number of agents that the document contains,
+// final is how many of them have ended, and ran is how many of them were started.
 type waveTally struct{ known, final, ran int }
 
 // tallyOf counts the agents of a wave that are in states. A document does not say whether a
-// cancelled agent was ever started. If the wave is running, tallyOf assumes that the cancelled
-// agent was started.
+// cancelled agent was ever started. tallyOf assumes that it was started if the wave is running.
 func tallyOf(waveStatus State, ids iter.Seq2[int, jsontree.Value], states map[string]State) (all waveTally) {
 	for _, id := range ids {
 		if state, ok := states[idOf(id)]; ok {

@@ -62,13 +62,13 @@ type Wave struct {
 	Agents []string `json:"agents"`
 }
 
-// Time is a time in a document. The zero Time is written as null. DecodeJSON accepts every time
-// format that known programs write; a time without a zone is local time. MarshalJSON writes UTC
-// with Z.
+// Time is a time in a document. The zero Time is written as null. [Time.DecodeJSON] accepts every
+// format that known programs write, and treats a time without a zone as local time.
+// [Time.MarshalJSON] writes UTC with the suffix Z.
 type Time struct{ time.Time }
 
-// wantTime is the error text of [Time.DecodeJSON], which names the expected value. [Check] uses it to
-// recognize unreadable times among the values of a wrong type.
+// wantTime is the text of the error that [Time.DecodeJSON] returns if a value is not a time.
+// [Check] uses the text to distinguish such values from other values of a wrong type.
 const wantTime = "a time"
 
 // MarshalJSON returns null for the zero time, and any other time in RFC 3339 and UTC.

@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// sources lists the values of source that the protocol defines.
+// sources lists the values that the protocol allows for a session's source.
 var sources = []string{"orchestrate", "execute-phase", "run-prompt"}
 
 // Sources returns a copy of the values that the protocol allows for a session's source.
@@ -27,14 +27,14 @@ type Draft struct {
 	Waves      jsontree.Value
 }
 
-// ParseAgents reads the agents of a draft: an array, or an object whose member "agents" is an
-// array. name is the file name for errors.
+// ParseAgents parses the agents of a [Draft]. data must be a JSON array, or a JSON object whose
+// member "agents" is an array. name is the file name for error messages.
 func ParseAgents(name string, data []byte) (jsontree.Value, error) {
 	return parseList(name, data, "agents")
 }
 
-// ParseWaves reads the waves of a draft: an array, or an object whose member "waves" is an array.
-// name is the file name for errors.
+// ParseWaves parses the waves of a [Draft]. data must be a JSON array, or a JSON object whose
+// member "waves" is an array. name is the file name for error messages.
 func ParseWaves(name string, data []byte) (jsontree.Value, error) {
 	return parseList(name, data, "waves")
 }
@@ -66,7 +66,7 @@ func AgentsOf(agents ...Agent) (jsontree.Value, error) {
 	return ParseAgents("agents", text)
 }
 
-// check returns an error if the draft is not a valid session.
+// check returns an error if the protocol does not allow the source, agents or waves of the draft.
 func (d Draft) check() error {
 	if !slices.Contains(sources, d.Source) {
 		return &SourceError{d.Source}
@@ -136,9 +136,9 @@ func checkWaves(waves jsontree.Value, ids map[string]int) error {
 	return nil
 }
 
-// checkMembers validates the agents of the wave w. The keys of ids are the ids of all agents of the
-// session. member has the wave number of each agent that an earlier wave contains; checkMembers adds
-// the agents of w to it.
+// checkMembers validates the agents of the wave w. at is the path of w in the draft. The keys of
+// ids are the ids of all agents of the session. member maps the id of each agent in an earlier wave
+// to the number of that wave; checkMembers adds the agents of w to it.
 func checkMembers(at string, w Wave, ids, member map[string]int) error {
 	if len(w.Agents) == 0 {
 		return &DraftError{at + ".agents", "the wave has no agents"}

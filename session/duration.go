@@ -11,7 +11,7 @@ import (
 // set back.
 func (a Agent) Elapsed(now time.Time) (time.Duration, bool) {
 	if a.DurationSeconds != nil {
-		// Limit the number to the range of a Duration: another program may have written any number.
+		// Another program may have written any number, so limit it to the range of a Duration.
 		seconds := min(max(*a.DurationSeconds, 0), math.MaxInt64/float64(2*time.Second))
 		return time.Duration(seconds * float64(time.Second)), true
 	}

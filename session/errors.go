@@ -68,7 +68,8 @@ func (e *NotFoundError) Error() string {
 // NotFound reports true: the session or agent does not exist.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// ActiveError reports that active-session does not point to a session.
+// ActiveError reports that the symbolic link active-session does not exist or does not lead to a
+// session.
 type ActiveError struct {
 	Path, Problem string
 }
@@ -95,7 +96,7 @@ func (e *DocumentError) Invalid() bool { return true }
 
 // DraftError reports invalid agents or waves of a new session. The session was not created.
 type DraftError struct {
-	At      string // path of the invalid value, such as agents[2].id
+	At      string // path of the invalid value, such as agents[2].id, or a file name
 	Problem string
 }
 

@@ -22,15 +22,15 @@ func (s *Store) StartAgent(ctx context.Context, id, agent string, pid int) error
 	})
 }
 
-// CompleteAgent moves a running agent to complete. Like every end of an agent, this also ends the
-// session if all other agents have ended.
+// CompleteAgent moves a running agent to complete. If all other agents have already ended, the
+// session ends, too.
 func (s *Store) CompleteAgent(ctx context.Context, id, agent string, exitCode int) error {
 	return s.end(ctx, id, agent, Complete, func(node *jsontree.Node) {
 		node.Set("exit_code", exitCode)
 	})
 }
 
-// FailAgent moves a running agent to failed. message is the reason, for the user.
+// FailAgent moves a running agent to failed. message tells the user the reason.
 func (s *Store) FailAgent(ctx context.Context, id, agent, message string, exitCode int) error {
 	return s.end(ctx, id, agent, Failed, func(node *jsontree.Node) {
 		node.Set("exit_code", exitCode)
@@ -82,10 +82,10 @@ func cancelSession(root *jsontree.Node, id string, now time.Time) error {
 }
 
 // CompleteSession ends a session whose agents have all ended, and returns its final status. The
-// session becomes failed if an agent failed; in all other cases, even without agents, it becomes
-// complete. A session also ends when its last agent ends, so it is no error if the session is already
-// complete or failed. If it is cancelled, CompleteSession returns a [*TransitionError]. If an agent
-// has not ended, it returns a [*BusyError].
+// session becomes failed if an agent failed. In all other cases, even without agents, it becomes
+// complete. If the session is already complete or failed, CompleteSession changes nothing and
+// returns no error, because a session also ends with its last agent. If the session is cancelled,
+// it returns a [*TransitionError]. If an agent has not ended, it returns a [*BusyError].
 func (s *Store) CompleteSession(ctx context.Context, id string) (State, error) {
 	var final State
 	err := s.update(ctx, id, func(root *jsontree.Node, _ *finder) (err error) {

@@ -34,8 +34,8 @@ type Entry struct {
 }
 
 // IDs lists the session ids, sorted by name. Ids that gaffer creates begin with the start time, so
-// they are in the order of their start. IDs skips folders without a document: the program that is
-// creating the session has not finished yet, or has died.
+// these sessions are also sorted by their start. IDs skips folders without a document: the program
+// that is creating the session has not finished yet, or has died.
 func (s *Store) IDs() ([]string, error) {
 	names, err := s.folders()
 	if err != nil {
@@ -72,8 +72,8 @@ func (s *Store) folders() ([]string, error) {
 // user may have moved a session's folder and left a link.
 func mayBeFolder(e fs.DirEntry) bool { return e.IsDir() || e.Type()&fs.ModeSymlink != 0 }
 
-// missing reports whether err says that a file does not exist. That includes ENOTDIR: if a folder
-// in the path is a file, nothing below it exists.
+// missing reports whether err says that a file does not exist. ENOTDIR means the same: a parent
+// folder in the file's path is itself not a folder.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -111,9 +111,9 @@ func (s *Store) entry(id string) Entry {
 	return e
 }
 
-// Active returns the id of the session that active-session links to, and an [*ActiveError] if it
-// links to none. It uses only the last element of the link's target, because other programs create
-// links that are absolute or relative to another folder.
+// Active returns the id of the session to which the symbolic link active-session leads. If it leads
+// to no session, Active returns an [*ActiveError]. Active uses only the last element of the link's
+// target, because other programs create links that are absolute or relative to another folder.
 func (s *Store) Active() (string, error) {
 	target, err := s.activeTarget()
 	if err != nil {

@@ -43,7 +43,7 @@ func (d Draft) build(id, logPrefix string, now time.Time) ([]byte, error) {
 		waves.Append(wave)
 	}
 	setDerived(doc.Root(), now)
-	if err := doc.Err(); err != nil { // the document is nested too deeply to be parsed again
+	if err := doc.Err(); err != nil { // the draft's agents or waves are nested too deeply
 		return nil, &DraftError{"agents", err.Error()}
 	}
 	return formatDocument(doc.Bytes())
@@ -62,8 +62,9 @@ func formatDocument(text []byte) ([]byte, error) {
 	return data, err
 }
 
-// newAgent adds the members that an agent of a draft lacks, with the defaults of the protocol. It
-// always overwrites log_file, because the store decides where the agent's output goes.
+// newAgent returns the agent given of a draft. It sets missing members to the protocol's defaults.
+// It always overwrites log_file, because the store decides where the agent's output goes. dir is
+// the path of the session's folder, as written in log_file.
 func newAgent(given jsontree.Value, dir string) jsontree.Value {
 	doc, err := jsontree.Parse(given.Raw())
 	if err != nil {

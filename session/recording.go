@@ -15,23 +15,23 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Recording writes the document of a session whose state is stored elsewhere, such as in the
-// engine's store. The methods of Store allow only the protocol's transitions. A Recording does not
-// check transitions: it overwrites the document with the given state, so an agent that had ended
-// may run again.
+// Recording writes the document of a session whose state is stored elsewhere, such as in gaffer's
+// database. The methods of [Store] allow only the status changes that the protocol allows. A
+// Recording does not check them: it overwrites the document with the given state, so an agent that
+// had ended may run again.
 //
 // A Recording creates a missing document. It keeps a copy of a damaged document and writes a new
 // one. If other programs change members that the Recording writes, it changes them back. It keeps
 // members, agents and waves that other programs have added.
 //
-// If another program sets the session, or an agent that has not ended, to cancelled, that is a
-// request to cancel: see [CancelledError].
+// Another program can request a cancellation: it sets the status of the session, or of an agent
+// that has not ended, to cancelled. See DetectCancel.
 //
 // A Recording must not be used by several goroutines at the same time.
 type Recording struct {
-	// DetectCancel enables cancellation requests. If another program has requested a
-	// cancellation in the document, a write fails with a [*CancelledError] and leaves
-	// the document unchanged.
+	// DetectCancel makes [Recording.Write] look for cancellation requests. If another program has
+	// set the session, or an agent that has not ended, to cancelled in the document, Write fails
+	// with a [*CancelledError] and leaves the document unchanged.
 	DetectCancel bool
 
 	store *Store
@@ -39,23 +39,25 @@ type Recording struct {
 	file  *statefile.File
 	seed  maphash.Seed
 
-	members   [][]int // for each wave, the indexes of its agents in Status.Agents
-	agents    int     // number of agents when members was computed
-	last      writtenDocument
-	unsure    uint64    // hash of the last document whose write returned an error but may have reached the disk; 0 if none
-	seen      fileStat  // the file as our last update has left it; zero if unknown
+	members [][]int // for each wave, the indexes of its agents in Status.Agents
+	agents  int     // number of agents when members was computed
+	last    writtenDocument
+	// unsure is the hash of the last document whose write failed, but which may be on disk
+	// nevertheless. 0 means that there is no such document.
+	unsure    uint64
+	seen      fileStat  // the document's file after our last update; zero if unknown
 	started   time.Time // start of the session according to the last Contents
 	activated bool      // the method activate has succeeded
 }
 
 // writtenDocument describes the document that the recording wrote last.
 type writtenDocument struct {
-	sum    uint64      // hash of the document; if the file has the same hash, no other program has changed it
+	sum    uint64      // hash of the document, to detect changes by other programs
 	known  bool        // false until the recording has written a document
 	at     []int       // for each of the recording's agents, its index in the document
 	waves  []State     // status of each wave
 	alone  bool        // the document contains no agents of other programs
-	others []waveTally // for each wave, counts of other programs' agents; nil if the recording created the document
+	others []waveTally // for each wave, counts of other programs' agents; nil if there are none
 }
 
 // fileStat holds the size and modification time of the document's file. If they differ
@@ -84,23 +86,26 @@ func (s *Store) Recording(id string) (*Recording, error) {
 	return r, nil
 }
 
-// Close deletes the hidden lock folder. The recording keeps the folder between writes to reuse it,
-// because that makes writes faster.
+// Close deletes the hidden lock folder that the recording keeps between writes. The recording
+// reuses this folder, because that makes writes faster.
 func (r *Recording) Close() { r.file.Close() }
 
-// Contents is the state that a session's document should have. Agents must keep their order between
-// writes, so the caller adds new agents after the existing ones. Write computes the summary, the
+// Contents is the state that a session's document should have. The caller must keep the order of
+// Status.Agents between writes, and add new agents at the end. Write computes the summary, the
 // statuses of waves and the log files, and ignores their values in Status.
 type Contents struct {
-	Status  *Status
-	Changed []int // indexes in Status.Agents of the agents that may differ from the last successful write
+	Status *Status
+	// Changed has the indexes in Status.Agents of all agents that may have changed since the last
+	// successful write.
+	Changed []int
 }
 
-// Write updates the document to the state that contents returns. It calls contents while the
-// document is locked, so if two programs record the same session, the later write has the newer
-// state. contents may be called more than once. The first successful write of a Recording, and every
-// write that creates the document, also makes the session the active session, unless the active
-// session started later.
+// Write updates the document to the state that contents returns. If the document exists, Write
+// locks it before it calls contents. So if two programs record the same session, the later write
+// has the newer state. contents may be called more than once.
+//
+// The first successful write of a Recording, and every write that creates the document, also makes
+// the session the active session, unless the current active session started later.
 func (r *Recording) Write(ctx context.Context, contents func() (Contents, error)) error {
 	made, err := r.makeFolder(contents)
 	if err == nil && !made {
@@ -138,8 +143,9 @@ func (r *Recording) noteFile(info fs.FileInfo) {
 	}
 }
 
-// noteIfUnchanged calls noteFile if the file still contains data. If not, another program has
-// changed the file since our write. Then noteIfUnchanged stores nothing, so Disturbed returns true.
+// noteIfUnchanged calls noteFile if the file still contains data, which this recording has written.
+// If not, another program has already changed the file. Then noteIfUnchanged stores nothing, so
+// Disturbed returns true.
 func (r *Recording) noteIfUnchanged(data []byte) {
 	h, path := r.store.opts.Host, r.file.Path()
 	info, err := h.Stat(opLook, path)
@@ -176,7 +182,9 @@ func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, er
 		return false, err
 	}
 	err = s.create(r.id, data)
-	if errors.Is(err, errTaken) { // the folder has appeared in the meantime, or an interrupted write has left its hidden folder: update writes the document
+	// If the id is taken, another program has just created the folder, or an interrupted write has
+	// left its hidden folder. In both cases update writes the document.
+	if errors.Is(err, errTaken) {
 		return false, nil
 	}
 	if err != nil {
@@ -191,8 +199,8 @@ func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, er
 	return err == nil, err
 }
 
-// checkLinkedFolder is called if the session's folder is a symbolic link. An agent may have put the
-// link there, and it may point to any folder of the user. So checkLinkedFolder returns an error
+// checkLinkedFolder is called if the session's folder is a symbolic link. An agent may have created
+// the link, and the link may point to any folder of the user. So checkLinkedFolder returns an error
 // unless that folder contains this session's document.
 func (r *Recording) checkLinkedFolder() error {
 	doc, err := r.store.Document(r.id)
@@ -206,8 +214,9 @@ func (r *Recording) checkLinkedFolder() error {
 // method update then returns no error.
 var errSame = errors.New("the document is as it should be")
 
-// update brings the document up to date. It creates the session's folder if it is missing. made
-// reports whether the document was missing, or was an empty object.
+// update changes the document to the state that contents returns. It creates the session's folder
+// and the document if they are missing. made reports whether the document was missing or was an
+// empty object.
 func (r *Recording) update(ctx context.Context, contents func() (Contents, error)) (made bool, err error) {
 	if err := statefile.MkdirAll(r.store.opts.Host, r.store.dir(r.id)); err != nil {
 		return false, err
@@ -229,16 +238,18 @@ func (r *Recording) update(ctx context.Context, contents func() (Contents, error
 	switch {
 	case err == nil:
 		r.last, r.unsure = next, 0
-	case next.known: // the new document may be on disk although an error occurred: perhaps only the sync of the folder failed
+	case next.known:
+		// The new document may be on disk although an error occurred, for example if only the sync
+		// of the folder failed.
 		r.unsure = next.sum
 	}
 	return made, err
 }
 
-// edit changes the document to the state want. If no other program has changed the document, edit
-// updates only the agents in want.Changed. If another program has changed it, edit updates the
-// whole document. It returns errSame if nothing had to change, and a [*CancelledError] if another
-// program has requested a cancellation.
+// edit changes the document to the state want. If no other program has changed the document, and
+// want has no new agents or waves, edit updates only the agents in want.Changed. In all other cases
+// it updates the whole document. It returns errSame if nothing had to change, and a
+// [*CancelledError] if another program has requested a cancellation.
 func (r *Recording) edit(doc *jsontree.Doc, want Contents) (next writtenDocument, err error) {
 	root := doc.Root()
 	grown := len(r.last.at) != len(want.Status.Agents) || len(r.last.waves) != len(want.Status.Waves)
@@ -395,7 +406,8 @@ func (s *Store) Render(id string, status *Status) ([]byte, error) {
 	return r.build(status)
 }
 
-// fresh returns the description of the new document that build returns for want, without its hash.
+// fresh returns the writtenDocument for the new document that build returns for want. Its hash is
+// not set.
 func (r *Recording) fresh(want *Status) writtenDocument {
 	at := make([]int, len(want.Agents))
 	for i := range at {
@@ -419,7 +431,7 @@ func (r *Recording) withLogFile(a Agent) Agent {
 	return a
 }
 
-// activate makes the session the active session, unless the active session started later.
+// activate makes this session the active session, unless the current active session started later.
 func (r *Recording) activate() error {
 	active, err := r.store.Active()
 	if none := (*ActiveError)(nil); err != nil && !errors.As(err, &none) {
@@ -433,8 +445,8 @@ func (r *Recording) activate() error {
 
 // startedBefore reports whether this session started before the session otherID. It compares start
 // times and not ids, because other programs choose ids freely, or use local time in them. If both
-// sessions started in the same second, it compares the ids, so that two recordings agree. It
-// returns false if the other session has no readable start time.
+// sessions started in the same second, it compares the ids, so that the recordings of both sessions
+// choose the same active session. It returns false if the other session has no readable start time.
 func (r *Recording) startedBefore(otherID string) bool {
 	is, err := r.store.Load(otherID)
 	switch {

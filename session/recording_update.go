@@ -28,8 +28,8 @@ func (r *Recording) updateChanged(root *jsontree.Node, want Contents) writtenDoc
 	return next
 }
 
-// updateAll updates a document that another program has changed. It sets the
-// recording's members, agents and waves, and keeps the members of other programs.
+// updateAll updates the whole document, for example because another program has changed it. It sets
+// the recording's members, agents and waves, and keeps the members of other programs.
 func (r *Recording) updateAll(root *jsontree.Node, want *Status) writtenDocument {
 	setSessionMembers(root, r.id, want)
 	agents := root.Array("agents")
@@ -48,7 +48,7 @@ func (r *Recording) updateAll(root *jsontree.Node, want *Status) writtenDocument
 	}
 	next.alone = agents.Len() == len(want.Agents)
 	if waves := root.Child("waves"); waves == nil || waves.Kind() != jsontree.Array {
-		root.Set("waves", []Wave{}) // waves can be derived from the agents, so no data is lost
+		root.Set("waves", []Wave{}) // the old value is not an array, so no waves are lost
 	}
 	sum, states := countAgents(root, true)
 	setSummary(root, sum)
@@ -98,8 +98,8 @@ func setAgent(node *jsontree.Node, a Agent) {
 	node.Set("error", a.Error)
 }
 
-// wavesOf returns the waves of a document by number. If two waves share a number, it returns the
-// first of them.
+// wavesOf returns the waves of a document by wave number. If two waves have the same number, it
+// returns the first of them.
 func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
 	waves := map[int]*jsontree.Node{}
 	for _, node := range root.Child("waves").Items() {

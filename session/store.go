@@ -28,8 +28,8 @@ type Options struct {
 	Now  func() time.Time // the host's clock if nil
 	Rand io.Reader        // crypto/rand if nil
 
-	// LogPrefix is the path of the store's root as it is written in the member log_file. It should
-	// be relative to the project's root. If empty, it is the root that was passed to New.
+	// LogPrefix is the path of the store's root folder in the member log_file of agents. It should
+	// be relative to the project's root. If empty, it is the path that was passed to [New].
 	LogPrefix string
 
 	LockTimeout time.Duration // statefile's default if zero
@@ -48,9 +48,9 @@ type Store struct {
 	files map[string]*document // documents by session id
 }
 
-// document holds the statefile.File of a session. There is only one File per session, because only
-// updates of the same File are written together. Only updates use the finder, and they never run
-// concurrently.
+// document holds the [statefile.File] of a session. There is only one File per session, because
+// only updates of the same File are written together. finder is used only by updates of the
+// document, which never run concurrently.
 type document struct {
 	*statefile.File
 	finder finder
@@ -74,8 +74,8 @@ func New(root string, opts Options) *Store {
 	return &Store{root: root, opts: opts, files: map[string]*document{}}
 }
 
-// Close deletes the hidden lock folders. The store keeps these folders between writes to reuse them,
-// because that makes writes faster. The caller must not call Close during an update.
+// Close deletes the hidden lock folders that the store keeps between writes. The store reuses these
+// folders, because that makes writes faster. The caller must not call Close during an update.
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,8 +144,8 @@ func (s *Store) Document(id string) (*jsontree.Doc, error) {
 	if err := statefile.CheckName("session id", id); err != nil {
 		return nil, err
 	}
-	// Do not use s.file: it keeps an entry for every id, so requests for arbitrary ids would fill
-	// its map.
+	// Do not use s.file, which adds an entry to a map for every id. Requests for arbitrary ids
+	// would make this map grow without limit.
 	doc, err := statefile.New(s.status(id), statefile.Options{Host: s.opts.Host}).Load()
 	return doc, s.notFoundFor(id, err)
 }
@@ -161,11 +161,13 @@ func (s *Store) Load(id string) (Status, error) {
 	return status, nil
 }
 
-// Update changes a session's document directly, for changes that no other operation covers. It sets
-// the derived values afterwards. [statefile.File.Update] says what the function change may do.
+// Update changes a session's document directly, for changes that no other method of Store makes.
+// Afterwards it sets the derived values, such as the summary. [statefile.File.Update] says what the
+// function change may do.
 func (s *Store) Update(ctx context.Context, id string, change func(root *jsontree.Node) error) error {
 	return s.update(ctx, id, func(root *jsontree.Node, f *finder) error {
-		*f = finder{} // change may add or remove agents, so the finder must not use its index
+		// Discard the index of the finder, because change may add or remove agents.
+		*f = finder{}
 		return change(root)
 	})
 }

@@ -13,9 +13,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Validate yields every violation of the protocol in the store: first those of each
-// session, then those of active-session. An unreadable document is a finding and does
-// not stop the iteration.
+// Validate yields every violation of the protocol in the store: first those of each session, then
+// those of the link active-session. An unreadable document is a finding and does not stop the
+// iteration.
 func (s *Store) Validate() iter.Seq[statefile.Finding] {
 	return func(yield func(statefile.Finding) bool) {
 		names, err := s.folders()
@@ -63,8 +63,8 @@ func CheckFile(h host.Host, path string) []statefile.Finding {
 	)
 }
 
-// checkFolder returns a finding if the session id is not the name of the document's folder. It
-// ignores documents that are not in a sessions folder, because they are copies.
+// checkFolder returns a finding if the session id in a document is not the name of the document's
+// folder. It returns none for a document outside a sessions folder, such as a copy.
 func checkFolder(path string, v jsontree.Value) []statefile.Finding {
 	dir := filepath.Dir(path)
 	id, ok := v.Get("session_id").Str()
@@ -102,7 +102,7 @@ func checkLock(h host.Host, path string) []statefile.Finding {
 	}}
 }
 
-// checkActive checks the link to the active session.
+// checkActive returns the findings about active-session, the link to the active session.
 func (s *Store) checkActive() []statefile.Finding {
 	f := statefile.Finding{Path: s.active(), Severity: statefile.Irregular}
 	target, err := s.activeTarget()
@@ -123,9 +123,9 @@ func (s *Store) checkActive() []statefile.Finding {
 	return []statefile.Finding{f}
 }
 
-// noTarget returns the finding for an active-session whose target cannot be read. err is the error
-// that activeTarget has returned. f is a finding with the path of active-session. noTarget returns
-// no finding if active-session does not exist.
+// noTarget returns the finding for a link active-session whose target cannot be read. err is the
+// error that activeTarget has returned. f is a finding with the path of active-session, which
+// noTarget completes. noTarget returns no finding if active-session does not exist.
 func (s *Store) noTarget(f statefile.Finding, err error) []statefile.Finding {
 	if _, statErr := s.opts.Host.Lstat(opReadActive, s.active()); errors.Is(statErr, fs.ErrNotExist) {
 		return nil

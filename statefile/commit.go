@@ -20,9 +20,9 @@ const opSweepTemps host.Op = "sweep temps"
 // writes without pause.
 const maxRedo = 100
 
-// commit applies the changes of all requests and writes the result to path once. It stores the error
-// of each failed request in the request. path is the result of resolve. The caller must hold the
-// lock.
+// commit applies the changes of all requests in batch and writes the result to path once. It stores
+// the error of each failed request in the request. path is the document's path with all links
+// resolved. The caller must hold the document's lock.
 func (f *File) commit(path string, batch []*request) {
 	var err error
 	for range maxRedo {
@@ -33,14 +33,17 @@ func (f *File) commit(path string, batch []*request) {
 	if err == nil {
 		return
 	}
-	if len(batch) > 1 && !isStepError(err) { // one of the changes may have caused the error: apply the requests one by one, so that only this one fails
+	// The change of one request may have caused the error. Apply the requests one by one, so that
+	// the others succeed.
+	if len(batch) > 1 && !isStepError(err) {
 		for i := range batch {
 			f.commit(path, batch[i:i+1])
 		}
 		return
 	}
 	for _, r := range batch {
-		if r.err == nil { // do not overwrite the error of the request's own change: it is more specific
+		// Keep the error of the request's own change, because it is more specific.
+		if r.err == nil {
 			r.err = err
 		}
 	}
@@ -83,9 +86,10 @@ func (f *File) try(path string, batch []*request) error {
 	return f.write(old, doc.Bytes())
 }
 
-// open reads the document that an update will change. If the file is missing, the document has the
-// content of Options.Empty. If Options.StartOver is set, the same holds for a file that is not JSON,
-// and open first saves a copy of that file.
+// open reads the document that an update will change. If the file is missing, the update starts
+// with the content Options.Empty. The update also does that if the file is not JSON,
+// Options.StartOver is set and the document's path is not a link. open then first saves a copy of
+// the file. If Options.Empty is nil, open returns an error in both cases.
 func (f *File) open(path string) (readFile, *jsontree.Doc, error) {
 	f.sweepTemps(path)
 	doc, data, info, err := f.readDocument()
@@ -107,9 +111,9 @@ func (f *File) open(path string) (readFile, *jsontree.Doc, error) {
 	return old, doc, err
 }
 
-// write replaces the document by data. It returns an error that wraps ErrChanged if another program
-// has changed the document since old was read. If data equals old.data, write only syncs the existing
-// file, because the document must be durable after an update.
+// write replaces the document by data. If another program has changed the document since old was
+// read, write returns an error that wraps ErrChanged. If data equals the old content, write only
+// syncs the existing file, because the document must be durable after an update.
 func (f *File) write(old readFile, data []byte) error {
 	if len(data) > MaxSize {
 		return tooLarge(f.path, int64(len(data)))
@@ -132,9 +136,9 @@ func (f *File) saw(info fs.FileInfo) {
 }
 
 // sweepTemps deletes the temporary files and hidden lock folders of processes that died. Only the
-// holder of the lock creates the temporary files, and this process holds the lock, so no process
-// still uses them. Only the first call for a File does this. If another process dies later, the next
-// process that updates the document deletes its files.
+// holder of the lock creates temporary files, and this process holds the lock, so no other process
+// still uses them. Only the first call for a File does this. If another process dies later, the
+// next process that updates the document deletes its files.
 func (f *File) sweepTemps(path string) {
 	if f.swept {
 		return
@@ -146,16 +150,17 @@ func (f *File) sweepTemps(path string) {
 	if f.opts.Locking != Folder {
 		return
 	}
-	for _, name := range f.leftovers(f.path, forLock) { // delete only lock folders whose owner is dead; the others may be in use
+	// Delete only the lock folders whose owner is dead. The others may be in use.
+	for _, name := range f.leftovers(f.path, forLock) {
 		if owner, signed := readOwner(f.host, name); signed && f.host.Alive(owner) == host.Dead {
 			removeLock(f.host, name)
 		}
 	}
 }
 
-// leftovers lists the hidden files and folders beside path that were created for this purpose, such
-// as forUpdate. It ignores errors: if the folder cannot be read, the update itself fails with a
-// better message.
+// leftovers lists the hidden files and folders beside path that were created for purpose, such as
+// forUpdate. It ignores errors: if the folder cannot be read, the update itself fails with a better
+// message.
 func (f *File) leftovers(path, purpose string) (names []string) {
 	entries, _ := f.host.ReadDir(opSweepTemps, folderOf(path))
 	for _, e := range entries {
@@ -193,9 +198,9 @@ func (f *File) notice(kind NoticeKind, path, text string) {
 	}
 }
 
-// A program that writes in place leaves an incomplete file for a moment. So if a file is not JSON
-// and was changed less than writingAge ago, readDocument waits for settlePause and reads the file
-// again. It reads the file at most readTries times.
+// If a file is not JSON, another program may be overwriting it in place, so that it is incomplete.
+// So if the file was modified less than writingAge ago, readDocument waits for settlePause and
+// reads it again. It reads the file at most readTries times.
 const (
 	writingAge  = time.Second
 	readTries   = 50

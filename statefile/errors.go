@@ -33,14 +33,14 @@ type FormError struct {
 
 func (e *FormError) Error() string { return e.Path + ": " + e.Problem }
 
-// Invalid reports true: what is at the path is not valid as a document.
+// Invalid reports true: the file at the path cannot be a document.
 func (e *FormError) Invalid() bool { return true }
 
 // StepError reports that a step of an update failed, such as the sync of the new file.
 type StepError struct {
 	Step     host.Op
 	Path     string // path of the document
-	Replaced bool   // the new document has replaced the old one, but a power cut may still undo that
+	Replaced bool   // the document was replaced, but a power cut may still undo that
 	Err      error
 }
 

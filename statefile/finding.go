@@ -4,8 +4,8 @@ import "fmt"
 
 // Finding is one violation of a document's protocol.
 type Finding struct {
-	Path     string   `json:"path"`         // path of the document, or of a file that belongs to it, such as its lock
-	At       string   `json:"at,omitempty"` // position in the document, such as agents[2].status; empty means the whole document
+	Path     string   `json:"path"`         // path of the document, or of another file such as its lock
+	At       string   `json:"at,omitempty"` // path within the document, such as agents[2].status; empty means the whole document
 	Name     string   `json:"name"`         // fixed name of the violation, such as legacy-timestamp
 	Severity Severity `json:"severity"`
 	Text     string   `json:"text"` // what was found and what is expected

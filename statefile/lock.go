@@ -43,7 +43,7 @@ type heldLock struct {
 	file   *File
 	path   string // path of the document, with all links resolved
 	kernel host.Lock
-	folder string // path of the lock folder, which is the second lock; empty if that is not held
+	folder string // path of the lock folder; empty if that lock is not held
 }
 
 // lock takes the document's lock. It waits until ctx ends, or until LockTimeout has passed since the
@@ -104,8 +104,9 @@ func (h *heldLock) release() {
 }
 
 // releaseFolder deletes the lock folder at the first release. At later releases it only hides the
-// folder by renaming it, so that the next update can reuse it. Creating and deleting the folder and
-// its file each time would take half as long as the whole durable write.
+// folder by renaming it, so that the next update can reuse it. This saves time: to create and
+// delete the folder and its file for every update would take half as long as the whole durable
+// write.
 func (h *heldLock) releaseFolder() {
 	f := h.file
 	f.locked++
@@ -148,14 +149,18 @@ func (h *heldLock) takeFolder(ctx context.Context, folder string) error {
 	}
 }
 
-// makeFolder tries once to take the lock. It renames a hidden folder that already contains the owner
-// file, so the lock of a process that dies always names its owner. If the machine cannot rename
-// without replacing, makeFolder creates the folder in place and writes the owner file afterwards. It
-// returns an error that wraps fs.ErrExist if another program holds the lock.
+// makeFolder tries once to take the lock that consists of the lock folder. It renames a hidden
+// folder that already contains the owner file, so the lock of a process that dies always names its
+// owner. If the machine cannot rename without replacing, makeFolder creates the folder in place and
+// writes the owner file afterwards. It returns an error that wraps fs.ErrExist if another program
+// holds the lock.
 func (h *heldLock) makeFolder(folder string) error {
 	f := h.file
 	if f.kept == "" {
-		aside := hiddenPath(f.host, f.path, forLock) // beside f.path, like the lock folder, and not beside the resolved document: that may be on another disk, and a folder cannot be renamed across disks
+		// Like the lock folder, the hidden folder is beside f.path. If f.path is a link, the
+		// document itself may be on another disk, and a folder cannot be renamed from one disk to
+		// another.
+		aside := hiddenPath(f.host, f.path, forLock)
 		if err := h.makeSigned(aside); err != nil {
 			return err
 		}
@@ -224,7 +229,8 @@ type watchedLock struct {
 // A lock that has not changed is stale even if its owner is alive: we hold the advisory lock, so
 // the owner has released the advisory lock but could not delete the folder.
 func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bool) {
-	info, err := m.Lstat(opLookAtLock, folder) // not Stat: a link at this path blocks other programs even if its target is missing
+	// Do not use Stat: a link at this path blocks other programs even if its target is missing.
+	info, err := m.Lstat(opLookAtLock, folder)
 	if err != nil {
 		return "a program that has just released it", false
 	}
@@ -244,9 +250,10 @@ func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bo
 	return holder, watched
 }
 
-// StaleLock describes the holder of a lock folder and reports whether the lock is stale. It looks at
-// the folder only once. So it returns false for a lock whose owner is alive, even if the lock has not
-// changed for a long time. It also returns false if there is no folder.
+// StaleLock describes the holder of a lock folder and reports whether the lock is stale. It looks
+// at the folder only once, so it cannot notice that a lock has not changed for a long time although
+// its owner is alive: it returns false for such a lock. It also returns false if there is no
+// folder.
 func StaleLock(h host.Host, folder string) (holder string, stale bool) {
 	return new(watchedLock).judge(h, folder)
 }
@@ -261,9 +268,9 @@ func readOwner(m host.Host, folder string) (host.Process, bool) {
 }
 
 // breakFolder removes a stale lock folder and reports whether the folder is gone. It first renames
-// the folder: if several processes try this, only one succeeds. made is the modification time of the
-// stale folder. If the renamed folder has another one, it is a new lock that a program has taken in
-// the meantime, so breakFolder renames it back.
+// the folder: if several processes try this, only one succeeds. made is the modification time of
+// the stale folder. If the renamed folder has another modification time, it is a new lock that a
+// program has taken in the meantime, so breakFolder renames it back.
 func (h *heldLock) breakFolder(folder, holder string, made time.Time) bool {
 	m := h.file.host
 	aside := hiddenPath(m, folder, "broken")
@@ -275,7 +282,8 @@ func (h *heldLock) breakFolder(folder, holder string, made time.Time) bool {
 		_ = m.Rename(opBreakLock, aside, folder)
 		return false
 	}
-	if err == nil && info.IsDir() { // if it is a link, do not delete the files in the folder that it points to
+	// If aside is a link, do not delete the owner file in the folder that it points to.
+	if err == nil && info.IsDir() {
 		_ = m.Remove(opBreakLock, filepath.Join(aside, ownerFile))
 	}
 	_ = m.Remove(opBreakLock, aside)

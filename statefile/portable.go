@@ -8,13 +8,14 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// mostPortable is the largest number of findings that CheckPortable returns. It drops further ones.
+// mostPortable is the largest number of findings that CheckPortable returns. CheckPortable drops
+// further findings.
 const mostPortable = 100
 
 // CheckPortable reports content that JSON libraries treat differently: a byte order mark, bytes
-// that are not UTF-8, an unpaired surrogate, a duplicate member, a number out of the range of
-// float64. jsontree accepts all of them. Other libraries reject the document or read another value.
-// doc must not have been edited since it was parsed.
+// that are not UTF-8, an unpaired surrogate, a duplicate member, or a number out of the range of
+// float64. Package jsontree accepts all of them, but other libraries may reject the document or
+// read another value. The caller must not have edited doc since it was parsed.
 func CheckPortable(path string, doc *jsontree.Doc) []Finding {
 	c := portable{path: path}
 	data := doc.Bytes()

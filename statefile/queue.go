@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// request is one call of Update.
+// request is one call of [File.Update].
 type request struct {
 	change func(*jsontree.Doc) error
 	since  time.Time // when Update was called; the lock timeout starts then

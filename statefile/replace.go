@@ -16,14 +16,16 @@ const (
 	opSyncAgain host.Op = "sync unchanged"
 )
 
-// ErrChanged means that another program changed a file after it had been read. [Replace] then
-// returns an error that wraps ErrChanged, and leaves the file unchanged. [File.Update] reads the file
-// again and repeats the update. It returns such an error only after many failed attempts.
+// ErrChanged means that another program changed a file between the moment when it was read and the
+// moment when it was to be replaced. [Replace] then leaves the file unchanged and returns an error
+// that wraps ErrChanged. [File.Update] instead reads the file again and repeats the update. Only
+// after many failed attempts does Update return an error that wraps ErrChanged.
 var ErrChanged = errors.New("changed by another program meanwhile")
 
 // Replace replaces the content of the file at path by data, atomically and durably. It keeps the
-// file's permissions and owner. old is the content that the caller has read. If the file no longer
-// contains old, Replace returns an error that wraps [ErrChanged], and leaves the file unchanged.
+// file's owner, group and permissions as far as this process may set them. old is the content that
+// the caller has read. If the file no longer contains old, Replace returns an error that wraps
+// [ErrChanged], and leaves the file unchanged.
 // Replace takes no lock: use [File.Update] for a shared document.
 func Replace(h host.Host, path string, old, data []byte) error {
 	target, err := resolve(h, path)
@@ -43,14 +45,14 @@ func Replace(h host.Host, path string, old, data []byte) error {
 
 // readFile is a file with the content that was read from it.
 type readFile struct {
-	path string // path with all links resolved
+	path string // path of the file itself, not of a symbolic link to it
 	data []byte
 	info fs.FileInfo // nil if the file did not exist
 }
 
 // replace replaces the file old by a new file with the content data. It returns the file information
-// of the new file. It reads this information before the new file gets its final name, because later
-// another program may replace the file.
+// of the new file. It reads this information before it renames the new file to old.path: after the
+// rename, another program may already have replaced the new file.
 func replace(h host.Host, old readFile, data []byte) (fs.FileInfo, error) {
 	perm := fs.FileMode(0o666)
 	if old.info != nil {
@@ -68,9 +70,9 @@ func replace(h host.Host, old readFile, data []byte) (fs.FileInfo, error) {
 	return info, syncFolder(h, old.path)
 }
 
-// replaceBy renames temp to the path of the file, and returns the file information of temp. If the
-// file has changed since it was read, replaceBy returns ErrChanged instead. If an operation fails,
-// replaceBy also returns the name of that operation.
+// replaceBy renames the file at temp to old.path, and returns the file information of the renamed
+// file. If the file at old.path has changed since it was read, replaceBy returns ErrChanged
+// instead. If an operation fails, replaceBy returns the error and the name of that operation.
 func (old readFile) replaceBy(h host.Host, temp string) (fs.FileInfo, host.Op, error) {
 	info, err := h.Lstat(opLookTemp, temp)
 	if err != nil {

@@ -28,19 +28,19 @@ type Locking int
 
 const (
 	// Advisory is an advisory lock on a file beside the document. If a program ignores the lock and
-	// changes the document, an update notices it just before it replaces the document, and runs
-	// again on the changed document.
+	// changes the document during an update, the update detects the change before it replaces the
+	// document. The update then starts again with the changed document.
 	Advisory Locking = iota
-	// Folder means two locks: the advisory lock, and the lock of the session protocol. The second
-	// lock is the folder <name>.lock, where <name> is the document's file name. Programs in other
-	// languages take this lock with mkdir and release it with rmdir.
+	// Folder is two locks: the advisory lock, and a lock folder that programs in other languages
+	// also use. The lock folder is beside the document and is called <name>.lock, where <name> is
+	// the document's file name. These programs take the lock with mkdir and release it with rmdir.
 	Folder
 )
 
 // Options configure a document. With the zero value, an update takes an advisory lock, and fails if
 // the document is missing or is not JSON.
 type Options struct {
-	Host    host.Host // the real machine if nil
+	Host    host.Host // nil means the real operating system
 	Locking Locking
 
 	// Empty is the content that an update starts from if the document does not exist. If Empty is
@@ -48,15 +48,16 @@ type Options struct {
 	Empty []byte
 	// StartOver lets an update replace a file that is not JSON by Empty, if Empty is not nil. The
 	// old bytes are kept as <name>.corrupt-<time>. If the document's path is a symbolic link, the
-	// file is never replaced in this way, because it may be any file of the user.
+	// update fails instead, because the link may lead to any file of the user.
 	StartOver bool
 	// Finish sets derived values, such as totals, in the document. It runs once per write, after
 	// all changes.
 	Finish func(*jsontree.Doc) error
-	// Saw receives the file information of the document after each update, while the lock is held.
-	// It describes the file that the update wrote or, if the update wrote nothing, the file that it
-	// read. The information is nil if there is no file. If the file's information differs later,
-	// another program has changed the document. Saw is not called if the write fails.
+	// Saw receives the document's file information after each update, while the lock is held. The
+	// information is that of the file that the update wrote. If the update wrote nothing, it is
+	// that of the file that the update read, or nil if there is no file. The caller can compare it
+	// with later file information to detect changes by other programs. Saw is not called if the
+	// write fails.
 	Saw func(fs.FileInfo)
 	// Notice receives messages for the user about unusual events that do not make an update fail.
 	Notice func(Notice)
@@ -94,7 +95,7 @@ type File struct {
 	// The fields below are used only by the goroutine that works on a batch of updates.
 	swept  bool   // sweepTemps has deleted the temporary files that earlier processes left
 	locked int    // how many times this File has taken and released the lock folder
-	kept   string // path of a hidden lock folder, with its owner file, that the next update reuses
+	kept   string // path of a hidden lock folder that the next update reuses; empty if there is none
 }
 
 // New returns the document at path. It reads and writes no file.
@@ -123,7 +124,8 @@ func (f *File) Close() {
 
 // Load reads the document without taking a lock. The error wraps fs.ErrNotExist if the
 // document does not exist. It is a [*CorruptError] if the file is not JSON, and a
-// [*FormError] if the file cannot be a document.
+// [*FormError] if the file cannot be a document, for example because it is a folder or is
+// larger than [MaxSize].
 func (f *File) Load() (*jsontree.Doc, error) {
 	doc, _, _, err := f.readDocument()
 	return doc, err

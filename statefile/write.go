@@ -83,7 +83,7 @@ func tooLarge(path string, size int64) error {
 }
 
 // readAll reads r to its end, but at most MaxSize+1 bytes, even if the file grows while it is read.
-// size is the file's expected size. More than MaxSize bytes tell the caller that it is too large.
+// size is the file's expected size. If the result is longer than MaxSize, the file is too large.
 func readAll(r io.Reader, size int64) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
 	_, err := b.ReadFrom(io.LimitReader(r, MaxSize+1))
@@ -145,9 +145,10 @@ const (
 	forNew    = "new"
 )
 
-// writeTemp writes data durably to temp, a new file beside path, and returns temp. If existing, the
-// file information of path, is not nil, the new file gets the permissions and owner of path. After an
-// error it deletes temp.
+// writeTemp writes data durably to temp, a new file beside path, and returns temp. existing is nil
+// or the file information of path. If it is not nil, the new file gets the owner, group and
+// permissions of path as far as this process may set them. If writing fails, writeTemp deletes
+// temp.
 func writeTemp(h host.Host, path, temp string, data []byte, perm fs.FileMode, existing fs.FileInfo) (string, error) {
 	f, err := h.Create(opCreateTemp, temp, perm)
 	if err != nil {
@@ -189,7 +190,9 @@ func keepAttributes(f host.File, existing fs.FileInfo) (host.Op, error) {
 		if err != nil {
 			return opChownTemp, err
 		}
-		if !grouped { // the new file has another group: give it only the permissions that everyone has
+		// If the file could not get the old group, give its new group only the permissions that
+		// all other users have.
+		if !grouped {
 			perm = perm&^0o070 | perm&0o007<<3
 		}
 	}
@@ -243,13 +246,12 @@ func MkdirAll(h host.Host, path string) error {
 	return h.SyncDir(opSyncFolder, parent)
 }
 
-// ignoreName is the name of git's ignore file.
 const ignoreName = ".gitignore"
 
-// MkdirIgnored is like MkdirAll, for a folder whose documents should not be committed. A new folder
-// gets a .gitignore that ignores everything in it. After a crash there is either no folder, or the
-// folder with that file. In an existing folder only gaffer's locks are ignored (see [Ignore]),
-// because the project may commit its documents.
+// MkdirIgnored is like MkdirAll, but makes git ignore the folder. A new folder gets a .gitignore
+// that ignores everything in it. A crash never leaves the folder without this file. For an existing
+// folder, MkdirIgnored uses [Ignore], which excludes only gaffer's locks: the user may want to
+// commit the documents in that folder.
 func MkdirIgnored(h host.Host, path string) error {
 	if _, err := h.Stat(opMakeFolder, path); !errors.Is(err, fs.ErrNotExist) {
 		if err := MkdirAll(h, path); err != nil {
@@ -272,7 +274,8 @@ func MkdirIgnored(h host.Host, path string) error {
 	if err != nil {
 		_ = h.Remove(opRemoveTemp, ignore)
 		_ = h.Remove(opRemoveTemp, temp)
-		if _, there := h.Stat(opMakeFolder, path); there != nil { // if path exists, another process has created it in the meantime
+		// Ignore the error if another process has created the folder in the meantime.
+		if _, there := h.Stat(opMakeFolder, path); there != nil {
 			return err
 		}
 	}

@@ -11,22 +11,27 @@ import (
 type Answer struct {
 	Status  Word
 	Summary []string
-	Body    jsontree.Value // the JSON object that contains the status; missing if the status was in a line of text
+	// Body is the JSON object that contains the status. If the status was in a line of text, Body
+	// is the zero Value.
+	Body jsontree.Value
 }
 
 // Text returns the lines of the summary as one text.
 func (a Answer) Text() string { return strings.Join(a.Summary, "\n") }
 
-// ParseAnswer finds the verdict in an agent's answer. A verdict is a JSON object with a status,
-// fenced or not, or a status line, such as "**Status:** PASS" or "✅ PASS". Quoted verdicts and
-// words in running text do not count.
+// ParseAnswer finds the verdict in an agent's answer. A verdict is a JSON object with a status, in
+// a Markdown code fence or not, or a status line, such as "**Status:** PASS" or "✅ PASS". Quoted
+// verdicts and words in running text do not count. If there is no verdict, ParseAnswer returns a
+// [*NoStatusError].
 //
-// The last verdict counts. If it cannot be read, ParseAnswer returns an [*UnclearError]. If the
-// last verdict lets work advance (PASS, APPROVED, COMPLETE and so on) but the answer contradicts
-// it, ParseAnswer also returns an UnclearError. A contradiction is an earlier verdict with another
-// word that the same role may use, or later text that names such a word or retracts the verdict. A
-// verdict that does not let work advance is never rejected because of other text. If there is no
-// verdict, ParseAnswer returns a [*NoStatusError].
+// If there are several verdicts, the last one counts. If the last verdict cannot be read,
+// ParseAnswer returns an [*UnclearError].
+//
+// A verdict such as PASS or APPROVED lets work advance. If the last verdict does so but another
+// part of the answer contradicts it, ParseAnswer also returns an UnclearError. There are three kinds
+// of contradictions: an earlier verdict with an opposing word such as FAIL, later text that contains
+// an opposing word, and later text that retracts the verdict. A verdict that does not let work
+// advance, such as FAIL, is never rejected because of other text.
 func ParseAnswer(text string) (Answer, error) {
 	verdicts := verdictsIn(text)
 	if len(verdicts) == 0 {

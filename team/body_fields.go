@@ -115,7 +115,7 @@ func (c channel) leaves() []leaf {
 }
 
 // set sets the field f in the body n. If f is a list, set appends the value to it. Other fields can
-// be set only once; the second time set returns a [*BodyError].
+// be set only once: the second time, set returns a [*BodyError].
 func (c channel) set(n *jsontree.Node, f Field) error {
 	l, err := c.leaf(f.Name)
 	if err != nil {

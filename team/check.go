@@ -168,7 +168,9 @@ func shortName(name string) string { return strings.Trim(shorten(name), `"`) }
 // shorten quotes a text for a message and cuts it after 60 characters.
 func shorten(s string) string {
 	const most = 60
-	r := []rune(s[:min(len(s), 4*(most+1))]) // at least one character too many, if the text is longer
+	// A character has at most 4 bytes. So if s has more than most characters, this prefix of s also
+	// has more than most characters.
+	r := []rune(s[:min(len(s), 4*(most+1))])
 	if len(r) > most {
 		s = string(r[:most]) + "…"
 	}

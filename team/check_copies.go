@@ -8,15 +8,15 @@ import (
 	"gaffer/statefile"
 )
 
-// Limits of the search for a second set of documents.
+// Limits of the search for misplaced copies of the team's documents.
 const (
 	copyDepth   = 3    // how many levels of folders below the project are searched
 	copyFolders = 1000 // how many folders are searched in each level
 )
 
-// checkCopies searches for a second set of documents, and adds a finding for each state file in it
-// that differs from the team's own. An agent creates a second set if it uses a relative path in the
-// wrong folder: inside the team's folder, or in another folder of the project.
+// checkCopies searches for misplaced copies of the team's state files, and adds a finding for each
+// copy that differs from the original. An agent creates such a copy if it writes to a relative path
+// while its working directory is wrong: the team's folder, or another folder of the project.
 func (f *folder) checkCopies() {
 	name := filepath.Base(f.store.root)
 	f.compareCopy(filepath.Join(f.store.root, name))

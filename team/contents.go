@@ -15,7 +15,7 @@ type Contents struct {
 }
 
 // documents returns the JSON content for each of the six documents. It returns a [*ContentsError]
-// if p has no session id, or two different ones.
+// if the session ids in p.PM and p.Orchestrator are empty or differ.
 func (p Contents) documents() (map[Document]jsontree.Value, error) {
 	if p.PM.SessionID == "" || p.PM.SessionID != p.Orchestrator.SessionID {
 		return nil, &ContentsError{fmt.Sprintf("its documents are of session %q and of session %q", p.PM.SessionID, p.Orchestrator.SessionID)}

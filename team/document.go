@@ -5,8 +5,8 @@ import "path/filepath"
 // Document identifies one of the six files of a session.
 type Document string
 
-// The six documents of a session. After them come the names of other files and folders in the
-// team's folder, and the text of documents without groups or messages.
+// The six documents of a session, followed by the names of other files and folders in the team's
+// folder, and by the content of a document without groups and of one without messages.
 const (
 	PMStateDoc       Document = "pm_state"
 	GroupStatusDoc   Document = "group_status"

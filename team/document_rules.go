@@ -156,8 +156,9 @@ func orchestratorRules() *rule {
 	)
 }
 
-// messageRules returns the rule for a document of messages. In each message, the fields of the body
-// are between the fields that every message has.
+// messageRules returns the rule for a document of messages from one role to another. body lists the
+// fields that only these messages have. In each message, they come after the fields id to subject,
+// and before the field read.
 func messageRules(from, to Role, body ...field) *rule {
 	fields := append([]field{
 		opt("id", a(text)),

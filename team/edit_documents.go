@@ -8,7 +8,7 @@ import (
 )
 
 // addActiveAgent adds an agent to the active agents in the orchestrator's document, increments the
-// counters of starts, and logs the decision with its reasoning.
+// counters of starts, and logs the decision to start the agent, with the reasoning.
 func addActiveAgent(n *jsontree.Node, agent ActiveAgent, reasoning string) {
 	n.Array("active_agents").Append(agent)
 	increment(n, "iteration")
@@ -53,9 +53,9 @@ func editGroups(n *jsontree.Node, previous, want Groups) {
 	}
 }
 
-// addGroup adds g to the document. Some programs write a note under the group's id before the group
-// has a status. Then addGroup adds to the note the fields that editGroup edits, and keeps its other
-// members.
+// addGroup adds g to the document n. If n already has an object under g's id, the object is a note
+// that another program has written. addGroup then sets the fields in it that editGroup can change,
+// and keeps its other members.
 func addGroup(n *jsontree.Node, g Group) {
 	note := n.Child(g.ID)
 	if note == nil || note.Kind() != jsontree.Object {
@@ -64,7 +64,9 @@ func addGroup(n *jsontree.Node, g Group) {
 	}
 	var old Group
 	jsontree.Decode(note.Value(), &old)
-	old.TechLeadFeedback, old.Blockers = nil, nil // clear these lists, so that editGroup appends only new feedback and blockers to the lists in the document
+	// Clear these lists, so that editGroup appends all feedback and blockers of g to the lists in
+	// the note.
+	old.TechLeadFeedback, old.Blockers = nil, nil
 	editGroup(note, old, g)
 }
 
@@ -166,9 +168,10 @@ func eachPart(n *jsontree.Node, visit func(key string, part *jsontree.Node)) {
 	}
 }
 
-// followGroup sets the status of n, a planned group or a task, to the status of its group g. It
-// does nothing if g is nil or n has no status. It keeps a status that the protocol does not define,
-// because another program or the user set it on purpose. While g is pending, n may stay assigned.
+// followGroup updates the status of n, a planned group or a task, from the status of its group g.
+// It does nothing if g is nil or n has no status. It keeps a status that the protocol does not
+// define, because another program or the user set it on purpose. While g is pending, followGroup
+// also keeps the status assigned.
 func followGroup(n *jsontree.Node, g *Group) {
 	was := WorkStatus(n.Get("status").Text())
 	if g == nil || !slices.Contains([]WorkStatus{WorkPending, WorkAssigned, WorkInProgress, WorkComplete}, was) {

@@ -9,7 +9,7 @@ import (
 // Groups is the content of group_status.json: the groups in the document's order.
 type Groups []Group
 
-// Group is the status of one group. The group's id is its key in the document.
+// Group describes the state of one group of tasks. In the document, the group's id is the key.
 type Group struct {
 	ID               string          `json:"group_id"`
 	Name             string          `json:"group_name"`
@@ -97,7 +97,7 @@ type Blocker struct {
 	Resolution  string `json:"resolution"`
 }
 
-// QualityMetrics holds the tech lead's measures of a group.
+// QualityMetrics says how the tech lead rates the quality of a group's work.
 type QualityMetrics struct {
 	CodeQualityScore    *float64 `json:"code_quality_score,omitempty"` // nil if unknown
 	SecurityIssuesCount *int     `json:"security_issues_count,omitempty"`
@@ -138,8 +138,8 @@ func (gs Groups) MarshalJSON() ([]byte, error) {
 	return marshalObject(len(gs), func(i int) (string, any) { return gs[i].ID, gs[i] })
 }
 
-// DecodeJSON reads the members that are groups. It skips members without a status: they are notes.
-// If a group's id occurs twice, the last member counts.
+// DecodeJSON reads the members that are groups. It skips members without a status: they are notes
+// of other programs. If a group's id occurs twice, the last member counts.
 func (gs *Groups) DecodeJSON(v jsontree.Value) error {
 	if v.Kind() != jsontree.Object {
 		return errors.New("an object")

@@ -25,7 +25,8 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return marshal(timestamp.Format(t.Time))
 }
 
-// DecodeJSON reads a time in any format that known programs write.
+// DecodeJSON reads a time in any format that [timestamp.Parse] accepts. A time without a zone is in
+// local time.
 func (t *Time) DecodeJSON(v jsontree.Value) error {
 	text, ok := v.Str()
 	if !ok {
@@ -72,7 +73,8 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	return marshal([]T(l))
 }
 
-// marshal encodes v without HTML escapes, because users read the documents.
+// marshal encodes v as JSON. It does not escape <, > and & for HTML, because users read the
+// documents.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -11,14 +11,14 @@ import (
 
 // Message is a message from one role to another.
 type Message struct {
-	ID        string // empty in some messages of other programs, which then cannot be acknowledged
+	ID        string // empty in some messages of other programs; these cannot be acknowledged
 	GroupID   string
 	From      Role
 	To        Role
 	Timestamp Time
 	Subject   string
 	Body      Body
-	Read      bool // set by Acknowledge, or by a program that starts the receiver with the message
+	Read      bool // set by Acknowledge, or when the receiver is started with the message
 }
 
 // Body is the part of a message whose type depends on the sender: a [*Handoff] from a developer, a

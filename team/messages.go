@@ -19,7 +19,7 @@ type Draft struct {
 	Group    string
 	From, To Role
 	Subject  string
-	Body     Body // must have the type that the channel requires; nil means empty
+	Body     Body // must have the type that the channel requires; nil means an empty body
 }
 
 // Send appends a message to the document of its channel and returns the message with its id. It
@@ -85,8 +85,8 @@ func (d *Draft) check(c channel) error {
 	return c.check(doc.Value())
 }
 
-// check checks a message, or a part of one, against the channel's rules. It returns the first
-// violation as a [*BodyError].
+// check checks v against the channel's rules. v is a message, or only the fields of its body. check
+// returns the first violation as a [*BodyError].
 func (c channel) check(v jsontree.Value) error {
 	var k checker
 	k.check(v, rules(c.doc).field("messages").each, "")

@@ -8,7 +8,7 @@ type OrchestratorState struct {
 	SessionID    string            `json:"session_id"`
 	CurrentPhase Phase             `json:"current_phase"`
 	ActiveAgents List[ActiveAgent] `json:"active_agents"`
-	Iteration    int               `json:"iteration"`    // number of starts of agents
+	Iteration    int               `json:"iteration"`    // how many agents were started
 	TotalSpawns  int               `json:"total_spawns"` // the same number as Iteration; the protocol has both
 	DecisionsLog List[LogEntry]    `json:"decisions_log"`
 	Status       SessionStatus     `json:"status"`
@@ -26,8 +26,8 @@ func (o *OrchestratorState) DecodeJSON(v jsontree.Value) error {
 	return decodeCounts(v, map[string]*int{"iteration": &o.Iteration, "total_spawns": &o.TotalSpawns})
 }
 
-// ActiveAgent is an agent that was started and has not answered yet. For the project manager, the
-// group is empty.
+// ActiveAgent is an agent that was started and has not answered yet. For the project manager,
+// GroupID is empty.
 type ActiveAgent struct {
 	AgentType Role   `json:"agent_type"`
 	GroupID   string `json:"group_id,omitempty"`

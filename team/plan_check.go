@@ -63,9 +63,9 @@ func (p Plan) cycle() []string {
 	return nil
 }
 
-// cycleSearch is a depth-first search through the dependencies. It visits each group once.
+// cycleSearch is a depth-first search for a cycle of dependencies. It visits each group once.
 type cycleSearch struct {
-	needs         map[string][]string // ids of the groups that each group depends on, by the id of the group
+	needs         map[string][]string // maps the id of a group to the ids of the groups that it depends on
 	path          []string            // ids of the groups from the start of the search to the current group
 	entered, left map[string]bool     // groups whose visit has started, and groups whose visit is finished
 }

@@ -110,7 +110,8 @@ type ExecutionPhase struct {
 	Status        WorkStatus   `json:"status"`
 }
 
-// DecodeJSON reads a phase. It also accepts the form {phase, groups}, which some programs write.
+// DecodeJSON reads a phase. It also accepts the member names phase and groups, which some programs
+// write instead of phase_number and group_ids.
 func (p *ExecutionPhase) DecodeJSON(v jsontree.Value) error {
 	type plain ExecutionPhase
 	if err := decodeObject(v, (*plain)(p)); err != nil {
@@ -128,7 +129,7 @@ func (p *ExecutionPhase) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// groupName returns the id of a group in a phase. v is the id, or the group as an object.
+// groupName returns the id of the group v. v is either the id itself, or an object with the id.
 func groupName(v jsontree.Value) string {
 	if v.Kind() == jsontree.Object {
 		return v.Get("id").Text()

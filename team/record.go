@@ -105,7 +105,8 @@ func (s *Store) readForEdit(d Document) (v jsontree.Value, problem string, err e
 	}
 	info, err := s.opts.Host.Lstat(opLook, s.path(d))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
-		return v, "", nil // the document or its folder is missing, or a file is in the place of the folder
+		// The document is missing. Its folder may also be missing, or be a file.
+		return v, "", nil
 	}
 	if err != nil {
 		return v, "", err
@@ -163,8 +164,8 @@ func sessionIn(d Document, v jsontree.Value) string {
 }
 
 // renameAllUnusable renames the documents in wrong, which maps each unusable document to the
-// reason. If the path of the messages' folder is not a folder, it is renamed too. Then the folder
-// is created.
+// reason. It also ensures that the folder of the message documents exists. If there is a file or a
+// symbolic link instead of this folder, renameAllUnusable renames it first.
 func (s *Store) renameAllUnusable(wrong map[Document]string, now time.Time) error {
 	folder := filepath.Join(s.root, messagesFolder)
 	info, err := s.opts.Host.Lstat(opLook, folder)

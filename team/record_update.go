@@ -11,8 +11,8 @@ import (
 )
 
 // updateTo edits n to match want. It keeps members that have no rule, and the formatting of values
-// that already match. It does not change a true value whose rule is sticky, or a list of strings
-// whose rule is marked as sent.
+// that already match. It also keeps the value true if r.sticky is set, and a list of strings if
+// r.sent is set.
 func updateTo(n *jsontree.Node, want jsontree.Value, r *rule) {
 	switch {
 	case r == nil:
@@ -61,7 +61,7 @@ func updateObject(n *jsontree.Node, want jsontree.Value, r *rule) {
 }
 
 // updateGroups edits n, the object that contains all groups. It also deletes groups that are
-// missing in want. It keeps members without a status: they are notes.
+// missing in want. It keeps members without a status: they are notes of other programs.
 func updateGroups(n *jsontree.Node, want jsontree.Value, r *rule) {
 	var ids []string
 	var kept []jsontree.Value
@@ -76,7 +76,7 @@ func updateGroups(n *jsontree.Node, want jsontree.Value, r *rule) {
 	updateMembers(n, want, func(string) *rule { return r.each })
 }
 
-// members is an object as an ordered list of its members.
+// members is a JSON object whose members keep their order.
 type members struct {
 	names  []string
 	values []jsontree.Value
@@ -105,7 +105,7 @@ func updateList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	for _, item := range n.Items() {
 		items = append(items, item)
 	}
-	list, inPlace := []jsontree.Value{}, true // not nil, which would be written as null
+	list, inPlace := []jsontree.Value{}, true // an empty list, because nil is encoded as null
 	var added []jsontree.Value
 	for i, at := range r.pair(items, want) {
 		if at.index < 0 {
@@ -134,7 +134,7 @@ func updateMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	for name, member := range n.Members() {
 		there[cmp.Or(member.Get(r.keys[0]).Text(), name)] = member
 	}
-	list := []jsontree.Value{} // not nil, which would be written as null
+	list := []jsontree.Value{} // an empty list, because nil is encoded as null
 	for _, v := range want.Items() {
 		if member := there[v.Get(r.keys[0]).Text()]; member != nil {
 			updateTo(member, v, r.each)
@@ -152,9 +152,9 @@ type pairing struct {
 	index int
 }
 
-// pair returns a pairing for each item of want. An item of want and one of items, the existing
-// list, are the same if r.key returns the same text for both. Each existing item is paired at most
-// once.
+// pair returns a pairing for each item of want. items is the existing list. An item of want and an
+// existing item are the same if r.key returns the same text for both. Each existing item is paired
+// at most once.
 func (r *rule) pair(items []*jsontree.Node, want jsontree.Value) []pairing {
 	there := map[string][]int{}
 	for i, item := range items {
@@ -173,7 +173,7 @@ func (r *rule) pair(items []*jsontree.Node, want jsontree.Value) []pairing {
 }
 
 // key returns the text that identifies the item v within its list. The text consists of the values of
-// the members that r.keys lists. If r.keys is empty, it is the index i.
+// the members that r.keys lists. If r.keys is empty, the text is i, the index of v in the list.
 func (r *rule) key(v jsontree.Value, i int) string {
 	if len(r.keys) == 0 {
 		return strconv.Itoa(i)
@@ -185,8 +185,8 @@ func (r *rule) key(v jsontree.Value, i int) string {
 	return strings.Join(parts, " ")
 }
 
-// get returns the member called name. If it is absent, get returns the member with an alias of that
-// name, which some programs write.
+// get returns the member of v called name. If v has no such member, get looks for the other names
+// that some programs use for this member.
 func (r *rule) get(v jsontree.Value, name string) jsontree.Value {
 	if member := v.Get(name); !member.Absent() {
 		return member
@@ -199,8 +199,8 @@ func (r *rule) get(v jsontree.Value, name string) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// canonical returns the text of v in a normal form: equal times, or equal numbers, get the same
-// text.
+// canonical returns the text of v in a normal form. For example, equal times with different zones
+// get the same text, and so do the equal numbers 5 and 5.0.
 func canonical(v jsontree.Value, r *rule) string {
 	if r.form == moment {
 		if t, err := timestamp.Parse(v.Text(), time.Local); err == nil {

@@ -13,7 +13,7 @@ const (
 	list       form = "array"
 	object     form = "object"
 	moment     form = "date-time"  // a string with a time
-	dictionary form = "dictionary" // an object whose members have any names, and values of the same form
+	dictionary form = "dictionary" // an object with arbitrary names, whose values follow one rule
 )
 
 // rule defines which values a field or an item may have. The validation and the JSON Schemas are
@@ -25,14 +25,20 @@ type rule struct {
 	unknown string   // name of the finding for a string that is not in words
 	fields  []field  // members of an object, in the protocol's order
 	each    *rule    // rule for each item of a list or member of a dictionary
-	keys    []string // names of the members that together identify an item of a list; if empty, items are identified by their index
-	open    bool     // other programs may add items to this list; gaffer keeps them
-	sticky  bool     // if the value is true, gaffer never sets it to false
-	sent    bool     // gaffer never changes this list after it has sent the message that contains it
+	// keys lists the names of the members that together identify an item of a list. If keys is
+	// empty, an item is identified by its index.
+	keys   []string
+	open   bool // other programs may add items to this list; gaffer keeps them
+	sticky bool // if the value is true, gaffer never sets it to false
+	sent   bool // gaffer does not change this list after sending its message
 
-	wild    map[jsontree.Kind]string // kinds of values that some programs write instead of a value of this form, with the name of the finding for each
-	aliases map[string]string        // other names that some programs use for a field, mapped to the protocol's name
-	alias   string                   // name of the finding for a field with a name in aliases
+	// wild lists the kinds of values that some programs write instead of a value of this form. It
+	// maps each kind to the name of the finding that reports it.
+	wild map[jsontree.Kind]string
+	// aliases lists other names that some programs use for a field. It maps each of them to the
+	// name that the protocol defines.
+	aliases map[string]string
+	alias   string // name of the finding for a field whose name is in aliases
 }
 
 // field is a known member of an object.

@@ -77,7 +77,7 @@ func (r *rule) addWords(s *schema) {
 	}
 }
 
-// properties is an object as an ordered list of its members.
+// properties is a JSON object whose members keep their order.
 type properties []property
 
 type property struct {

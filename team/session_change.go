@@ -73,7 +73,8 @@ func (s *Store) finishChange() error {
 	if err != nil {
 		return &PlanError{Path: s.changePath(), Err: err}
 	}
-	if err := s.sync(opSyncFound, s.root); err != nil { // the process that wrote the plan may have died before it synced the folder
+	// Sync the folder, because the process that wrote the plan may have died before its own sync.
+	if err := s.sync(opSyncFound, s.root); err != nil {
 		return err
 	}
 	return s.execute(c)
@@ -121,8 +122,8 @@ func (s *Store) execute(c change) error {
 	return s.sync(opSyncPlan, s.root)
 }
 
-// archiveAll archives the documents in c.Move. It links all of them into the archive, syncs the
-// archive, and only then deletes the old names.
+// archiveAll archives the documents in c.Move. It creates hard links to all of them in the archive,
+// syncs the archive, and only then deletes the documents' old names.
 func (s *Store) archiveAll(c change) error {
 	if len(c.Move) == 0 {
 		return nil
@@ -162,8 +163,9 @@ func (s *Store) linkIntoArchive(path, target string) error {
 	return s.opts.Host.Rename(opMove, path, target)
 }
 
-// removeOldName deletes the document at path, which is also in the archive, at the path archived. If
-// the two files differ, the file at path is a newer document, and removeOldName keeps it.
+// removeOldName deletes the document at path after it was archived. archived is its path in the
+// archive. If the two files differ, the file at path is a newer document, and removeOldName keeps
+// it.
 func (s *Store) removeOldName(path, archived string) error {
 	same, err := s.same(path, archived)
 	if err != nil || !same {
@@ -204,8 +206,9 @@ func (s *Store) sync(op host.Op, folders ...string) error {
 	return nil
 }
 
-// create writes the documents of a new session. It keeps documents that exist: they were written
-// when the same plan was executed before, or by a program that ignores gaffer's lock.
+// create writes the documents of a new session. It does not overwrite existing documents: they were
+// written by an earlier, interrupted execution of the same plan, or by a program that ignores
+// gaffer's lock.
 func (s *Store) create(b newSession) error {
 	if err := statefile.MkdirAll(s.opts.Host, filepath.Join(s.root, messagesFolder)); err != nil {
 		return err

@@ -8,14 +8,14 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Snapshot is the state of a session: the content of its documents, and values that follow from
-// them.
+// Snapshot is the state of a session: the content of its documents, and values that are computed
+// from this content.
 type Snapshot struct {
 	PM           PMState           // the project manager's memory
 	Groups       Groups            // the groups with a status, followed by the planned groups without a status
 	Orchestrator OrchestratorState // started agents and decisions
-	Phase        Phase             // follows from the statuses of the groups
-	Progress     Progress          // follows from the statuses of the groups
+	Phase        Phase             // computed from the statuses of the groups
+	Progress     Progress          // computed from the statuses of the groups
 	Unread       []Message         // messages that were not read yet, oldest first
 }
 

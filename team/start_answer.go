@@ -10,11 +10,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Start records the start of an agent on a group, or of the project manager without a
-// group. It fails in these cases: the session is not running, another agent is active
-// on the group, the group's status does not allow that role, a dependency is not
-// complete, the group's phase is not open, or the limit of developers is reached. If a
-// process died during Start, Start can be repeated.
+// Start records that an agent with the role by was started on a group. For the project manager,
+// group must be empty. Start fails in these cases: the session is not running, another agent is
+// active on the group, the group's status does not allow that role, a dependency is not complete,
+// the group's phase is not open, or the limit of developers is reached. If a process died during
+// Start, Start can be repeated.
 func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) error {
 	return s.exclusive(ctx, func(now time.Time) error {
 		st, err := s.writable()
@@ -30,7 +30,8 @@ func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) err
 				return st.start(by, group, now)
 			},
 			orchestrator: func(n *jsontree.Node) {
-				if !st.active(by, group) { // if a process died after this step, the agent is already listed
+				// If a process died during an earlier Start, the agent may already be listed.
+				if !st.active(by, group) {
 					addActiveAgent(n, ActiveAgent{by, group, At(now)}, reasoning)
 				}
 			},
@@ -63,7 +64,9 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 		return nil, err
 	}
 	if at, ok := workingStatus[by]; ok && g.Status == at && !st.active(by, id) {
-		return st.groups, nil // the group already has this status: it was unblocked, or its agent was lost
+		// The group already has this status, because it was unblocked or because its earlier agent
+		// is missing from the active agents.
+		return st.groups, nil
 	}
 	next, err := Advance(g, by, Answer{Status: WordStarted}, now)
 	if err != nil {
@@ -202,7 +205,8 @@ func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) 
 	return next, unknown
 }
 
-// answer returns all groups as they are after the agent on the group id has given its answer said.
+// answer returns all groups as they are after an agent with the role by has given the answer said
+// about the group id.
 func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, error) {
 	g, err := st.group(id)
 	if err != nil {

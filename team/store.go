@@ -13,7 +13,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations that lock the team, and that look for files without changing them.
+// Names of two kinds of file operations: locking the team's folder, and looking for files.
 const (
 	opLock host.Op = "lock team"
 	opLook host.Op = "look for session"
@@ -31,10 +31,12 @@ type Options struct {
 // processes: only one can write at a time. Readers take no lock, except to complete a change during
 // which a process died.
 type Store struct {
-	root    string
-	opts    Options
-	files   map[Document]*statefile.File
-	records map[Document]*statefile.File // the same documents, opened with options that let Record replace corrupt files
+	root  string
+	opts  Options
+	files map[Document]*statefile.File
+	// records has the same documents as files, but with options by which an update creates a
+	// missing document and replaces a corrupt one. Only Record uses it.
+	records map[Document]*statefile.File
 }
 
 // Open returns the store for the team whose documents are in the folder root. It reads and writes
@@ -78,8 +80,8 @@ func (s *Store) fileOptions(d Document) statefile.Options {
 
 // exclusive calls fn while it holds the team's lock. If a process died during a change, exclusive
 // first completes that change. It returns a [*NoSessionError] if the team's folder does not exist.
-// Do not call exclusive while holding the lock of a document: fn may take these locks, because
-// archiving moves all documents.
+// Do not call exclusive while holding the lock of a document: another process may hold the team's
+// lock and wait for the document's lock, so the two processes would block each other.
 func (s *Store) exclusive(ctx context.Context, fn func(now time.Time) error) error {
 	lock, err := s.lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {

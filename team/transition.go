@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// Word is the status word of an agent's answer, [WordStarted] or [WordMergeFailed]. Every word
-// triggers a transition of a group, except the words that the project manager says.
+// Word is what triggers a transition of a group: the status word of an agent's answer, the start of
+// an agent ([WordStarted]), or a failed merge ([WordMergeFailed]). Words in the project manager's
+// answers trigger no transition.
 type Word string
 
-// The words of the protocol. Agents use all of them except two: WordStarted stands for the start of
-// an agent, and WordMergeFailed for a failed merge of the group's branch.
+// The words of the protocol. Agents use all of them except two: gaffer uses WordStarted when it
+// starts an agent, and WordMergeFailed when the merge of the group's branch has failed.
 const (
 	WordStarted            Word = "started"
 	WordMergeFailed        Word = "merge failed"
@@ -41,11 +42,13 @@ const (
 type effect int
 
 const (
-	plain    effect = iota
-	block           // appends a blocker
-	unblock         // resolves all open blockers
-	review          // appends the tech lead's decision
-	approval        // appends the tech lead's approval; the group still goes back to a developer, because its merge failed
+	plain   effect = iota
+	block          // appends a blocker
+	unblock        // resolves all open blockers and appends the tech lead's decision
+	review         // appends the tech lead's decision
+	// approval appends the tech lead's approval, although the group goes back to a developer: the
+	// tech lead has approved the work, but its merge has failed.
+	approval
 )
 
 // transition is one row of the protocol's table of transitions of a group.
@@ -78,10 +81,11 @@ var transitions = []transition{
 	{TechReview, TechLead, WordChangesRequested, ChangesRequested, "", None, review},
 }
 
-// extraTransitions are transitions that the protocol's routing requires but its table omits:
-// additional words of its roles, blocked QA or flaky tests, a tech lead who helps without a review,
-// a failed merge, and an unreadable answer (ERROR). Most of them lead to a status in which the group
-// waits for an agent. The next start of an agent is then counted, so an endless loop reaches a limit.
+// extraTransitions are transitions that the protocol's routing requires but its table omits. They
+// are for status words that the table lacks, for blocked QA and flaky tests, for a tech lead who
+// helps without a review, for a failed merge, and for an unreadable answer (ERROR). Most of them
+// lead to a status in which the group waits for an agent. The start of that agent is counted, so an
+// endless loop of starts reaches a limit.
 var extraTransitions = []transition{
 	{DevWorking, Developer, WordPartial, DevBlocked, "", None, block},
 	{DevWorking, Developer, WordNeedsClarification, DevBlocked, "", None, block},
@@ -109,8 +113,9 @@ var extraTransitions = []transition{
 	{TechReview, TechLead, WordError, WaitingReview, "", None, plain},
 }
 
-// Advance returns a copy of g with the changes that a start or an answer of this role makes. It
-// returns a [*TransitionError] if the protocol does not allow the transition.
+// Advance returns a copy of g with the changes that an answer of this role makes. For the start of
+// an agent, answer.Status is [WordStarted]. Advance returns a [*TransitionError] if the protocol
+// does not allow the transition.
 func Advance(g Group, role Role, answer Answer, now time.Time) (Group, error) {
 	for _, t := range slices.Concat(transitions, extraTransitions) {
 		if t.from == g.Status && t.by == role && t.word == answer.Status {

@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// ValidateDocument returns every violation of the rules in one document. path is used only in the
-// text of findings.
+// ValidateDocument returns every violation of the protocol in one document. data is the document's
+// content. ValidateDocument does not read the file at path, but only names it in the findings.
 func ValidateDocument(d Document, path string, data []byte) []statefile.Finding {
 	doc, err := jsontree.Parse(data)
 	if err != nil {
@@ -27,8 +27,9 @@ func syntaxErrorOf(err error) *jsontree.SyntaxError {
 	return syntax
 }
 
-// validateValue returns every violation of the rules in v. written is the file's modification time.
-// If it is not zero, validateValue also compares the times in the document with it.
+// validateValue returns every violation of the protocol in v, the content of a document. written is
+// the file's modification time, or zero if it is unknown. If it is known, validateValue also
+// reports times in the document that are later by more than clockSkew.
 func validateValue(d Document, path string, v jsontree.Value, written time.Time) []statefile.Finding {
 	c := &checker{path: path, written: written}
 	c.check(v, rules(d), "")
@@ -47,7 +48,8 @@ func validateValue(d Document, path string, v jsontree.Value, written time.Time)
 }
 
 // Validate returns every violation of the protocol in the documents of the folder root, and every
-// contradiction between them. It changes nothing. It returns fs.ErrNotExist if root does not exist.
+// contradiction between them. It changes nothing. If root does not exist, it returns an error that
+// wraps fs.ErrNotExist.
 func Validate(h host.Host, root string) ([]statefile.Finding, error) {
 	s := Open(root, Options{Host: h})
 	if _, err := s.opts.Host.Stat(opLook, root); err != nil {
@@ -96,8 +98,8 @@ func (f *folder) read(d Document) {
 	}
 }
 
-// unreadable returns the finding for a document that could not be read. err is the reason: the
-// document is not JSON, is for example a folder, or reading it failed.
+// unreadable returns the finding for a document that could not be read. err is the reason: the file
+// is not JSON, it is not a regular file, or reading it failed.
 func unreadable(path string, err error) statefile.Finding {
 	f := statefile.Finding{Path: path, Name: "unreadable", Severity: statefile.Invalid, Text: err.Error()}
 	var corrupt *statefile.CorruptError

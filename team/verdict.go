@@ -21,17 +21,19 @@ import (
 type verdict struct {
 	Answer
 	problem string // why the verdict cannot be read; empty if it can be read
-	end     int    // offset in the answer of the first byte after the verdict or, in a status line, after its word
+	// end is the offset in the answer of the first byte after the verdict. For a status line, the
+	// verdict ends after the status word.
+	end int
 }
 
-// maxRepairs is how many values of one answer are parsed again without their trailing commas. The
-// limit keeps the time for a huge answer linear.
+// maxRepairs is how many invalid JSON values of one answer are parsed again without their trailing
+// commas. The limit keeps the time for a huge answer linear.
 const maxRepairs = 20
 
-// verdictsIn lists the verdicts in an answer, in order. A verdict must begin a line. A verdict
-// inside another value does not count, because it is about something else. Text that is indented
-// below a value that is not JSON does not count either: it is a code excerpt or part of a malformed
-// answer.
+// verdictsIn lists the verdicts in an answer, in order. A verdict must begin a line. An object
+// inside another JSON value does not count, because its status is about something else. After a
+// value that is not valid JSON, an object with a deeper indentation does not count either: it
+// belongs to a code excerpt or to the invalid value.
 func verdictsIn(text string) []verdict {
 	const everywhere = math.MaxInt
 	var found []verdict
@@ -85,12 +87,13 @@ func lineEnd(text string, from int) int {
 	return len(text)
 }
 
-// fence is the Markdown code fence that encloses the current line. marks is empty if there is none.
+// fence is the Markdown code fence that encloses the current line. marks is its opening backticks
+// or tildes, or empty if there is no fence. info is the language after them, such as json.
 type fence struct{ marks, info string }
 
 var fenceLine = lazyregexp.New("^(`{3,}|~{3,})\\s*([^`]*)$")
 
-// take opens or closes the fence if line is a fence line that does so, and reports whether it did.
+// take updates f if line opens or closes a fence. It reports whether line did so.
 func (f *fence) take(line string) bool {
 	m := fenceLine().FindStringSubmatch(line)
 	switch {
@@ -117,10 +120,11 @@ func (f fence) isOtherLanguage() bool {
 // example matches a line that announces an example, such as "For example:".
 var example = lazyregexp.New("(?i)\\b(?:examples?|e\\.g\\.|for instance)\\b.*:[\\s*_`]*$")
 
-// valueAt returns the object or list at the start of text, and the offset next after it. It accepts
-// trailing commas, but tries to remove them only if *repairs is below maxRepairs, and counts each
-// try in *repairs. If the text is not valid JSON, valid is false, value ends with the line of the
-// first syntax error, and next is the start of that line.
+// valueAt returns the object or list at the start of text, and next, the offset after it. If the
+// value has trailing commas, valueAt removes them. It counts each attempt to do so in *repairs, and
+// stops trying at maxRepairs. If the value has a syntax error, valid is false, value ends with the
+// line of the error, and next is the start of that line. If the value is incomplete, valid is
+// false, value is all of text, and next is the end of text.
 func valueAt(text string, repairs *int) (value string, next int, valid bool) {
 	end, wrong := valueEnd(text)
 	if wrong >= 0 && *repairs < maxRepairs && (text[wrong] == '}' || text[wrong] == ']') {
@@ -312,10 +316,11 @@ func anyWord(before string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)` + before + `(` + strings.Join(list, "|") + `)`)
 }
 
-// readWord reads the status word at the start of text. It also returns the text after the word. A
-// word of the protocol that lets work advance, or that is not in capitals, is clear only if
-// punctuation or the end of the text follows it. If it lets work advance, there must also be no
-// sign of refusal before it, and no condition after it.
+// readWord reads the status word at the start of text. It also returns the text after the word, and
+// how clear the word is. A word of the protocol that lets work advance, such as PASS, is clear only
+// under three conditions: punctuation or the end of the text follows it, no sign of refusal such as
+// ❌ is before it, and no condition such as "unless" is after it. A word that is not in capitals is
+// clear only under the first condition.
 func readWord(text string) (w Word, rest string, how clarity) {
 	text, refused := withoutDecoration(text)
 	if found := knownWords().FindString(text); found != "" && !continuesWord(text[len(found):]) {

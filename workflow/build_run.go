@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// BuildRun is one autonomous build. It is stored in state.json, so that it can be resumed after the
-// session that started it has ended.
+// BuildRun is one build of a project, in which agents work on several chunks. It is stored in
+// state.json, so that the build can be resumed after the program that started it has ended.
 type BuildRun struct {
 	RunID            string    `json:"runId"`
 	Status           RunStatus `json:"status"`
@@ -19,13 +19,14 @@ type BuildRun struct {
 	ConvergencePhase string    `json:"convergencePhase,omitempty"`
 	LastCheckpoint   string    `json:"lastCheckpoint,omitempty"`
 
-	// ID and ChunkProgress are written only by other programs. If RunID is empty, Read moves the
-	// value of ID to it.
+	// Only other programs write ID and ChunkProgress here. If RunID is empty, Read moves the value
+	// of ID to RunID.
 	ID            string         `json:"id,omitempty"`
 	ChunkProgress jsontree.Value `json:"chunkProgress,omitzero"`
 }
 
-// RunStatus is the status of a build. gaffer keeps a status that the protocol does not define.
+// RunStatus is the status of a build. If the document contains a status that the workflow protocol
+// does not define, gaffer keeps it.
 type RunStatus string
 
 // The statuses of a build.
@@ -35,7 +36,7 @@ const (
 	Partial      RunStatus = "partial" // the build has ended, and some of its chunks failed
 )
 
-// Known reports whether the protocol defines the status.
+// Known reports whether the workflow protocol defines the status.
 func (s RunStatus) Known() bool { return s == Running || s == RunCompleted || s == Partial }
 
 // Plan is the approved plan of a build.
@@ -45,12 +46,12 @@ type Plan struct {
 	PrioritySource string   `json:"prioritySource"`
 	SpecVersion    string   `json:"specVersion"`
 
-	// Chunks is where some other programs store the chunks of the build. If BuildRun.Chunks is
-	// empty, Read moves them there.
+	// Some other programs store the chunks of the build here. If BuildRun.Chunks is empty, Read
+	// moves these chunks to BuildRun.Chunks.
 	Chunks []Chunk `json:"chunks,omitempty"`
 }
 
-// Chunk is one part of a build.
+// Chunk is one part of a build. It implements some sections of the project's spec.
 type Chunk struct {
 	ID                 ID          `json:"id"`
 	Name               string      `json:"name"`
@@ -64,7 +65,7 @@ type Chunk struct {
 	CompletedAt        string      `json:"completedAt,omitempty"`
 	FailedAt           string      `json:"failedAt,omitempty"`
 
-	// Note says what the user must do, for a chunk that waits for the user.
+	// If the chunk waits for the user, Note says what the user must do.
 	Note string `json:"note,omitempty"`
 
 	// Deps, BlockedBy and Notes are names that some other programs use for DependsOn and Note. Read
@@ -100,8 +101,8 @@ func (id *ID) DecodeJSON(v jsontree.Value) error {
 	return errors.New("a number or a string")
 }
 
-// MarshalJSON writes an id that consists of digits as a number, as the protocol
-// requires, and any other id as a string.
+// MarshalJSON writes an id that is an integer as a JSON number, as the workflow protocol requires,
+// and any other id as a JSON string.
 func (id ID) MarshalJSON() ([]byte, error) {
 	if n, err := strconv.Atoi(string(id)); err == nil && strconv.Itoa(n) == string(id) {
 		return []byte(id), nil
@@ -109,7 +110,7 @@ func (id ID) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(id))
 }
 
-// UnmarshalJSON is the inverse of MarshalJSON.
+// UnmarshalJSON accepts a JSON number or a JSON string.
 func (id *ID) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err == nil {
@@ -122,9 +123,9 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// normalize moves values that other programs store under other names to the protocol's fields. It
-// also gives ids to chunks without an id, and replaces dependencies that are written as text by the
-// ids of chunks.
+// normalize moves values that other programs store under other names to the workflow protocol's
+// fields. It also gives ids to chunks without an id, and replaces dependencies such as "chunks 1-3"
+// by the ids of these chunks.
 func (r *BuildRun) normalize() {
 	if r.RunID == "" {
 		r.RunID, r.ID = r.ID, ""
@@ -152,9 +153,9 @@ func (r *BuildRun) normalize() {
 	}
 }
 
-// fillIDs replaces each empty id in ids by its position in the list, counted from 1.
-// If another chunk has that number as its id, the id stays empty. fillIDs changes ids
-// and returns it.
+// fillIDs replaces each empty id in ids by its position in the list, counted from 1. If another
+// chunk already has this position as its id, the id stays empty. fillIDs modifies ids and returns
+// it.
 func fillIDs(ids []ID) []ID {
 	taken := map[ID]bool{}
 	for _, id := range ids {
@@ -168,8 +169,8 @@ func fillIDs(ids []ID) []ID {
 	return ids
 }
 
-// Total returns the number of chunks of the build. That is the number in the plan if the
-// plan announces more chunks than the build lists.
+// Total returns the number of chunks of the build. If the plan states a larger number of chunks
+// than the build lists, Total returns the plan's number.
 func (r BuildRun) Total() int { return max(r.Plan.TotalChunks, len(r.Chunks)) }
 
 // Count returns the number of chunks whose status is one of statuses.
@@ -185,8 +186,8 @@ func (r BuildRun) Count(statuses ...ChunkStatus) int {
 	return n
 }
 
-// Progress computes the progress from the statuses of the chunks. Current is the number of
-// completed chunks, plus one if any chunk is in progress.
+// Progress computes the progress of the build from the statuses of its chunks. Current is the
+// number of completed chunks, plus one if any chunk is in progress.
 func (r BuildRun) Progress() Progress {
 	current := r.Count(Completed)
 	if r.Count(Active, Retrying) > 0 {
@@ -196,8 +197,8 @@ func (r BuildRun) Progress() Progress {
 }
 
 // Outcome computes the status of the build from the statuses of its chunks. The build is completed
-// if all chunks are completed and the plan announces no more of them. It is partial if some chunks
-// failed and no other chunk can still run. In all other cases it is running.
+// if all chunks are completed and the plan does not state a larger number of chunks. It is partial
+// if some chunks failed and no other chunk can still run. Otherwise it is running.
 func (r BuildRun) Outcome() RunStatus {
 	if len(r.Chunks) > 0 && r.Count(Completed) == len(r.Chunks) && r.Total() == len(r.Chunks) {
 		return RunCompleted
@@ -214,10 +215,10 @@ func (r BuildRun) Outcome() RunStatus {
 	return Partial
 }
 
-// stuck returns the failed chunks and the planned chunks that depend on them,
+// stuck returns the ids of the failed chunks, and of the planned chunks that depend on them
 // directly or indirectly.
 func (r BuildRun) stuck() map[ID]bool {
-	waiting := map[ID][]ID{} // ids of dependent chunks, by the id that they depend on
+	waiting := map[ID][]ID{} // for each chunk, the planned chunks that depend on it
 	var found []ID
 	for _, c := range r.Chunks {
 		if c.Status == Failed {

@@ -6,14 +6,15 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Change is a field whose value differs between two versions of the state.
+// Change is a field of state.json whose value differs between two versions of the file.
 type Change struct {
 	Field string
 	Value jsontree.Value // the new value; absent if the field was cleared
 }
 
-// Changes lists the fields whose values differ between two versions of the state, in the order of
-// current. Fields that current lacks come last. A missing field and a null field are equal.
+// Changes lists the fields whose values differ between two versions of state.json. The fields are
+// in the order of current, followed by the fields that are missing in current. A missing field is
+// equal to a field that is null.
 func Changes(previous, current jsontree.Value) []Change {
 	var changes []Change
 	for name, v := range current.Members() {

@@ -9,8 +9,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// ChunkStatus is the status of a chunk. gaffer shows a status that the protocol does not define,
-// and never changes it.
+// ChunkStatus is the status of a chunk. If another program has written a status that the workflow
+// protocol does not define, gaffer shows it and changes it only on request of the user.
 type ChunkStatus string
 
 // The statuses of a chunk.
@@ -22,8 +22,8 @@ const (
 	Failed    ChunkStatus = "failed"
 )
 
-// chunkNext lists the statuses that may follow each status. A cancelled chunk, and a completed
-// chunk whose spec has changed, can become planned again.
+// chunkNext maps each status of a chunk to the statuses that may follow it. A cancelled chunk, and
+// a completed chunk whose spec has changed, can become planned again.
 var chunkNext = map[ChunkStatus][]ChunkStatus{
 	Planned:   {Active},
 	Active:    {Retrying, Completed, Failed, Planned},
@@ -32,7 +32,7 @@ var chunkNext = map[ChunkStatus][]ChunkStatus{
 	Failed:    {Retrying, Planned},
 }
 
-// Known reports whether the protocol defines the status.
+// Known reports whether the workflow protocol defines the status.
 func (s ChunkStatus) Known() bool { _, ok := chunkNext[s]; return ok }
 
 // orPlanned returns s, or planned if s is empty.
@@ -43,22 +43,25 @@ func (s ChunkStatus) orPlanned() ChunkStatus {
 	return s
 }
 
-// inProgress is the word that another program uses for the status active.
+// inProgress is the status that some other programs write instead of active.
 const inProgress ChunkStatus = "running"
 
-// Held reports whether the meaning of the status is unknown, because the protocol does not define
-// it. Another program or the user has set it, so gaffer must not change the chunk.
+// Held reports whether gaffer must leave the chunk alone, because the workflow protocol does not
+// define its status. Another program or the user has set such a status, and gaffer does not know
+// what it means.
 func (s ChunkStatus) Held() bool { return !s.orPlanned().Known() && s != inProgress }
 
 // ChunkUpdate is a change of a chunk's status.
 type ChunkUpdate struct {
-	ID          ID
-	To          ChunkStatus
-	SpecVersion string // spec version that a completed chunk was built against; empty means the state's specVersion or else that of the plan
+	ID ID
+	To ChunkStatus
+	// SpecVersion is the spec version that a completed chunk was built against. If it is empty, the
+	// specVersion of the state is used, or else the one of the plan.
+	SpecVersion string
 }
 
-// SetChunk changes the status of a chunk. It also sets the values that follow from the new status:
-// the chunk's attempt and times, the run's checkpoint and status, and chunkProgress. It returns a
+// SetChunk changes the status of a chunk. It also updates the values that depend on the status: the
+// chunk's attempt and times, the build run's checkpoint and status, and chunkProgress. It returns a
 // [*TransitionError] if the new status may not follow the old one, and a [*NotFoundError] if there
 // is no build run or no such chunk.
 func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
@@ -84,7 +87,7 @@ func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
 }
 
 // CompleteByHand sets the status of a chunk to completed, because the user has done its work.
-// Unlike SetChunk it allows this from every status but completed.
+// Unlike SetChunk, it accepts a chunk in any status except completed.
 func CompleteByHand(root *jsontree.Node, id ID, now time.Time) error {
 	run := root.Child("buildRun")
 	if run == nil || run.Kind() == jsontree.Null {
@@ -120,9 +123,9 @@ func checkChunk(id ID, from, to ChunkStatus) error {
 	return e
 }
 
-// setTimes sets the values of a chunk that follow from its change to the status u.To: the times,
-// the attempt number and the spec version. When an attempt ends, the attempt number stays: it then
-// says how many attempts the chunk took. from is the previous status.
+// setTimes updates the values of a chunk that depend on its status: the times, the attempt number
+// and the spec version. from is the previous status, and u.To is the new one. When a chunk is
+// completed or failed, it keeps its attempt number, which then says how many attempts it took.
 func setTimes(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now string) {
 	attempt, _ := chunk.Get("attempt").Int()
 	switch u.To {
@@ -154,9 +157,10 @@ func setTimes(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now s
 	}
 }
 
-// setDerived sets the values that follow from the chunks' statuses: the status of the run, and
-// chunkProgress, which is cleared when the build has ended. It keeps a run status that the protocol
-// does not define, because another program or the user set it on purpose.
+// setDerived updates the values that depend on the statuses of the chunks: the status of the build
+// run, and chunkProgress. It clears chunkProgress if the build has ended. It does not change a run
+// status that the workflow protocol does not define, because another program or the user has set
+// it.
 func setDerived(root, run *jsontree.Node) {
 	state, _ := Read(root.Value())
 	outcome := state.BuildRun.Outcome()
@@ -186,8 +190,9 @@ func specVersion(root *jsontree.Node, u ChunkUpdate) string {
 	return root.Get("buildRun").Get("plan").Get("specVersion").Text()
 }
 
-// findChunk returns the chunk with this id. It returns an error if there is none or more than one.
-// Programs write the chunks to the run or to its plan; findChunk looks in the list that exists.
+// findChunk returns the chunk with this id. It returns an error if there is no such chunk or more
+// than one. Some programs store the chunks in the build run, others in its plan; findChunk supports
+// both.
 func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 	chunks := chunksOf(run)
 	if chunks == nil {
@@ -210,18 +215,19 @@ func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 	return found, nil
 }
 
-// idsOf returns the ids of the chunks in a list, in order.
+// idsOf returns the ids of the chunks in a list, in order. A chunk without an id gets its position
+// in the list as its id.
 func idsOf(chunks *jsontree.Node) []ID {
 	ids := make([]ID, 0, chunks.Len())
 	for _, c := range chunks.Items() {
 		var id ID
-		_ = id.DecodeJSON(c.Get("id")) // an invalid or missing id stays empty, and fillIDs sets it
+		_ = id.DecodeJSON(c.Get("id")) // leave an invalid or missing id empty: fillIDs sets it
 		ids = append(ids, id)
 	}
 	return fillIDs(ids)
 }
 
-// chunksOf returns the list of chunks of a run, or nil if it has none.
+// chunksOf returns the list of chunks of a build run, or nil if the run has no chunks.
 func chunksOf(run *jsontree.Node) *jsontree.Node {
 	if chunks := run.Child("chunks"); chunks != nil && chunks.Kind() == jsontree.Array && chunks.Len() > 0 {
 		return chunks

@@ -15,8 +15,8 @@ var (
 )
 
 // resolveDependencies replaces dependencies that are written as text, such as "chunks 1-3" or
-// "chunk 2 and 4", by the ids of these chunks. ids has the ids of all chunks. Text that does not
-// name chunks of the build stays unchanged.
+// "chunk 2 and 4", by the ids of these chunks. ids lists the ids of all chunks of the build. Text
+// that does not name chunks of the build stays unchanged.
 func resolveDependencies(deps, ids []ID) []ID {
 	if !slices.ContainsFunc(deps, func(id ID) bool { return !slices.Contains(ids, id) }) {
 		return deps
@@ -38,8 +38,8 @@ func resolveDependencies(deps, ids []ID) []ID {
 	return out
 }
 
-// parseDependency returns the ids of the chunks that text names. It returns nil if a part of the
-// text is neither an id nor a range of ids.
+// parseDependency returns the ids of the chunks that are named in text, such as "chunks 1-3". It
+// returns nil if a part of the text is neither an id nor a range of ids.
 func parseDependency(text string, ids []ID) []ID {
 	var list []ID
 	text = chunkWord().ReplaceAllString(strings.TrimSpace(text), "")
@@ -53,7 +53,7 @@ func parseDependency(text string, ids []ID) []ID {
 		if m == nil || !slices.Contains(ids, ID(m[1])) || !slices.Contains(ids, ID(m[2])) {
 			return nil
 		}
-		first, _ := strconv.Atoi(m[1]) // cannot fail: there are at most six digits
+		first, _ := strconv.Atoi(m[1]) // cannot fail: idRange matches at most six digits
 		last, _ := strconv.Atoi(m[2])
 		if first > last {
 			return nil

@@ -6,17 +6,17 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Level says how full an agent's context is.
+// Level says how full the context window of an agent is.
 type Level string
 
-// The levels of a context.
+// The levels of a context window.
 const (
 	Green  Level = "green"
-	Yellow Level = "yellow" // at least 70 % of the context is used
-	Red    Level = "red"    // at least 90 % of the context is used
+	Yellow Level = "yellow" // at least 70 % of the context window is used
+	Red    Level = "red"    // at least 90 % of the context window is used
 )
 
-// LevelOf returns the level of a context with the given usage in percent.
+// LevelOf returns the level of a context window of which this percentage is used.
 func LevelOf(percent float64) Level {
 	switch {
 	case percent >= 90:
@@ -27,21 +27,23 @@ func LevelOf(percent float64) Level {
 	return Green
 }
 
-// Standard is the isolation mode of a build whose feed has no event of the kind ContextBoundary.
+// Standard is the isolation mode of a build if no event of the kind [ContextBoundary] states
+// another. An isolation mode says how an agent's context is separated from earlier work, for
+// example "fresh session".
 const Standard = "standard"
 
-// Health describes the context of a build: its isolation mode, how full it is, and its
-// last checkpoint.
+// Health describes the context of a build: its isolation mode (see [Standard]), how full the
+// agent's context window is, and when the build's state was last saved.
 type Health struct {
 	Isolation      string  `json:"isolation"`
-	Usage          float64 `json:"usage"` // percentage of the context in use
+	Usage          float64 `json:"usage"` // percentage of the context window that is used
 	Level          Level   `json:"level"`
 	LastCheckpoint string  `json:"lastCheckpoint,omitempty"`
 }
 
-// ContextHealth computes the health of a build's context. run may be nil. usage is the used part of
-// the context, in percent. The last event in the feed counts as the most recent one, even if its
-// time is earlier, because clocks may be set back.
+// ContextHealth computes the health of a build's context from its feed of events. run may be nil.
+// usage is the percentage of the context window that is used. If several events are of the same
+// kind, the last one in the feed counts, whatever its timestamp, because clocks may be set back.
 func ContextHealth(events []Event, run *BuildRun, usage float64) Health {
 	h := Health{Isolation: Standard, Usage: usage, Level: LevelOf(usage)}
 	if run != nil {
@@ -60,8 +62,9 @@ func ContextHealth(events []Event, run *BuildRun, usage float64) Health {
 	return h
 }
 
-// isolation returns the isolation mode in a boundary event. Some programs write the mode only in
-// the event's summary. If that is empty too, the mode is "isolated".
+// isolation returns the isolation mode that the event e of the kind ContextBoundary states. Some
+// programs write the mode only in the event's summary. If the summary is empty too, the mode is
+// "isolated".
 func isolation(e Event) string {
 	switch {
 	case e.IsolationMode != "":

@@ -7,15 +7,15 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// reconcilingCommands lists the commands that bring the spec and the code into agreement. When one
-// of them ends, changes that were made outside of a command are no longer untracked.
+// reconcilingCommands lists the commands that bring the spec and the code into agreement. When such
+// a command ends, [EndCommandFor] clears untracked changes.
 var reconcilingCommands = []Command{Evolve, Review}
 
 // EndCommandFor ends the current command, like [EndCommand]. If the command is evolve or review,
-// EndCommandFor also clears the untracked changes of the given sections. Each section is given by
-// its alias or its number. If no section is given, it clears the changes of the active section. It
-// returns the number of cleared changes. It returns an [*ArgumentError] if sections are given for
-// any other command.
+// EndCommandFor also clears the untracked changes of the given sections, and returns the number of
+// cleared changes. Each section is given by its alias or its number. If no section is given, the
+// changes of the active section are cleared. EndCommandFor returns an [*ArgumentError] if sections
+// are given for any other command.
 func EndCommandFor(root *jsontree.Node, sections ...string) (int, error) {
 	command := Command(root.Get("currentCommand").Text())
 	covers := slices.Contains(reconcilingCommands, command)

@@ -8,11 +8,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// ShapeError reports that a change is not possible, because a value in the document has the wrong
-// type. Nothing was changed.
+// ShapeError reports that a document cannot be read or changed, because a value in it has the wrong
+// type. The document is unchanged.
 type ShapeError struct {
-	Path  string // path of the document
-	At    string // path of the value within the document
+	Path  string // file path of the document
+	At    string // path of the value within the document, such as "buildRun.chunks"
 	Want  string // the expected type, such as "an array"
 	Found string
 }
@@ -25,7 +25,7 @@ func (e *ShapeError) Error() string {
 	return text
 }
 
-// Invalid reports true: the content of a document is invalid.
+// Invalid returns true, so that callers handle e as an error about invalid content.
 func (e *ShapeError) Invalid() bool { return true }
 
 // Hint tells the user what to do next.
@@ -33,7 +33,8 @@ func (e *ShapeError) Hint() string {
 	return "correct it by hand; 'gaffer validate --workflow' lists every violation"
 }
 
-// withPath returns err. If err is a ShapeError without a path, it sets the path of the document.
+// withPath adds the file path of the document to err, if err is a ShapeError without a path. It
+// returns err.
 func withPath(path string, err error) error {
 	if shape, ok := errors.AsType[*ShapeError](err); ok && shape.Path == "" {
 		shape.Path = path
@@ -41,12 +42,12 @@ func withPath(path string, err error) error {
 	return err
 }
 
-// TransitionError reports a change of status that the protocol does not allow.
+// TransitionError reports that a status cannot change in the requested way.
 type TransitionError struct {
 	What     string // the object whose status should change, such as "chunk 3"
 	From, To string
 	May      []string // statuses that may follow From
-	Why      string   // why the change is not allowed; if set, the message contains it instead of May
+	Why      string   // why the change is not allowed; if set, the message omits May
 }
 
 func (e *TransitionError) Error() string {
@@ -60,40 +61,41 @@ func (e *TransitionError) Error() string {
 	return text + fmt.Sprintf(": %s may be followed by %s", e.From, joinWords(e.May, "or"))
 }
 
-// Conflict reports true: the protocol does not allow this change of status.
+// Conflict returns true, so that callers handle e as a conflict with the present status.
 func (e *TransitionError) Conflict() bool { return true }
 
 // NotFoundError reports that an object does not exist, such as an inbox item.
 type NotFoundError struct {
-	What string // the missing object, such as `inbox item "x"`
-	Next string // what the user can do next
+	What string // the message, such as `no inbox item "x"`
+	Next string // what the user can do next; may be empty
 }
 
 func (e *NotFoundError) Error() string { return e.What }
 
-// NotFound reports true: the object does not exist.
+// NotFound returns true, so that callers handle e as an error about a missing object.
 func (e *NotFoundError) NotFound() bool { return true }
 
 // Hint tells the user what to do next.
 func (e *NotFoundError) Hint() string { return e.Next }
 
-// ArgumentError reports an invalid argument of the caller.
+// ArgumentError reports that an argument of a function or command is invalid.
 type ArgumentError struct {
-	What    string // name of the argument, such as "completedSteps"
+	What    string // the argument, such as `step "x"` or a field's path
 	Problem string
-	Next    string // what the user can do next
+	Next    string // what the user can do next; may be empty
 }
 
 func (e *ArgumentError) Error() string { return e.What + ": " + e.Problem }
 
-// Usage reports true: an argument of the command is wrong.
+// Usage returns true, so that callers handle e as an error in the command line.
 func (e *ArgumentError) Usage() bool { return true }
 
 // Hint tells the user what to do next.
 func (e *ArgumentError) Hint() string { return e.Next }
 
-// object returns the member called name for editing. If the member is absent, object creates it as
-// an empty object. If it has another type, object returns a ShapeError, which contains the path at.
+// object returns the member of n called name, for editing. If the member is absent, object creates
+// it as an empty object. If it has another type, object returns a ShapeError that says so. at is
+// the member's path in the document, for this error.
 func object(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	if v := n.Get(name); !v.Absent() && v.Kind() != jsontree.Object {
 		return nil, &ShapeError{At: at, Want: jsontree.Object.String(), Found: v.Kind().String()}
@@ -101,8 +103,9 @@ func object(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	return n.Object(name), nil
 }
 
-// array returns the member called name for editing. If the member is absent, array creates it as an
-// empty array. If it has another type, array returns a ShapeError, which contains the path at.
+// array returns the member of n called name, for editing. If the member is absent, array creates it
+// as an empty array. If it has another type, array returns a ShapeError that says so. at is the
+// member's path in the document, for this error.
 func array(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	if v := n.Get(name); !v.Absent() && v.Kind() != jsontree.Array {
 		return nil, &ShapeError{At: at, Want: jsontree.Array.String(), Found: v.Kind().String()}
@@ -110,8 +113,8 @@ func array(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	return n.Array(name), nil
 }
 
-// clearField sets the member called name to null, which is how the protocol clears a field. If the
-// member is absent, it is not added.
+// clearField sets the member of n called name to null, which is how the workflow protocol clears a
+// field. If the member is absent, it stays absent.
 func clearField(n *jsontree.Node, name string) {
 	if !n.Get(name).Absent() {
 		n.Set(name, nil)

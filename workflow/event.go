@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// The kinds of events that the protocol and related programs define. gaffer keeps and shows events
-// of other kinds unchanged.
+// The kinds of events that the workflow protocol or programs that use it define. gaffer keeps and
+// shows events of other kinds unchanged.
 const (
 	ChunkStarted        = "chunk-started"        // an agent has started on a chunk
 	ChunkCompleted      = "chunk-completed"      // a chunk is built
@@ -23,17 +23,17 @@ const (
 	ScenarioEvaluated   = "scenario-evaluated"   // a scenario was checked; the event contains the result
 	ChunkVerified       = "chunk-verified"       // all checks of a chunk have passed
 	VerificationFailed  = "verification-failed"  // a check of a chunk has failed
-	ContextCheckpointed = "context-checkpointed" // the agent's context was saved
-	ContextBoundary     = "context-boundary"     // an agent starts with a new context; the event contains its isolation mode
+	ContextCheckpointed = "context-checkpointed" // the build's state was saved before an agent starts
+	ContextBoundary     = "context-boundary"     // an agent starts on a chunk; the event contains its isolation mode
 	ContextCompacted    = "context-compacted"    // the agent's context was compacted
 	InterviewStarted    = "interview-started"    // an interview with the user has started
 	InterviewCompleted  = "interview-completed"  // an interview with the user has ended
 	CheckpointSaved     = "checkpoint-saved"     // the state of the build was saved
-	EscalationEmitted   = "escalation-emitted"   // the build needs a decision of the user
+	EscalationEmitted   = "escalation-emitted"   // the build needs a decision or an action of the user
 )
 
-// kinds lists, for each kind of event, the fields that must have a certain form. The fields in
-// everyEvent are not repeated here. Fields that are not listed may hold any value.
+// kinds lists, for each kind of event, the fields whose values must have a certain form. The fields
+// in everyEvent are not repeated here. Fields in neither map may hold any value.
 var kinds = map[string]map[string]form{
 	ChunkStarted:        {"section": formText, "attempt": formWhole, "chunkNumber": formWhole, "totalChunks": formWhole},
 	ChunkCompleted:      {"scenarios": formTexts},
@@ -53,48 +53,49 @@ var kinds = map[string]map[string]form{
 	EscalationEmitted:   {"reason": formText},
 }
 
-// everyEvent lists the fields that events of all known kinds may have.
+// everyEvent lists the fields that events of all known kinds may have, with the form of their
+// values.
 var everyEvent = map[string]form{"chunk": formText, "timestamp": formTime, "summary": formText}
 
-// Kinds returns the known kinds, sorted.
+// Kinds returns the known kinds of events, sorted.
 func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
 
-// Field is one field of an event. Value is a [jsontree.Value] or anything that
-// encoding/json accepts.
+// Field is one member of a JSON object, such as an event. Value is a [jsontree.Value] or anything
+// that encoding/json can encode.
 type Field struct {
 	Name  string
 	Value any
 }
 
-// Draft is an event that has not been recorded yet.
+// Draft is an event that has not been added to the feed yet.
 type Draft struct {
 	Kind   string
 	Fields []Field
 }
 
-// Check is one check of a verification.
+// Check is one check in the verification of a chunk, with its result.
 type Check struct {
 	Name    string `json:"name"`
 	Result  string `json:"result"` // pass or fail
 	Retried bool   `json:"retried,omitempty"`
 }
 
-// The results of a check.
+// The possible values of Check.Result.
 const (
 	Pass = "pass"
 	Fail = "fail"
 )
 
-// The modes of a verification.
+// The modes of a verification. They say how thorough the verification is.
 const (
 	Full    = "full"    // all checks; a browser checks the pages
 	Reduced = "reduced" // all checks, but pages are checked without a browser
 	Minimal = "minimal" // only the exit codes of commands are checked
 )
 
-// Verified returns the event for a verification of a chunk. Its kind is chunk-verified if there was
-// at least one check and all passed; if not, it is verification-failed. If summary is empty, the
-// event's summary counts the checks. An empty screenshot is omitted.
+// Verified returns the event that reports the verification of a chunk. Its kind is chunk-verified
+// if there is at least one check and all checks passed, and verification-failed otherwise. If
+// summary is empty, the event's summary says how many checks passed. screenshot may be empty.
 func Verified(chunk, summary string, checks []Check, mode, screenshot string) Draft {
 	passed := 0
 	for _, c := range checks {
@@ -116,25 +117,26 @@ func Verified(chunk, summary string, checks []Check, mode, screenshot string) Dr
 	return Draft{kind, fields}
 }
 
-// Checkpointed returns the event for a chunk whose state was saved before an agent works on it with
-// a new context window.
+// Checkpointed returns the event that reports that the build's state was saved before an agent
+// starts to work on a chunk.
 func Checkpointed(chunk, summary string) Draft {
 	return Draft{ContextCheckpointed, []Field{{"chunk", chunk}, {"summary", summary}}}
 }
 
-// Boundary returns the event for a chunk on which an agent starts to work with a new context window.
+// Boundary returns the event that reports that an agent starts to work on a chunk. isolationMode
+// says how the agent's context is separated from earlier work, for example "fresh session".
 func Boundary(chunk, isolationMode, summary string) Draft {
 	return Draft{ContextBoundary, []Field{{"chunk", chunk}, {"summary", summary}, {"isolationMode", isolationMode}}}
 }
 
-// Compacted returns the event that says that a context was compacted during a build.
+// Compacted returns the event that reports that an agent's context was compacted during a build.
 func Compacted(chunk, summary string) Draft {
 	return Draft{ContextCompacted, []Field{{"chunk", chunk}, {"summary", summary}}}
 }
 
-// TextField returns a field with a value that the user typed. If events of this kind have text in
-// the field, the value is taken literally. In other fields it is parsed as JSON, and text that is
-// not JSON becomes a string.
+// TextField returns an event field with a value that the user typed. If the field must hold a
+// string in events of this kind, the typed text is the value. Otherwise the typed text is parsed as
+// JSON. If it is not JSON, or is a quoted string, the text as typed is the value.
 func TextField(kind, name, typed string) (Field, error) {
 	if err := checkText(name, typed); err != nil {
 		return Field{}, err
@@ -149,8 +151,9 @@ func TextField(kind, name, typed string) (Field, error) {
 	return Field{name, doc.Value()}, nil
 }
 
-// Event checks the draft and returns the event. The fields are in the protocol's order: kind,
-// chunk, timestamp, summary, then the other fields in the order of the draft.
+// Event checks the draft and returns it as an event. The fields are in the workflow protocol's
+// order: kind, chunk, timestamp, summary, then the other fields in the order of the draft. If the
+// draft has no timestamp, the event's timestamp is now.
 func (d Draft) Event(now time.Time) (jsontree.Value, error) {
 	if err := checkKind(d.Kind); err != nil {
 		return jsontree.Value{}, err
@@ -179,8 +182,8 @@ func (d Draft) Event(now time.Time) (jsontree.Value, error) {
 	return newObject(append(fields, rest...)...), nil
 }
 
-// check returns the value of the field f, or an error if the event must not have f. duplicate says
-// whether an earlier field of the draft has the same name.
+// check returns the value of the field f, or an error if events of this kind must not have such a
+// field. The caller sets duplicate if an earlier field of the draft has the same name.
 func (d Draft) check(f Field, duplicate bool) (jsontree.Value, error) {
 	refuse := func(problem string) (jsontree.Value, error) {
 		return jsontree.Value{}, &ArgumentError{What: fmt.Sprintf("event %s: field %q", d.Kind, shorten(f.Name)), Problem: problem}
@@ -231,7 +234,7 @@ func checkKind(kind string) error {
 	return &ArgumentError{What: fmt.Sprintf("event kind %q", shorten(kind)), Problem: problem, Next: "a kind is a word such as chunk-started"}
 }
 
-// ParseFields reads the fields of an event from a JSON object, in order.
+// ParseFields reads the fields of an event from a JSON object. It keeps their order.
 func ParseFields(data []byte) ([]Field, error) {
 	doc, err := jsontree.Parse(data)
 	if err != nil {

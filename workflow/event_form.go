@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// form is the type of value that a field of an event may hold.
+// form is the form of value that a field of an event must hold, such as a string or a time.
 type form struct {
 	want string
 	ok   func(jsontree.Value) bool
@@ -43,11 +43,12 @@ func isCheck(v jsontree.Value) bool {
 	return len(misread) == 0 && c.Name != "" && (c.Result == Pass || c.Result == Fail)
 }
 
-// formOf returns the form of an event's field. It returns false if the field may hold any value.
+// formOf returns the form that a field must have in events of this kind. It returns false if the
+// field may hold any value.
 func formOf(kind, name string) (form, bool) {
 	fields, known := kinds[kind]
 	if !known {
-		// The protocol does not define this kind: only its timestamp must have a certain form.
+		// The protocol does not define this kind. Only its timestamp must have a certain form.
 		return formTime, name == "timestamp"
 	}
 	if f, ok := fields[name]; ok {

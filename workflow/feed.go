@@ -16,20 +16,21 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// FeedCap is the maximum number of events in the state. When it is reached, the next [Store.Emit]
-// or [Store.Record] moves the oldest events to a file in ArchiveFolder. The feed may have a few
-// more events while several processes add events at the same time.
+// FeedCap is the maximum number of events in the feed, the list of events in state.json. When it is
+// reached, the next [Store.Emit] or [Store.Record] moves the oldest events to a file in
+// ArchiveFolder. While several processes add events at the same time, the feed may have a few more
+// events.
 const FeedCap = 100
 
 // feedBatch is the number of events that are moved to the archive at a time.
 const feedBatch = FeedCap / 2
 
-// ArchiveFolder is the name of the folder for events that were removed from the state.
+// ArchiveFolder is the name of the folder for events that were moved out of state.json.
 const ArchiveFolder = "build-events"
 
-// archivedField is the member of the state that counts the events in the archive. The name of the
-// next archive file contains this count, so each batch is moved only once, even if a process dies
-// during the move.
+// archivedField is the name of the field in state.json that counts the archived events. The name of
+// the next archive file contains this count, so that a batch of events is archived only once, even
+// if a process dies before it removes the batch from the feed.
 const archivedField = "buildEventsArchived"
 
 const (
@@ -50,8 +51,8 @@ type Event struct {
 	Raw           jsontree.Value `json:"-"` // the complete event
 }
 
-// Events reads the feed of a state, oldest first. It skips values that are not
-// objects.
+// Events decodes the events of a feed, in order (the oldest event is the first). It skips values
+// that are not objects.
 func Events(feed []jsontree.Value) []Event {
 	var events []Event
 	for _, v := range feed {
@@ -59,14 +60,14 @@ func Events(feed []jsontree.Value) []Event {
 			continue
 		}
 		e := Event{Chunk: v.Get("chunk").String(), Raw: v}
-		jsontree.Decode(v, &e) // ignore fields of the wrong type: they are in Raw
+		jsontree.Decode(v, &e) // fields of an unexpected type stay empty; Raw has their values
 		events = append(events, e)
 	}
 	return events
 }
 
-// Emit appends an event to the feed and returns it. When Emit returns, the event and the archived
-// events are durable.
+// Emit appends an event to the feed and returns it. When Emit returns without an error, the event
+// is durable, and so are the events that Emit has moved to the archive.
 func (s *Store) Emit(ctx context.Context, d Draft) (jsontree.Value, error) {
 	event, err := d.Event(s.opts.Now())
 	if err != nil {
@@ -81,15 +82,15 @@ func (s *Store) Emit(ctx context.Context, d Draft) (jsontree.Value, error) {
 	})
 }
 
-// batch holds the oldest events of the feed, which are moved to the archive.
+// batch holds the oldest events of the feed, which are moved to the archive together.
 type batch struct {
 	start  int64 // number of events that were archived before this batch
 	events []jsontree.Value
 }
 
-// appendEvent appends an event to the feed. It also removes the events in moved from the feed,
-// because they are in the archive. It does not remove them if they are no longer the oldest events
-// of the feed.
+// appendEvent appends an event to the feed. It also removes the events in moved, which are already
+// in the archive, from the feed. If the feed no longer begins with these events, because another
+// process has changed it, appendEvent does not remove any events.
 func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 	feed, err := array(root, "buildEvents", "buildEvents")
 	if err != nil {
@@ -106,8 +107,9 @@ func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 	return nil
 }
 
-// startOf reports whether the feed still begins with exactly the events of this batch, and no other
-// process has archived them. archived is the number of archived events in the state.
+// startOf reports whether the feed still begins with exactly the events of this batch. archived is
+// the number of archived events according to state.json. If it differs from b.start, another
+// process has removed events from the feed, and startOf returns false.
 func (b batch) startOf(archived, feed jsontree.Value) bool {
 	if start, _ := archived.Int(); start != b.start || feed.Len() < len(b.events) {
 		return false
@@ -123,13 +125,16 @@ func (b batch) startOf(archived, feed jsontree.Value) bool {
 	return true
 }
 
-// archive copies the oldest events to a file if the feed is full, and returns them; if the feed is
-// not full, the batch is empty. The caller then removes these events from the feed. The file name
-// contains the number of events that were archived before and a hash of the content. So if archive
-// is repeated after a crash, it finds the file and does not write it again.
+// archive copies the oldest events of a full feed to a file, and returns them. The caller then
+// removes them from the feed. If the feed is not full, the returned batch is empty. The file name
+// contains the number of events that were archived before and a hash of the content. So if a
+// process dies before it removes the events, the next call finds the file and does not write it
+// again.
 func (s *Store) archive() (batch, error) {
 	state, err := s.Load()
-	if err != nil { // ignore the error here: the update that follows gets the same error and handles it
+	// If the state cannot be read, archive nothing. The update that follows gets the same error and
+	// handles it.
+	if err != nil {
 		return batch{}, nil
 	}
 	feed := state.Get("buildEvents")
@@ -169,8 +174,9 @@ func (s *Store) keep(b batch) error {
 	return s.syncArchive(folder)
 }
 
-// Archived reads the events with the numbers from first to end-1 from the archive. The first event
-// of the project has the number 0. Events that the archive does not have are left out.
+// Archived reads the events with the sequence numbers first to end-1 from the archive. The first
+// event of a project has the sequence number 0. Events that the archive does not contain are left
+// out.
 func (s *Store) Archived(first, end int64) ([]jsontree.Value, error) {
 	folder := filepath.Join(s.root, ArchiveFolder)
 	files, err := s.opts.Host.ReadDir(opReadArchive, folder)
@@ -181,7 +187,9 @@ func (s *Store) Archived(first, end int64) ([]jsontree.Value, error) {
 	for _, f := range files {
 		number, _, _ := strings.Cut(f.Name(), "-")
 		start, err := strconv.ParseInt(number, 10, 64)
-		if err != nil || start >= end || start+feedBatch <= first { // skip a file that is not from the archive, or that has none of these events
+		// Skip files that do not belong to the archive, and files without events from first to
+		// end-1.
+		if err != nil || start >= end || start+feedBatch <= first {
 			continue
 		}
 		data, err := statefile.ReadBytes(s.opts.Host, filepath.Join(folder, f.Name()))
@@ -195,7 +203,9 @@ func (s *Store) Archived(first, end int64) ([]jsontree.Value, error) {
 		for _, e := range doc.Value().Items() {
 			if start >= first && start < end {
 				events = append(events, e)
-				first = start + 1 // another file may have the same events: a process died before it removed them from the feed
+				// Two files may contain the same event, because a process died before it removed
+				// the event from the feed. Read each event only once.
+				first = start + 1
 			}
 			start++
 		}
@@ -203,9 +213,9 @@ func (s *Store) Archived(first, end int64) ([]jsontree.Value, error) {
 	return events, nil
 }
 
-// syncArchive makes the directory entries of the archive file and its folder durable, because the
-// events are about to be removed from the feed. It is called even if the file already exists: the
-// process that created it may have died before the sync.
+// syncArchive makes the directory entries of the archive file and its folder durable. This is
+// necessary before the events are removed from the feed, even if the file already existed: the
+// process that created the file may have died before the sync.
 func (s *Store) syncArchive(folder string) error {
 	for _, dir := range []string{folder, s.root} {
 		if err := s.opts.Host.SyncDir(opSyncArchive, dir); err != nil {

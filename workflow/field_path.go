@@ -16,8 +16,8 @@ import (
 const maxNesting = 100
 
 // Get returns the value at a path such as agentOutputs.researcher.summary or
-// buildRun.chunks[0].status. In a path, \. stands for a dot that is part of a name. Get returns a
-// [*NotFoundError] if the value is missing or null.
+// buildRun.chunks[0].status. In a path, a dot that is part of a name is written as \. (backslash,
+// dot). Get returns a [*NotFoundError] if the value is missing or null.
 func Get(state jsontree.Value, path string) (jsontree.Value, error) {
 	names, err := splitPath(path)
 	if err != nil {
@@ -46,10 +46,11 @@ func member(v jsontree.Value, name string) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// Set sets the value at path and creates missing objects on the way. If the protocol defines the
-// field, the value must have the right type, but it may be a word that the protocol does not
-// define. Fields that the protocol does not define accept any value. After an error root may
-// already contain the value, so it must not be written; [Store.Update] discards it.
+// Set sets the value at path and creates missing objects on the way. If the workflow protocol
+// defines the field, the value must have the right type. A string may be a word that the protocol
+// does not define, for example an unknown status. Fields that the protocol does not define accept
+// any value. After an error, root may already contain the value, so the caller must discard root,
+// as [Store.Update] does.
 func Set(root *jsontree.Node, path string, value jsontree.Value) error {
 	before := existingProblems(root)
 	if err := place(root, path, value); err != nil {
@@ -58,9 +59,9 @@ func Set(root *jsontree.Node, path string, value jsontree.Value) error {
 	return newProblem(root, path, before)
 }
 
-// SetText is like Set, for a value that the user typed. The value is parsed as JSON; text that is
-// not JSON becomes a string. If the protocol requires a string, a number or a boolean also becomes
-// a string, so that specVersion=1.2 works.
+// SetText is like Set, for a value that the user typed. The text is parsed as JSON; if it is not
+// JSON, it becomes a string. A number or a boolean also becomes a string if the workflow protocol
+// requires a string there, so that the user can type specVersion=1.2.
 func SetText(root *jsontree.Node, path, text string) error {
 	if err := checkText(path, text); err != nil {
 		return err
@@ -144,8 +145,8 @@ func put(at *jsontree.Node, path, name string, value jsontree.Value) error {
 }
 
 // descend returns the member or item of parent with this name, for editing. If a member of an
-// object is absent, descend creates it as an empty object. It returns an error if an item of an
-// array is absent, or if the value is neither an object nor an array.
+// object is missing or null, descend creates it as an empty object. It returns an error if parent
+// is an array without this item, or if the value is neither an object nor an array.
 func descend(parent *jsontree.Node, name string) (*jsontree.Node, error) {
 	next := child(parent, name)
 	if parent.Kind() == jsontree.Object && (next == nil || next.Kind() == jsontree.Null) {
@@ -174,8 +175,8 @@ func child(n *jsontree.Node, name string) *jsontree.Node {
 	return nil
 }
 
-// existingProblems returns the problems that the state has before an edit. An edit is refused only
-// if it adds problems.
+// existingProblems returns the problems that the state has before an edit. They do not prevent the
+// edit: it is refused only if it adds problems.
 func existingProblems(root *jsontree.Node) map[string]bool {
 	found := map[string]bool{}
 	for _, f := range CheckState("", root.Value()) {
@@ -195,8 +196,8 @@ func newProblem(root *jsontree.Node, path string, before map[string]bool) error 
 }
 
 // isTypeProblem reports whether a finding is about a value of the wrong type. It returns false for
-// unknown words, and for fields such as sectionReadiness, which programs expect although the
-// protocol does not define them.
+// two other sorts of findings: words that the workflow protocol does not define, and fields such as
+// sectionReadiness, which other programs use although the protocol does not define them.
 func isTypeProblem(f statefile.Finding) bool {
 	return !strings.HasPrefix(f.Name, "unknown-") && !strings.HasSuffix(f.Name, "-in-state")
 }
@@ -240,7 +241,7 @@ func badPath(path, problem string) error {
 }
 
 // checkText returns an error if text is not UTF-8, because JSON could not store it unchanged. name
-// is what the error's message calls the text.
+// is the name of the text in the error message.
 func checkText(name, text string) error {
 	if !utf8.ValidString(text) {
 		return &ArgumentError{What: shorten(name), Problem: "is not UTF-8, so it cannot be kept as it is"}
@@ -248,7 +249,7 @@ func checkText(name, text string) error {
 	return nil
 }
 
-// stringValue returns text as a JSON string. text must be UTF-8.
+// stringValue returns text as a JSON string. The caller must pass valid UTF-8.
 func stringValue(text string) jsontree.Value { return newObject(Field{"s", text}).Get("s") }
 
 // newObject returns a JSON object with its members in the given order.

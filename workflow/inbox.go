@@ -15,23 +15,23 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Inbox is the queue of ideas that users leave for later commands. It is stored in a separate
-// document, so a new session does not clear it.
+// Inbox is the queue of ideas that users leave for later commands. It is stored in inbox.json,
+// apart from the workflow state, so [StartSession] does not clear it.
 type Inbox struct {
 	store *Store
 	doc   *statefile.File
-	self  *host.Process // the process that the method As was called with; nil if As was not called
+	self  *host.Process // process that was passed to [Inbox.As]; nil if As was not called
 }
 
-// As returns the inbox for the process self. The returned inbox refuses to end an item that another
-// process has taken and not abandoned; see [Item.Abandoned]. Without this check, an item could be
-// ended by mistake, or by the late report of a process that was considered dead.
+// As returns the inbox for use by the process self. Done and Fail of the returned inbox refuse an
+// item that another process has taken and not abandoned; see [Item.Abandoned]. Without this check,
+// a process could by mistake end the work of another process.
 func (b *Inbox) As(self host.Process) *Inbox { return &Inbox{b.store, b.doc, &self} }
 
-// Path returns the path of the inbox's document.
+// Path returns the file path of the inbox.
 func (b *Inbox) Path() string { return b.doc.Path() }
 
-// List reads the items in the order of the document. It skips values that are not objects.
+// List reads the items in the order of the file. It skips values that are not objects.
 func (b *Inbox) List() ([]Item, error) {
 	doc, err := load(b.doc, jsontree.Array, "[]")
 	if err != nil {
@@ -46,7 +46,7 @@ func (b *Inbox) List() ([]Item, error) {
 	return items, nil
 }
 
-// Add appends a new item.
+// Add appends a new pending item to the inbox and returns it.
 func (b *Inbox) Add(ctx context.Context, kind ItemType, content string) (Item, error) {
 	if !slices.Contains(ItemTypes(), kind) {
 		return Item{}, &ArgumentError{What: fmt.Sprintf("type %q", shorten(string(kind))), Problem: "unknown, want " + joinWords(ItemTypes(), "or")}
@@ -73,7 +73,7 @@ func (b *Inbox) Add(ctx context.Context, kind ItemType, content string) (Item, e
 	return added, err
 }
 
-// newID returns a new id that no item in items has.
+// newID returns a new random id that differs from the ids of all items.
 func (b *Inbox) newID(items *jsontree.Node, now time.Time) (string, error) {
 	const tries = 10
 	for range tries {
@@ -92,12 +92,12 @@ func (b *Inbox) newID(items *jsontree.Node, now time.Time) (string, error) {
 // Claim says which item to take, and which process will work on it.
 type Claim struct {
 	ID   string   // id of the item; if empty, Take takes the oldest available item
-	Type ItemType // the item must have this type; empty means any type
+	Type ItemType // required type of the item; empty means any type
 	// Owner is the process that will work on the item. If that process dies, the item can be taken
-	// again at once. If Owner is nil, for example when a command takes the item for a script, the
-	// item can be taken again after AbandonedAfter.
+	// again at once. If Owner is nil, the item can be taken again after AbandonedAfter. Owner is
+	// nil, for example, if a command takes the item for a script.
 	Owner *host.Process
-	Again bool // take the item with this ID even if another process may be working on it
+	Again bool // take the item even if another process may work on it
 }
 
 // Take takes the item that c selects: it sets the item's status to processing and returns the item.
@@ -159,7 +159,7 @@ func (b *Inbox) oldest(items *jsontree.Node, kind ItemType, now time.Time) (*jso
 		}
 		at, err := timestamp.Parse(item.Timestamp, time.UTC)
 		if err != nil {
-			at = now // items without a time are sorted after items with a time
+			at = now // an item without a time counts as the newest
 		}
 		if found == nil || at.Before(since) {
 			found, since = n, at
@@ -189,7 +189,8 @@ func (b *Inbox) isTakenByAnother(item Item) bool {
 	return b.self != nil && item.Status == Processing && item.TakenBy != nil && *item.TakenBy != *b.self && !b.abandoned(item, b.store.opts.Now())
 }
 
-// Done marks an item as processed. consumedBy names what used the item; it may be empty.
+// Done marks an item as processed. consumedBy names what has used the item, such as a command or a
+// commit; it may be empty.
 func (b *Inbox) Done(ctx context.Context, id, consumedBy string) (Item, error) {
 	return b.finish(ctx, id, Processed, func(n *jsontree.Node) {
 		if consumedBy != "" {
@@ -198,7 +199,7 @@ func (b *Inbox) Done(ctx context.Context, id, consumedBy string) (Item, error) {
 	})
 }
 
-// Fail marks an item as failed. reason says why.
+// Fail marks an item as failed. reason says why, and must not be empty.
 func (b *Inbox) Fail(ctx context.Context, id, reason string) (Item, error) {
 	if strings.TrimSpace(reason) == "" {
 		return Item{}, &ArgumentError{What: "reason", Problem: "is empty"}
@@ -261,7 +262,8 @@ func (b *Inbox) update(ctx context.Context, change func(items *jsontree.Node) er
 	})
 }
 
-// findItem returns the item with this id. It returns an error if there is none or more than one.
+// findItem returns the item with this id. It returns an error if there is no such item or more than
+// one.
 func findItem(items *jsontree.Node, id string) (*jsontree.Node, error) {
 	at := withID(items, id)
 	switch len(at) {

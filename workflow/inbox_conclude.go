@@ -9,15 +9,17 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Conclusion is the result of the work on an item. If Error is set, the work failed.
+// Conclusion is the result of the work on an inbox item. If Error is not empty, the work failed.
 type Conclusion struct {
-	Analysis []Field // members to set in the item's analysis; existing members with other names are kept
+	// Analysis contains the members to set in the item's analysis. Other members of the item's
+	// analysis stay unchanged.
+	Analysis []Field
 	Error    string
 }
 
-// Conclude ends the work on an item. taken is the item that Take or Retake returned. Conclude fails
-// if another process has taken the item in the meantime: the late report of a process that was
-// considered dead must not overwrite the newer result.
+// Conclude ends the work on an item: it stores the result and marks the item as processed or
+// failed. taken is the item that Take or Retake returned. Conclude fails if another process has
+// taken the item since then, so that a late result does not overwrite a newer one.
 func (b *Inbox) Conclude(ctx context.Context, taken Item, c Conclusion) (Item, error) {
 	if err := c.check(); err != nil {
 		return Item{}, err
@@ -72,9 +74,9 @@ func (c Conclusion) write(n *jsontree.Node) error {
 	return nil
 }
 
-// findClaimed returns the node of the item that taken describes. It returns an error if the process
-// that took the item no longer holds it. It compares not only the ids but also the owners and the
-// times at which the items were taken, because items may have no id or share one.
+// findClaimed returns the node of the item that the caller has taken. It returns an error if the
+// item has since been taken again or concluded. An item matches taken if it has the same id, owner
+// and time of taking: the id is not enough, because items may have no id or the same id.
 func findClaimed(items *jsontree.Node, taken Item) (*jsontree.Node, error) {
 	for _, n := range items.Items() {
 		if now := readItem(n.Value()); n.Kind() == jsontree.Object && now.sameClaim(taken) {
@@ -102,9 +104,9 @@ func (i Item) sameClaim(taken Item) bool {
 	return *i.TakenBy == *taken.TakenBy
 }
 
-// Retake takes a processed item again if mayRetake returns true for it. mayRetake runs while the
-// inbox is locked, so only one of several callers gets the item. If the item is not processed, or
-// mayRetake returns false, Retake returns a [*TransitionError].
+// Retake takes a processed item again for owner, if mayRetake returns true for the item. mayRetake
+// is called while the inbox is locked, so only one of several callers gets the item. If the item is
+// not processed, or mayRetake returns false, Retake returns a [*TransitionError].
 func (b *Inbox) Retake(ctx context.Context, id string, owner host.Process, mayRetake func(Item) bool) (Item, error) {
 	var taken Item
 	err := b.update(ctx, func(items *jsontree.Node) error {

@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// ItemType is the type of an item.
+// ItemType is the type of an inbox item.
 type ItemType string
 
 // The types of inbox items.
@@ -23,8 +23,8 @@ const (
 // ItemTypes lists every type of inbox item.
 func ItemTypes() []ItemType { return []ItemType{EvolveItem, ReferenceItem, FeatureItem} }
 
-// ItemStatus is the status of an inbox item. gaffer shows a status that the protocol does not
-// define, without changing it.
+// ItemStatus is the status of an inbox item. If another program has written a status that the
+// workflow protocol does not define, gaffer shows it and does not change it.
 type ItemStatus string
 
 // The statuses of inbox items.
@@ -35,8 +35,9 @@ const (
 	ItemError  ItemStatus = "error"
 )
 
-// itemNext lists the statuses that may follow each status. In addition, every item may be dismissed
-// at any time, and an item that is being processed may be taken again if its owner is gone.
+// itemNext maps each status of an item to the statuses that may follow it. There are three
+// exceptions: [Inbox.Dismiss] accepts any item, [Inbox.Take] accepts an abandoned item, and
+// [Inbox.Retake] accepts a processed item.
 var itemNext = map[ItemStatus][]ItemStatus{
 	Pending:    {Processing, Processed, ItemError},
 	Processing: {Processed, ItemError},
@@ -55,28 +56,28 @@ type Item struct {
 	Timestamp string     `json:"timestamp"`
 	Status    ItemStatus `json:"status"`
 
-	Analysis   *Analysis      `json:"analysis,omitempty"`   // result of analysing the item; the protocol does not define it
-	ConsumedBy jsontree.Value `json:"consumedBy,omitempty"` // what used the item; other programs write any type of value here
+	Analysis   *Analysis      `json:"analysis,omitempty"`   // result of analysing the item; not part of the workflow protocol
+	ConsumedBy jsontree.Value `json:"consumedBy,omitempty"` // what has used the item; other programs write any type of value
 	Error      string         `json:"error,omitempty"`
 	TakenAt    string         `json:"takenAt,omitempty"`
 	TakenBy    *host.Process  `json:"-"`
 
-	Raw jsontree.Value `json:"-"` // the complete item as it is in the document
+	Raw jsontree.Value `json:"-"` // the complete item in the file
 }
 
-// Analysis is the result of analysing an item.
+// Analysis says which sections of the spec an inbox item affects, and why.
 type Analysis struct {
 	AffectedSections []string `json:"affectedSections"`
 	Summary          string   `json:"summary"`
 }
 
-// AbandonedAfter is the time after which a taken item may be taken again if it is unknown whether
-// its owner is alive.
+// AbandonedAfter is the time after which a taken item may be taken again, if it is unknown whether
+// the process that took it is alive.
 const AbandonedAfter = time.Hour
 
 func readItem(v jsontree.Value) Item {
 	item := Item{Raw: v}
-	jsontree.Decode(v, &item) // ignore fields of the wrong type: they are in Raw
+	jsontree.Decode(v, &item) // fields of an unexpected type stay empty; Raw has their values
 	if by := v.Get("takenBy"); by.Kind() == jsontree.Object {
 		item.TakenBy = readProcess(by)
 	}
@@ -92,10 +93,10 @@ func readProcess(v jsontree.Value) *host.Process {
 	}
 }
 
-// Abandoned reports whether the process that took the item no longer works on it. Either the
-// process is dead, or it took the item at least AbandonedAfter ago and it is unknown whether it is
-// alive. written is when the inbox was last changed: an item without a takenAt was taken at that
-// time or earlier.
+// Abandoned reports whether the process that took the item no longer works on it. That is so if the
+// process is dead. If it is unknown whether the process is alive, Abandoned returns true if the
+// item was taken at least AbandonedAfter ago. written is the time of the last change of the inbox.
+// It is used for items without a takenAt, which cannot have been taken later.
 func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now time.Time) bool {
 	if i.Status != Processing {
 		return false
@@ -111,8 +112,8 @@ func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now tim
 	return now.Sub(i.since(written)) >= AbandonedAfter
 }
 
-// since returns when the item was taken. If that is not recorded, it returns the latest time at
-// which the item can have been taken.
+// since returns when the item was taken. If the item has no valid takenAt, since returns the latest
+// time at which the item can have been taken.
 func (i Item) since(written time.Time) time.Time {
 	if at, err := timestamp.Parse(i.TakenAt, time.UTC); err == nil {
 		return at
@@ -123,7 +124,7 @@ func (i Item) since(written time.Time) time.Time {
 	return written
 }
 
-// holder describes the owner of an item for an error message.
+// holder returns a text that says who took the item and when, for an error message.
 func (i Item) holder() string {
 	text := "it was taken"
 	if i.TakenBy != nil {

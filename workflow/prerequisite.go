@@ -11,10 +11,11 @@ import (
 // Need is a prerequisite of a step. It is met if any one of the steps in Need is completed.
 type Need []Step
 
-// prerequisites is the protocol's table. The first row that matches the step and the command
-// applies; a row without commands matches every command. The protocol does not say what SpecWriter
-// needs if the command is execute or if there is no command. In these cases gaffer requires
-// StateOwnerScan, with which all other commands begin.
+// prerequisites lists what each step needs before it can start, as the workflow protocol defines
+// it. The first row that matches the step and the command applies; a row without commands matches
+// every command. The protocol does not say what SpecWriter needs if the command is execute or if
+// there is no command. In these cases gaffer requires StateOwnerScan, with which all other commands
+// begin.
 var prerequisites = []struct {
 	step     Step
 	commands []Command
@@ -23,9 +24,9 @@ var prerequisites = []struct {
 	{StateOwnerScan, nil, nil},
 	{Observer, nil, nil},
 	{Interviewer, nil, []Need{{StateOwnerScan}}},
-	{Researcher, []Command{Ref}, nil}, // no prerequisites: the step runs in parallel with the State Owner
+	{Researcher, []Command{Ref}, nil}, // no prerequisites: runs in parallel with StateOwnerScan
 	{Researcher, nil, []Need{{StateOwnerScan}}},
-	{VisualTranslator, []Command{Ref}, nil}, // no prerequisites: the step runs in parallel with the State Owner
+	{VisualTranslator, []Command{Ref}, nil}, // no prerequisites: runs in parallel with StateOwnerScan
 	{VisualTranslator, nil, []Need{{StateOwnerScan}}},
 	{ScenarioCrafter, nil, []Need{{Interviewer}}},
 	{SpecWriter, []Command{Init, Evolve}, []Need{{Interviewer}, {ScenarioCrafter}}},
@@ -45,7 +46,7 @@ func Needs(command Command, step Step) []Need {
 	return nil
 }
 
-// Missing returns the prerequisites of step that no step in completed meets.
+// Missing returns the prerequisites of step that are not met by the completed steps.
 func Missing(command Command, step Step, completed []Step) []Need {
 	var missing []Need
 	for _, need := range Needs(command, step) {
@@ -57,8 +58,8 @@ func Missing(command Command, step Step, completed []Step) []Need {
 	return missing
 }
 
-// runnable returns a step whose prerequisites are all met: step itself or, if a prerequisite of step
-// is missing, a step that must run before it.
+// runnable returns a step whose prerequisites are all met. That is step itself or, if a
+// prerequisite of step is missing, a step that must run before step.
 func runnable(command Command, step Step, completed []Step) Step {
 	if missing := Missing(command, step, completed); len(missing) > 0 {
 		return runnable(command, missing[0][0], completed)
@@ -66,8 +67,8 @@ func runnable(command Command, step Step, completed []Step) Step {
 	return step
 }
 
-// PrerequisiteError reports a step that was started before its prerequisites were
-// complete. The user chooses how to continue; see Choices.
+// PrerequisiteError reports that a step cannot start, because its prerequisites are not met. The
+// user chooses how to continue; see Choices.
 type PrerequisiteError struct {
 	Command Command
 	Step    Step
@@ -75,13 +76,13 @@ type PrerequisiteError struct {
 	Next    Step // the missing step that can run now
 }
 
-// Choice is one of the ways to continue that are offered to the user.
+// Choice is one of the ways in which the user can continue, such as "Start fresh with a new plan".
 type Choice struct {
 	Number int    `json:"number"`
 	Text   string `json:"text"`
 }
 
-// The choices of a PrerequisiteError, by number.
+// The numbers of the choices that [PrerequisiteError.Choices] returns.
 const (
 	RunMissing = 1
 	Skip       = 2
@@ -97,9 +98,10 @@ func (e *PrerequisiteError) Choices() []Choice {
 	}
 }
 
-// Choose continues in the way that the user chose: it starts the missing step that can run now, or
-// starts the step without its prerequisites, or ends the command. If another command has started
-// since the error occurred, it returns an error, because the choice was about the earlier command.
+// Choose continues in the way that the user chose. RunMissing starts the missing step that can run
+// now. Skip starts the step without its prerequisites. Abort ends the command. If another command
+// has started since the error occurred, Choose returns an error, because the choice was about the
+// earlier command.
 func (e *PrerequisiteError) Choose(root *jsontree.Node, choice int) error {
 	if now := Command(root.Get("currentCommand").Text()); now != e.Command {
 		return &TransitionError{
@@ -128,7 +130,7 @@ func orNone(c Command) string {
 	return shorten(string(c))
 }
 
-// Error returns the protocol's error text with numbered choices.
+// Error returns the error text that the workflow protocol prescribes, with numbered choices.
 func (e *PrerequisiteError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Workflow error: %s must run before %s can proceed.", agentNames(e.Missing), e.Step.Agent())
@@ -138,7 +140,7 @@ func (e *PrerequisiteError) Error() string {
 	return b.String()
 }
 
-// Conflict reports true: the step must not start yet.
+// Conflict returns true, so that callers handle e as a conflict with the present state.
 func (e *PrerequisiteError) Conflict() bool { return true }
 
 func agentNames(needs []Need) string {

@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Record applies change to the state, and appends events to the feed, in one atomic update. change
-// returns these events. It may run more than once and must have no other effects.
+// Record applies change to the state, and appends the events that change returns to the feed, in
+// one atomic update. change may be called more than once and must have no other effects.
 func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]jsontree.Value, error)) error {
 	moved, err := s.archive()
 	if err != nil {
@@ -28,10 +28,10 @@ func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]
 	})
 }
 
-// PutRun updates the build run in the state to match run. Unlike SetChunk it does not check
-// transitions, because the caller knows the status of every chunk. If the user has removed chunks
-// from the list, PutRun adds them again. It keeps fields that it does not know, and chunks that are
-// not in run. If the state has a run with another id, PutRun replaces that run.
+// PutRun updates the build run in the state to match run. Unlike SetChunk, it does not check which
+// status may follow which, because the caller knows the status of every chunk. Chunks that the user
+// has removed from the list are added again. Unknown fields, and chunks that are not in run, stay.
+// If the state has a build run with another id, PutRun replaces that run.
 func PutRun(root *jsontree.Node, run BuildRun) {
 	node := root.Child("buildRun")
 	if node == nil || node.Kind() != jsontree.Object || runID(node.Value()) != run.RunID {
@@ -52,8 +52,8 @@ func PutRun(root *jsontree.Node, run BuildRun) {
 	setDerived(root, node)
 }
 
-// putChunks updates the chunks in list and appends chunks that list lacks. If an id occurs twice in
-// list, it updates both entries.
+// putChunks updates the chunks in list, and appends chunks that are missing in list. If an id
+// occurs twice in list, it updates both chunks with that id.
 func putChunks(list *jsontree.Node, chunks []Chunk) {
 	ids := idsOf(list)
 	there := map[ID][]*jsontree.Node{}
@@ -72,8 +72,8 @@ func putChunks(list *jsontree.Node, chunks []Chunk) {
 	}
 }
 
-// addChunks adds the chunks of run to node, a run in the document that has no chunks. It also adds
-// the start time and the plan if they are missing.
+// addChunks adds the chunks of run to node, the build run in the document. The caller must pass a
+// node without chunks. addChunks also adds the start time and the plan if node lacks them.
 func addChunks(node *jsontree.Node, run BuildRun) {
 	for _, f := range []Field{{"startedAt", run.StartedAt}, {"plan", run.Plan}} {
 		if node.Get(f.Name).Absent() {
@@ -83,7 +83,7 @@ func addChunks(node *jsontree.Node, run BuildRun) {
 	node.Set("chunks", run.Chunks)
 }
 
-// runID returns the id of a run. Some programs write it as id instead of runId.
+// runID returns the id of a build run. Some programs write the field id instead of runId.
 func runID(run jsontree.Value) string {
 	if id := run.Get("runId").Text(); id != "" {
 		return id
@@ -91,8 +91,9 @@ func runID(run jsontree.Value) string {
 	return run.Get("id").Text()
 }
 
-// putChunk sets the status, the attempt, the spec version and the times of a chunk to those of c.
-// It deletes the ones that are empty in c: the status of a chunk decides which of them it may have.
+// putChunk sets the status, the attempt, the spec version and the times of a chunk in the document
+// to those of c. It deletes fields that are empty in c, because not every status has all of them: a
+// planned chunk, for example, has no start time.
 func putChunk(chunk *jsontree.Node, c Chunk) {
 	put := func(name string, value any, absent bool) {
 		switch {

@@ -14,15 +14,15 @@ type Report struct {
 type StepStatus struct {
 	Step    Step   `json:"step"`
 	Agent   string `json:"agent"`
-	State   string `json:"state"` // working, done, ready, or waiting for the steps in Missing
+	State   string `json:"state"` // "working", "done", "ready", or "waiting" for the steps in Missing
 	Missing []Need `json:"missing"`
 }
 
-// WaitsFor returns the names of the agents that must run before the step.
+// WaitsFor returns the names of the agents whose steps must be completed before this step.
 func (s StepStatus) WaitsFor() string { return agentNames(s.Missing) }
 
-// StepReport returns the progress of every step of the protocol, followed by other steps that occur
-// in the state.
+// StepReport returns the progress of every step of the workflow protocol, followed by other steps
+// that the state contains.
 func StepReport(s State) Report {
 	r := Report{Command: s.CurrentCommand, Current: s.WorkflowStep, Completed: notNil(s.CompletedSteps)}
 	all := Steps()

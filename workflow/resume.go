@@ -10,11 +10,11 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Spec holds the current version of the spec, and of its sections.
+// Spec holds the current version of the project's spec, and the versions of its sections.
 type Spec struct {
 	Version string
-	// Sections maps the alias of a section to the spec version in which the section last changed. A
-	// section that is not listed has the version of the whole spec.
+	// Sections maps the alias of a section to the spec version in which the section last changed.
+	// For a section that is not listed, the version of the whole spec is used.
 	Sections map[string]string
 }
 
@@ -34,12 +34,12 @@ type Waiting struct {
 	For []ID // ids of the chunks that must be completed first
 }
 
-// Held is a chunk that gaffer must not build, because only the user knows what it needs, or because
+// Held is a chunk that gaffer must not build: its status or one of its dependencies is unknown, or
 // it depends on another held chunk.
 type Held struct {
 	Chunk
 	Why string
-	// ByHand reports that the user has to do the chunk. If it is false, the chunk waits for another
+	// ByHand is true if the user has to do the chunk. If it is false, the chunk waits for another
 	// held chunk.
 	ByHand bool
 }
@@ -59,13 +59,15 @@ func (h Held) Text() string {
 // Stale is a completed chunk that was built against an older version of the spec.
 type Stale struct {
 	Chunk   Chunk
-	Section string // the changed section; empty if the version of the whole spec was compared
+	Section string // the changed section; empty if the whole spec was compared
 	Built   string // spec version that the chunk was built against
-	Now     string // spec version in which the section last changed; version of the whole spec if Section is empty
+	// Now is the spec version in which the section last changed. If Section is empty, it is the
+	// current version of the whole spec.
+	Now string
 }
 
-// Resume describes an interrupted build. It returns false if there is nothing to resume: the build
-// has ended, no chunk is completed yet, or all chunks are completed.
+// Resume describes an interrupted build. It returns false if the build cannot be resumed: it has
+// ended, none of its chunks is completed, or all of them are.
 func (r BuildRun) Resume(spec Spec) (Resume, bool) {
 	result := Resume{Run: r}
 	completed := map[ID]bool{}
@@ -97,7 +99,7 @@ func unmet(c Chunk, completed map[ID]bool) []ID {
 	return missing
 }
 
-// heldChunks returns the chunks in remaining that gaffer must not build.
+// heldChunks returns those chunks in remaining that gaffer must not build; see [Held].
 func heldChunks(remaining []Waiting, chunks []Chunk) []Held {
 	known := map[ID]bool{}
 	for _, c := range chunks {
@@ -138,8 +140,8 @@ func heldChunks(remaining []Waiting, chunks []Chunk) []Held {
 	return list
 }
 
-// nextChunk returns the chunk to continue with, or nil if none can start. It prefers a
-// chunk in progress, then a planned one, then a failed one.
+// nextChunk returns the chunk to continue with, or nil if no chunk can start. It prefers a chunk in
+// progress to a planned chunk, and a planned chunk to a failed one.
 func nextChunk(remaining []Waiting, held []Held) *Chunk {
 	for _, statuses := range [][]ChunkStatus{{Active, Retrying, inProgress}, {Planned}, {Failed}} {
 		for _, w := range remaining {
@@ -152,10 +154,11 @@ func nextChunk(remaining []Waiting, held []Held) *Chunk {
 	return nil
 }
 
-// stale returns a Stale for each change of the spec since the chunk was built. If the versions of
-// sections are known, it compares each section of the chunk; if not, it compares the version of the
-// whole spec. A chunk without a version was built against planned, the spec version of the plan. If
-// that is unknown too, the result is empty.
+// stale returns one Stale for each section of the chunk c that has changed since c was built. If
+// there is no such section, and c names no sections or the version of a section is unknown, stale
+// returns one Stale if the version of the whole spec has changed. planned is the spec version of
+// the plan. It is used if the version that c was built against is unknown. If planned is empty too,
+// the result is empty.
 func stale(c Chunk, planned string, spec Spec) []Stale {
 	built := c.SpecVersionAtBuild
 	if built == "" {
@@ -181,7 +184,7 @@ func stale(c Chunk, planned string, spec Spec) []Stale {
 }
 
 // section returns the spec version in which the section with this alias last changed. The alias may
-// begin with #, or not. section returns false if the version is unknown.
+// be written with or without a leading #. section returns false if the version is unknown.
 func (s Spec) section(alias string) (string, bool) {
 	bare := strings.TrimPrefix(alias, "#")
 	for _, name := range []string{alias, bare, "#" + bare} {
@@ -192,8 +195,9 @@ func (s Spec) section(alias string) (string, bool) {
 	return "", false
 }
 
-// newer reports whether version a is newer than b. It compares versions such as 2.10 and 2.4 number
-// by number. For versions that are not numbers it reports whether they differ.
+// newer reports whether version a is newer than b. It compares each part of the versions as a
+// number, so that 2.10 is newer than 2.4. If a version is not made of numbers, newer reports
+// whether a and b differ.
 func newer(a, b string) bool {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range max(len(x), len(y)) {
@@ -216,7 +220,7 @@ func part(parts []string, i int) (uint64, error) {
 	return strconv.ParseUint(strings.TrimPrefix(parts[i], "v"), 10, 64)
 }
 
-// Text returns the question that asks the user how to continue an interrupted build.
+// Text returns the text that asks the user how to continue an interrupted build.
 func (r Resume) Text(now time.Time) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Found incomplete build (%d/%d chunks done, started %s).\n", len(r.Done), r.Run.Total(), ago(r.Run.StartedAt, now))
@@ -275,7 +279,8 @@ func chunkList(ids []ID) string {
 	return joinWords(names, "and")
 }
 
-// short returns the chunk's id as text, such as "Chunk 3", or the chunk's label if it has no id.
+// short returns a short name of the chunk, such as "Chunk 3". If the chunk has no id, short returns
+// its label.
 func (c Chunk) short() string {
 	if c.ID == "" {
 		return c.Label()
@@ -283,7 +288,7 @@ func (c Chunk) short() string {
 	return "Chunk " + string(c.ID)
 }
 
-// Text returns the question that asks the user what to do with a completed chunk whose spec has
+// Text returns the text that asks the user whether to rebuild a completed chunk whose spec has
 // changed.
 func (s Stale) Text() string {
 	what := "the spec is now " + s.Now

@@ -11,7 +11,8 @@ import (
 
 // NewRun holds the approved plan for a new build.
 type NewRun struct {
-	Chunks           []Chunk // a chunk without an id gets its position in the list, from 1, as its id
+	// A chunk without an id gets its position in the list as its id, counted from 1.
+	Chunks           []Chunk
 	Priorities       []string
 	PrioritySource   string
 	SpecVersion      string
@@ -19,9 +20,9 @@ type NewRun struct {
 	Fresh            bool // replace the existing run even if it could be resumed
 }
 
-// StartRun writes a new build run with the given plan to the state. If the state has a run that
-// could be resumed, StartRun replaces it only if plan.Fresh is set; otherwise it returns a
-// [*TransitionError].
+// StartRun writes a new build run with the given plan to the state, in place of an existing one. If
+// the existing build run can be resumed and plan.Fresh is not set, StartRun returns a
+// [*TransitionError] instead.
 func StartRun(root *jsontree.Node, plan NewRun, now time.Time) (BuildRun, error) {
 	state, _ := Read(root.Value())
 	if old := state.BuildRun; old != nil && !plan.Fresh && old.Outcome() == Running && old.Count(Completed) > 0 {
@@ -47,14 +48,14 @@ func StartRun(root *jsontree.Node, plan NewRun, now time.Time) (BuildRun, error)
 	return run, nil
 }
 
-// ClearRun removes the build run, because it is completed or because the user starts
-// over.
+// ClearRun removes the build run and its progress from the state.
 func ClearRun(root *jsontree.Node) {
 	clearField(root, "buildRun")
 	clearField(root, "chunkProgress")
 }
 
-// plannedChunks checks the chunks and returns them with the status planned, for a new run.
+// plannedChunks checks the chunks of a plan, and returns copies with the status planned for a new
+// build run.
 func plannedChunks(chunks []Chunk) ([]Chunk, error) {
 	chunks = slices.Clone(chunks)
 	ids := make([]ID, len(chunks))
@@ -80,8 +81,8 @@ func plannedChunks(chunks []Chunk) ([]Chunk, error) {
 	return chunks, nil
 }
 
-// notNil returns list, or an empty list if it is nil. A nil list would be written as null, which
-// some readers distinguish from an empty list.
+// notNil returns list, or an empty list if list is nil. In JSON, a nil list would be null, which
+// some programs distinguish from an empty list.
 func notNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

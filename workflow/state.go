@@ -7,7 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// State is the content of state.json. Every field may be missing or null; both mean the same.
+// State is the content of state.json. Any field may be missing or null in the file; both mean the
+// same.
 type State struct {
 	ActiveSection       string                      `json:"activeSection"`
 	ActiveSectionNumber string                      `json:"activeSectionNumber"`
@@ -23,8 +24,8 @@ type State struct {
 	AgentOutputs        map[string]AgentOutput      `json:"agentOutputs"`
 	LastUpdated         string                      `json:"lastUpdated"`
 	BuildRun            *BuildRun                   `json:"buildRun"`
-	SectionReadiness    map[string]SectionReadiness `json:"sectionReadiness"` // not part of the protocol, but used by other programs
-	BuildEvents         []jsontree.Value            `json:"buildEvents"`      // the feed of events; see Events
+	SectionReadiness    map[string]SectionReadiness `json:"sectionReadiness"` // not part of the workflow protocol, but other programs use it
+	BuildEvents         []jsontree.Value            `json:"buildEvents"`      // the feed of events; [Events] decodes it
 }
 
 // Score says how many scenarios of the spec are satisfied.
@@ -40,14 +41,14 @@ type Progress struct {
 	Total   int `json:"total"`
 }
 
-// AgentOutput is what an agent passes on to later agents.
+// AgentOutput is the information that an agent leaves for later agents.
 type AgentOutput struct {
 	Summary           string   `json:"summary"`
 	RelevanceManifest []string `json:"relevanceManifest"`
 }
 
-// Read decodes the state. It also returns the values whose type is neither defined by the protocol
-// nor known from other programs.
+// Read decodes the state. It also returns the values of an unexpected type: one that is neither
+// defined by the workflow protocol nor known from other programs.
 func Read(v jsontree.Value) (State, []jsontree.Mismatch) {
 	var s State
 	if holdsNothing(v) {
@@ -60,29 +61,30 @@ func Read(v jsontree.Value) (State, []jsontree.Mismatch) {
 	return s, mismatches
 }
 
-// sessionFields are the fields that belong to one session. A new session clears them; the build
-// run, the feed, scores and untracked changes stay.
+// sessionFields are the fields that [StartSession] clears. It keeps the other fields, such as the
+// build run, the feed, scores and untracked changes.
 var sessionFields = []string{
 	"activeSection", "activeSectionNumber", "currentCommand", "workflowStep", "completedSteps", "agentOutputs",
 }
 
-// StartSession clears the fields of the previous session. It keeps buildRun, so that a build can be
-// resumed after the session that started the build has died.
+// StartSession clears the fields about the work of the previous session: the active section, the
+// command with its steps, and agentOutputs. It keeps buildRun, so that a build can be resumed in a
+// later session.
 func StartSession(root *jsontree.Node) {
 	for _, name := range sessionFields {
 		clearField(root, name)
 	}
 }
 
-// Tally is the number of sections with a certain readiness. Programs write it as a number, a
-// string, an object with a count, or a list of sections.
+// Tally is the number of sections with a certain readiness, such as "aligned". Different programs
+// write it as a number, a string, an object with a count, or a list of sections.
 type Tally struct {
 	Count int
 	Known bool           // whether Count could be read
-	Raw   jsontree.Value // the value in the document
+	Raw   jsontree.Value // the value in the file
 }
 
-// DecodeJSON accepts every form that known programs write.
+// DecodeJSON accepts all forms of a count that known programs write; see [Tally].
 func (t *Tally) DecodeJSON(v jsontree.Value) error {
 	t.Raw = v
 	switch v.Kind() {
@@ -105,13 +107,13 @@ func (t *Tally) DecodeJSON(v jsontree.Value) error {
 }
 
 // readinessWords are the possible values of a section's readiness. A readiness summary may have
-// other members, such as totals, which are not numbers of sections.
+// other members, such as totalSections; gaffer ignores them.
 var readinessWords = []string{
 	"draft", "undocumented", "needs-spec-update", "spec-ahead", "ready-to-build", "aligned", "ready-to-execute", "satisfied", "deferred",
 }
 
-// SectionCounts returns the number of sections by readiness, such as "aligned". It skips members of
-// the readiness summary that are not such counts.
+// SectionCounts returns the number of sections for each readiness, such as "aligned". It ignores
+// other members of the readiness summary, and implausible numbers.
 func (s State) SectionCounts() map[string]int {
 	counts := map[string]int{}
 	for _, word := range readinessWords {
@@ -125,14 +127,14 @@ func (s State) SectionCounts() map[string]int {
 // mostSections is the largest plausible number of sections; larger numbers are ignored.
 const mostSections = 1_000_000_000
 
-// SectionReadiness is the readiness of one section. The document holds a word, or an
-// object with the word and notes.
+// SectionReadiness is the readiness of one section. In the file, it is a word such as "aligned", or
+// an object with such a word and notes.
 type SectionReadiness struct {
 	Readiness string
 	Notes     string
 }
 
-// DecodeJSON accepts a word or an object.
+// DecodeJSON accepts a string, or an object with the members readiness and notes.
 func (r *SectionReadiness) DecodeJSON(v jsontree.Value) error {
 	switch v.Kind() {
 	case jsontree.String:

@@ -7,10 +7,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Command is a workflow command that the user has started, such as evolve.
+// Command is the name of a workflow command that the user can start, such as evolve.
 type Command string
 
-// The commands of the protocol.
+// The commands of the workflow protocol.
 const (
 	Init    Command = "init"
 	Evolve  Command = "evolve"
@@ -22,10 +22,10 @@ const (
 // Commands lists every command.
 func Commands() []Command { return []Command{Init, Evolve, Ref, Review, Execute} }
 
-// Step is a part of a command. One agent does it.
+// Step is a part of a command that one agent does.
 type Step string
 
-// The steps of the protocol.
+// The steps of the workflow protocol.
 const (
 	StateOwnerScan   Step = "state-owner-scan"
 	Interviewer      Step = "interviewer"
@@ -39,7 +39,7 @@ const (
 )
 
 // steps lists, for each step, the name of its agent, the name of its work as shown to the user, and
-// its key in agentOutputs.
+// the key of its output in State.AgentOutputs.
 var steps = []struct {
 	step                Step
 	agent, work, output string
@@ -55,7 +55,7 @@ var steps = []struct {
 	{Observer, "Observer", "Observer", "observer"},
 }
 
-// Steps lists every step of the protocol.
+// Steps lists every step of the workflow protocol.
 func Steps() []Step {
 	all := make([]Step, len(steps))
 	for i, row := range steps {
@@ -64,8 +64,8 @@ func Steps() []Step {
 	return all
 }
 
-// Agent returns the name of the step's agent, such as State Owner. For a step that the protocol
-// does not define, it returns the step's name.
+// Agent returns the name of the step's agent, such as State Owner. For a step that the workflow
+// protocol does not define, it returns the step's name.
 func (s Step) Agent() string {
 	for _, row := range steps {
 		if row.step == s {
@@ -84,8 +84,8 @@ func (s Step) work() string {
 	return string(s)
 }
 
-// Output returns the step's key in agentOutputs. For a step that the protocol does not define, it
-// is the step's name.
+// Output returns the key of the step's output in State.AgentOutputs. For a step that the workflow
+// protocol does not define, it returns the step's name.
 func (s Step) Output() string {
 	for _, row := range steps {
 		if row.step == s {
@@ -95,8 +95,8 @@ func (s Step) Output() string {
 	return string(s)
 }
 
-// BeginCommand starts a command and clears the steps and the agentOutputs of the previous command.
-// If the previous command has not ended, BeginCommand returns its name, and "" if it has.
+// BeginCommand starts a command. It clears the steps and the agentOutputs of the previous command.
+// It returns the name of the previous command if that command has not ended, and "" otherwise.
 func BeginCommand(root *jsontree.Node, command Command) (Command, error) {
 	if !slices.Contains(Commands(), command) {
 		return "", &ArgumentError{
@@ -112,8 +112,8 @@ func BeginCommand(root *jsontree.Node, command Command) (Command, error) {
 	return unended, nil
 }
 
-// EndCommand ends the current command. Its completed steps stay until the next command starts. If
-// no command is active, EndCommand returns a [*TransitionError].
+// EndCommand ends the current command. The list of completed steps stays until the next command
+// starts. If no command is active, EndCommand returns a [*TransitionError].
 func EndCommand(root *jsontree.Node) error {
 	if root.Get("currentCommand").Absent() {
 		return &TransitionError{What: "command", From: "none", To: "ended", Why: "no command is active"}
@@ -123,8 +123,8 @@ func EndCommand(root *jsontree.Node) error {
 	return nil
 }
 
-// BeginStep marks a step as current. If a prerequisite is missing and skip is false,
-// it returns a [*PrerequisiteError].
+// BeginStep makes step the current step. If a prerequisite of the step is missing and skip is
+// false, BeginStep returns a [*PrerequisiteError].
 func BeginStep(root *jsontree.Node, step Step, skip bool) error {
 	if err := checkStep(step); err != nil {
 		return err
@@ -141,8 +141,8 @@ func BeginStep(root *jsontree.Node, step Step, skip bool) error {
 	return nil
 }
 
-// DoneStep marks a step as completed. It stores summary, unless it is empty, for later agents. If
-// another step is the current step, because two steps run in parallel, that step stays current.
+// DoneStep marks a step as completed. If summary is not empty, DoneStep stores it for later agents.
+// If two steps run in parallel, the current step may be the other one; it then stays current.
 func DoneStep(root *jsontree.Node, step Step, summary string) error {
 	if err := checkStep(step); err != nil {
 		return err

@@ -1,10 +1,12 @@
 // Package workflow stores the workflow state of a project: the current command and step, the build
-// run with its chunks, the inbox, and the feed of events. The state is in the folder .fctry. Agents,
-// scripts and a viewer read and write it independently of each other.
+// run with its chunks, the inbox, and the feed of events. The state is in JSON documents in the
+// folder .fctry. Agents, scripts and a viewer read and write them independently of each other. The
+// workflow protocol defines the content of these documents.
 //
-// The rules are pure functions on the document, such as [BeginStep], [SetChunk] and [Set]. A caller
-// passes [Store.Update] a function that calls them. Update calls this function under the document's
-// lock and makes the result durable.
+// Functions such as [BeginStep], [SetChunk] and [Set] implement the rules of the protocol. They
+// edit a document in memory. To edit the stored state, a caller passes [Store.Update] a function
+// that calls them. Update runs this function under the document's lock and writes the result
+// durably.
 package workflow
 
 import (
@@ -29,18 +31,18 @@ const (
 	InboxFile = "inbox.json"
 )
 
-// Names of the file operations that only this package uses. Package statefile defines the names of
-// the other operations of an update.
+// The names of the file operations that this package itself does. Package statefile defines the
+// names of the other operations of an update.
 const (
 	opLook       host.Op = "look for document"
 	opSyncFolder host.Op = "sync workflow folder"
 )
 
-// Options configure a Store. The zero value uses the real machine.
+// Options configure a Store. The zero value uses the real file system and clock.
 type Options struct {
 	Host        host.Host
-	Now         func() time.Time // the host's clock if nil
-	Rand        io.Reader        // random numbers for ids; crypto/rand if nil
+	Now         func() time.Time // the current time; if nil, the host's clock
+	Rand        io.Reader        // random numbers for ids; if nil, crypto/rand
 	LockTimeout time.Duration    // statefile.DefaultLockTimeout if zero
 	Notice      func(statefile.Notice)
 }
@@ -53,7 +55,7 @@ type Store struct {
 	inbox *Inbox
 }
 
-// Open returns the workflow state in the folder root. It reads and writes no file.
+// Open returns the store for the workflow state in the folder root. It does not access any file.
 func Open(root string, opts Options) *Store {
 	if opts.Host == nil {
 		opts.Host = host.OS()
@@ -65,9 +67,9 @@ func Open(root string, opts Options) *Store {
 		opts.Rand = rand.Reader
 	}
 	s := &Store{root: root, opts: opts}
-	// By the protocol, a state that cannot be parsed counts as {}; statefile first keeps a copy of
-	// its bytes. This does not apply to the inbox: it holds the user's ideas, which must not be
-	// replaced.
+	// The workflow protocol says that a state.json that cannot be parsed counts as {}. So an update
+	// may replace such a file (startOver is true), after it has saved a copy. inbox.json is never
+	// replaced, because it contains the user's ideas.
 	s.state = statefile.New(filepath.Join(root, StateFile), s.file([]byte("{}\n"), true))
 	s.inbox = &Inbox{
 		store: s,
@@ -86,7 +88,7 @@ func (s *Store) file(empty []byte, startOver bool) statefile.Options {
 // Inbox returns the project's inbox.
 func (s *Store) Inbox() *Inbox { return s.inbox }
 
-// Load reads the state. It returns {} if state.json is missing, or if it contains null or [].
+// Load reads the state. It returns {} if state.json is missing, or if the file contains null or [].
 func (s *Store) Load() (jsontree.Value, error) {
 	doc, err := load(s.state, jsontree.Object, "{}")
 	if err != nil {
@@ -95,7 +97,8 @@ func (s *Store) Load() (jsontree.Value, error) {
 	return doc.Value(), nil
 }
 
-// State reads the state as a struct. It omits values of the wrong type; Validate reports them.
+// State reads the state as a struct. Values of the wrong type are left out; [Store.Validate]
+// reports them.
 func (s *Store) State() (State, error) {
 	v, err := s.Load()
 	if err != nil {
@@ -105,8 +108,8 @@ func (s *Store) State() (State, error) {
 	return state, nil
 }
 
-// Update changes the state under its lock and sets lastUpdated. If change edits
-// nothing, nothing is written. change may run more than once and must have no other
+// Update changes the state under its lock and sets lastUpdated. If change does not edit anything,
+// Update does not write the file. change may be called more than once and must have no other
 // effects.
 func (s *Store) Update(ctx context.Context, change func(root *jsontree.Node) error) error {
 	return s.edit(ctx, s.state, "{}", func(doc *jsontree.Doc) error {
@@ -124,12 +127,12 @@ func (s *Store) Update(ctx context.Context, change func(root *jsontree.Node) err
 	})
 }
 
-// BuildsFolder is the name of the folder for copies of build runs; see [Store.KeepRun]. It is in the
-// workflow folder.
+// BuildsFolder is the name of the folder for copies of build runs; see [Store.KeepRun]. It is a
+// subfolder of the workflow folder.
 const BuildsFolder = "builds"
 
-// KeepRun copies the build run that is in the state to a new file in BuildsFolder, and returns the
-// file's path. It returns "" if there is no build run.
+// KeepRun copies the build run in the state to a new file in BuildsFolder, and returns the path of
+// this file. It returns "" if there is no build run.
 func (s *Store) KeepRun() (path string, err error) {
 	state, err := s.Load()
 	run := state.Get("buildRun")
@@ -160,8 +163,8 @@ func (s *Store) KeepRun() (path string, err error) {
 	}
 }
 
-// Watch calls changed with the state: once at the start, and after each change by any program,
-// until ctx ends. If the state cannot be read, changed gets the error, and Watch continues.
+// Watch calls changed with the state until ctx ends: once at the start, and after each change by
+// any program. If the state cannot be read, Watch calls changed with the error and continues.
 func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, err error)) error {
 	return s.state.Watch(ctx, func(data []byte, err error) {
 		if err == nil && data == nil {
@@ -183,10 +186,10 @@ func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, er
 	})
 }
 
-// edit updates one of the documents. If the document does not exist, edit first tries the change on
-// an empty document, so that a failing change creates no files.
+// edit applies change to the document f. If the file does not exist, edit first tries change on an
+// empty document, so that no files are created if change fails.
 func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, change func(*jsontree.Doc) error) error {
-	var own []string // names of the documents that git should ignore
+	var own []string // patterns of the files that git should ignore
 	if _, err := s.opts.Host.Lstat(opLook, f.Path()); errors.Is(err, fs.ErrNotExist) {
 		doc, err := jsontree.Parse([]byte(empty))
 		if err != nil {
@@ -198,7 +201,8 @@ func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, chang
 		if err := statefile.MkdirAll(s.opts.Host, s.root); err != nil {
 			return err
 		}
-		if f == s.state { // git does not ignore the inbox: users write it and may commit it
+		// Let git ignore the state, but not the inbox: users may want to commit their ideas.
+		if f == s.state {
 			own = append(own, StateFile, StateFile+".corrupt-*")
 		}
 	}
@@ -219,8 +223,9 @@ func load(f *statefile.File, kind jsontree.Kind, empty string) (*jsontree.Doc, e
 	return doc, replaceEmpty(doc, f.Path(), kind, empty)
 }
 
-// replaceEmpty replaces a document without content (null, [] or {}) by the document empty, which
-// has the right kind. It returns an error for any other document of the wrong kind.
+// replaceEmpty replaces a document without content (null, [] or {}) by the JSON text empty, if the
+// document does not have the right kind. It returns an error for any other document of the wrong
+// kind.
 func replaceEmpty(doc *jsontree.Doc, path string, kind jsontree.Kind, empty string) error {
 	root := doc.Root()
 	switch {

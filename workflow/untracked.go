@@ -10,8 +10,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// UntrackedChange is a file that was changed outside a command although a section of
-// the spec describes it.
+// UntrackedChange is a file that a section of the spec describes, and that was changed while no
+// workflow command was running.
 type UntrackedChange struct {
 	File          string `json:"file"`
 	Section       string `json:"section"`
@@ -19,8 +19,9 @@ type UntrackedChange struct {
 	Timestamp     string `json:"timestamp"`
 }
 
-// AddUntracked records a change. If a change of the same file and section is already recorded, it
-// keeps the later of the two times.
+// AddUntracked adds a change to the untracked changes in the state. If they already contain a
+// change of the same file and section, AddUntracked only updates its time, if the new time is
+// later.
 func AddUntracked(root *jsontree.Node, c UntrackedChange) error {
 	changes, err := array(root, "untrackedChanges", "untrackedChanges")
 	if err != nil {
@@ -39,7 +40,8 @@ func AddUntracked(root *jsontree.Node, c UntrackedChange) error {
 	return nil
 }
 
-// isLater reports whether a is later than b, or a is a time and b is not.
+// isLater reports whether the time a is later than b. It also returns true if only a is a valid
+// time.
 func isLater(a, b string) bool {
 	x, err := timestamp.Parse(a, time.UTC)
 	if err != nil {
@@ -49,8 +51,8 @@ func isLater(a, b string) bool {
 	return err != nil || x.After(y)
 }
 
-// ClearUntracked removes the changes of the given sections. Each section is given by its alias or
-// its number.
+// ClearUntracked removes the untracked changes of the given sections from the state. Each section
+// is given by its alias or its number.
 func ClearUntracked(root *jsontree.Node, sections ...string) error {
 	if root.Get("untrackedChanges").Absent() {
 		return nil
@@ -92,9 +94,9 @@ type Mapping struct {
 	SectionNumber string
 }
 
-// SectionsOf returns the mappings whose glob matches file, one per section. file is relative to the
-// project. In a glob, ** matches any number of folders; everything else has the same meaning as in
-// [path.Match].
+// SectionsOf returns the mappings whose glob matches file, but only the first one for each section.
+// file is relative to the project's root. In a glob, ** matches any number of folders; everything
+// else has the same meaning as in [path.Match].
 func SectionsOf(file string, mappings []Mapping) ([]Mapping, error) {
 	names := strings.Split(path.Clean(strings.ReplaceAll(file, `\`, "/")), "/")
 	seen := map[string]bool{}
@@ -112,8 +114,9 @@ func SectionsOf(file string, mappings []Mapping) ([]Mapping, error) {
 	return found, nil
 }
 
-// matchGlob matches a path element by element. If an element does not match, matchGlob goes back to
-// the last ** and lets it match one more element. It never has to go back to an earlier **.
+// matchGlob reports whether the pattern glob matches the path names; both are split at slashes. If
+// an element does not match, matchGlob goes back to the last ** and lets it match one more element.
+// It never has to go back to an earlier **.
 func matchGlob(glob, names []string) (bool, error) {
 	for _, pattern := range glob {
 		if _, err := path.Match(pattern, ""); err != nil {

@@ -12,9 +12,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Validate lists all violations of the protocol in state.json and inbox.json. A missing document
-// has no violations, and a file that is not JSON is a violation. Validate returns an error only if a
-// file cannot be read.
+// Validate lists all violations of the workflow protocol in state.json and inbox.json. A missing
+// document has no violations, and a file that is not JSON is a violation. Validate returns an error
+// only if a file cannot be read.
 func (s *Store) Validate() ([]statefile.Finding, error) {
 	var all []statefile.Finding
 	for _, d := range []struct {
@@ -38,8 +38,8 @@ func (s *Store) Validate() ([]statefile.Finding, error) {
 	return all, nil
 }
 
-// unreadable returns the finding for a file that is not a valid document. It returns false if err
-// has another cause.
+// unreadable converts err to a finding if err says that a file is not a valid document. It returns
+// false for other errors.
 func unreadable(path string, err error) (statefile.Finding, bool) {
 	f := statefile.Finding{Path: path, Severity: statefile.Invalid}
 	if corrupt, ok := errors.AsType[*statefile.CorruptError](err); ok {
@@ -71,9 +71,9 @@ func (in *inspection) invalid(name, at, format string, args ...any) {
 	in.found[len(in.found)-1].Severity = statefile.Invalid
 }
 
-// kind reports whether the root of the document has the kind want, and adds a finding if it does
-// not. A root without content is only irregular, because every program reads it as an empty
-// document.
+// kind reports whether the root of the document is of the kind want, such as an object, and adds a
+// finding if it is not. For an empty document of another kind, the finding is only irregular,
+// because every program reads it as an empty document of the right kind.
 func (in *inspection) kind(name string, v jsontree.Value, want jsontree.Kind) bool {
 	switch {
 	case v.Kind() == want:
@@ -92,8 +92,8 @@ func (in *inspection) mismatches(list []jsontree.Mismatch, prefix string) {
 	}
 }
 
-// time adds a finding if value is not a valid time, or if it is a time that some programs cannot
-// read. An empty value is allowed.
+// time adds a finding if value is not a valid time, or if it has a time format that some programs
+// cannot read. An empty value is allowed.
 func (in *inspection) time(at, value string) {
 	if value == "" || timestamp.Strict(value) {
 		return
@@ -105,8 +105,8 @@ func (in *inspection) time(at, value string) {
 	in.irregular("legacy-timestamp", at, "%q should be written as 2026-02-12T15:23:45Z", shorten(value))
 }
 
-// describe returns the JSON text of v if it is one line of at most 40 bytes, and the kind of v if
-// not.
+// describe returns the JSON text of v if it has one line and at most 40 bytes. Otherwise it returns
+// the kind of v.
 func describe(v jsontree.Value) string {
 	if len(v.Raw()) <= 40 && !strings.ContainsRune(string(v.Raw()), '\n') {
 		return string(v.Raw())

@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// CheckInbox lists the violations of the protocol in an inbox.json.
+// CheckInbox lists the violations of the workflow protocol in the content v of an inbox.json.
 func CheckInbox(path string, v jsontree.Value) []statefile.Finding {
 	in := &inspection{path: path}
 	if !in.kind("not-an-array", v, jsontree.Array) {
@@ -26,8 +26,8 @@ func CheckInbox(path string, v jsontree.Value) []statefile.Finding {
 	return in.found
 }
 
-// check is like CheckInbox, but also reports items whose process is gone. For that it needs the
-// clock and the host of the Inbox.
+// check is like CheckInbox, but also reports items that were taken and abandoned; see
+// [Item.Abandoned].
 func (b *Inbox) check(path string, v jsontree.Value) []statefile.Finding {
 	in := &inspection{path: path, found: CheckInbox(path, v)}
 	for i, item := range v.Items() {

@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// CheckState lists the violations of the protocol in a state.json.
+// CheckState lists the violations of the workflow protocol in the content v of a state.json.
 func CheckState(path string, v jsontree.Value) []statefile.Finding {
 	in := &inspection{path: path}
 	if !in.kind("not-an-object", v, jsontree.Object) {
@@ -116,7 +116,8 @@ func (in *inspection) chunks(at string, v jsontree.Value, chunks []Chunk) {
 	}
 }
 
-// chunkForm adds findings for fields of a chunk whose names or types differ from the protocol.
+// chunkForm adds findings for fields of a chunk whose names or types differ from the workflow
+// protocol's, and for a missing id.
 func (in *inspection) chunkForm(at string, v jsontree.Value) {
 	switch id := v.Get("id"); {
 	case id.Absent():
@@ -132,8 +133,8 @@ func (in *inspection) chunkForm(at string, v jsontree.Value) {
 	}
 }
 
-// feed checks the events in the state. The protocol does not define where events are stored; gaffer
-// and the other programs store them in the state.
+// feed adds findings for the events in the state. The protocol does not define where events are
+// stored; gaffer and other programs store them in the state.
 func (in *inspection) feed(v jsontree.Value) {
 	if v.Absent() {
 		return

@@ -77,6 +77,8 @@ func forward(to, from net.Conn, delay time.Duration) {
 		}
 	}
 	_ = to.Close()
-	for range pieces { // discard the remaining pieces, so that the goroutine above can read until its connection is closed
+	// Discard the remaining pieces. Otherwise the goroutine above could block on the full channel
+	// and never end.
+	for range pieces {
 	}
 }

@@ -1,6 +1,6 @@
-// Command documents measures updates of one shared session document: by gaffer, by the Python
-// writer of the session protocol, and by plain durable writes to this disk. Compare only figures of
-// the same run.
+// Command documents measures how fast several writers update one shared session document, which is
+// a JSON file. It compares gaffer with a Python program that follows the same protocol, and with
+// plain durable writes to this disk. Compare only figures of the same run.
 package main
 
 import (
@@ -64,8 +64,8 @@ func (r measurement) figure(by string) figure.Figure {
 	return f
 }
 
-// measurement is the result of writers of one kind: name says which kind, writers how many there
-// were, and agents how many agents the document had.
+// measurement is the result of measuring one kind of writer. name is the kind, writers is the
+// number of concurrent writers, and agents is the number of agents in the document.
 type measurement struct {
 	name            string
 	agents, writers int
@@ -78,8 +78,8 @@ const (
 )
 
 // measure measures each kind of writer with each of the given counts of writers, on a document with
-// the given number of agents. Bare writes are measured only once; the result repeats them for each
-// count. measure prints a row for each measurement.
+// the given number of agents. It prints a row for each measurement. Bare writes are measured only
+// once, with one writer; the returned list repeats their result for each count.
 func measure(dir string, agents int, counts []int, each time.Duration) (all []measurement) {
 	data := document(agents)
 	bare := bareWrites(dir, data, each)

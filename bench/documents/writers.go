@@ -45,8 +45,7 @@ func document(n int) []byte {
 
 func agentID(i int) string { return fmt.Sprintf("%03d", i) }
 
-// writeFor updates one agent of the session document again and again, until the duration each has
-// passed.
+// writeFor updates one agent of the session document repeatedly, for the duration each.
 func writeFor(s *session.Store, agent string, each time.Duration) result {
 	var r result
 	start := time.Now()

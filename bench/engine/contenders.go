@@ -8,12 +8,15 @@ import (
 
 // contender is one of the task queues that are measured.
 type contender struct {
-	name     string // name for the flag -only
-	title    string
-	anchor   string // name of the contender to which the rate of this one is compared; may be its own name
+	name  string // name for the flag -only
+	title string
+	// anchor is the name of the contender with which this one is compared. It may be its own name.
+	anchor   string
 	postgres bool
-	few      bool // also measure with a single client; false for River, which fetches for many clients at once
-	open     func(ctx context.Context, p *databases, clients int) (queue, error)
+	// few says whether to measure with a single client, too. It is false for River, which always
+	// fetches tasks for many clients at once.
+	few  bool
+	open func(ctx context.Context, p *databases, clients int) (queue, error)
 }
 
 // contenders returns all contenders in the order of the printed rows. An anchor comes before the

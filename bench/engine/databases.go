@@ -19,16 +19,16 @@ import (
 type databases struct {
 	dir    string
 	server *pgtest.Server // nil if no contender needs PostgreSQL
-	url    string         // URL of the server, or of a proxy in front of it that simulates a slow network
-	made   int            // number of databases created on server
+	url    string         // URL of server, or of the delay proxy in front of it
+	made   int            // number of databases created so far on server
 	gaffer struct {
 		keys     bool // give each request an idempotency key
 		apart    bool // claim and finish a task in two separate requests
-		parallel int  // how many tasks of one plan may run at the same time; 0 means no limit
+		parallel int  // maximum number of running tasks per plan; 0 means no limit
 	}
 }
 
-// folder creates an empty folder for a database.
+// folder creates an empty folder for a database and returns its path.
 func (p *databases) folder() (string, error) { return os.MkdirTemp(p.dir, "db-") }
 
 // postgres starts the PostgreSQL server, with a proxy in front of it if latency is above 0. The

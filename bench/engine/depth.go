@@ -8,8 +8,10 @@ import (
 )
 
 const (
-	batchSize  = 20 // number of tasks that are claimed before the same number of tasks is added again
-	maxBatches = 50 // maximum number of batches for each depth of the queue
+	// batchSize is the number of tasks in a batch. After each batch of claims, as many new tasks
+	// are added to the queue.
+	batchSize  = 20
+	maxBatches = 50 // maximum number of batches for each length of the queue
 )
 
 // depths prints how long a claim of gaffer takes on each database, for each number of queued tasks
@@ -42,8 +44,8 @@ func depths(ctx context.Context, p *databases, s settings, chosen []contender) e
 }
 
 // claimTimes measures claims at each depth, which is a number of queued tasks. Each depth has a
-// separate database.
-// Batches at all depths alternate, so that other work of the machine affects all depths alike.
+// separate database. Batches at all depths alternate, so that other work of the machine affects all
+// depths alike.
 func claimTimes(ctx context.Context, p *databases, c contender, s settings) (all []result, err error) {
 	var fleets []*fleet
 	defer func() {

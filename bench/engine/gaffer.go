@@ -16,13 +16,13 @@ import (
 	"gaffer/internal/plan"
 )
 
-// fleet is gaffer's engine on one of its stores.
+// fleet is gaffer's engine on a SQLite or PostgreSQL store.
 type fleet struct {
 	store    store.Store
 	engine   *engine.Engine
 	keys     bool // give each request an idempotency key
 	apart    bool // claim and finish a task in two separate requests
-	parallel int  // how many tasks of one plan may run at the same time; 0 means no limit
+	parallel int  // maximum number of running tasks per plan; 0 means no limit
 	ids      atomic.Int64
 }
 
@@ -80,7 +80,7 @@ func (f *fleet) Submit(ctx context.Context, n int) error {
 }
 
 // Drain claims and finishes tasks as gaffer's workers do: one request finishes a task and claims
-// the next one. If f.apart is true, it uses two requests.
+// the next one. If f.apart is true, Drain sends separate requests to finish and to claim.
 func (f *fleet) Drain(ctx context.Context, clients int, each time.Duration) (result, error) {
 	if !f.apart {
 		return repeatEach(ctx, clients, each, f.worker)

@@ -52,7 +52,9 @@ func (c contender) growth(ctx context.Context, p *databases, s settings) (err er
 			return err
 		}
 		queued = n
-		var best result // the best of several short measurements, because other work of the machine can only make a figure worse
+		// Keep the best of several short measurements, because other work of the machine can only
+		// make a figure worse.
+		var best result
 		for took := time.Duration(0); took < s.each; {
 			r, err := q.Drain(ctx, growthClients, 200*time.Millisecond)
 			if err != nil {
@@ -73,7 +75,8 @@ func (c contender) growth(ctx context.Context, p *databases, s settings) (err er
 	return nil
 }
 
-// emptied measures how fast a contender empties a new queue of each depth from leastForRiver on.
+// emptied measures how fast a contender empties a new queue, once for each number of queued tasks
+// in s.depths. It skips numbers below leastForRiver.
 func (c contender) emptied(ctx context.Context, p *databases, s settings) error {
 	for _, n := range s.depths {
 		if n < leastForRiver {

@@ -1,6 +1,6 @@
-// Command engine measures gaffer's engine on both databases, and alternatives that a user might
-// choose: one SQLite transaction for each claim and each finish, the same on PostgreSQL with SKIP
-// LOCKED, and River. Compare only figures of the same run.
+// Command engine measures how fast gaffer's engine claims and finishes tasks on SQLite and on
+// PostgreSQL. It also measures alternatives that a user might choose: a plain SQLite table, a plain
+// PostgreSQL table with SKIP LOCKED, and the job queue River. Compare only figures of the same run.
 //
 // The command starts a PostgreSQL server in a temporary folder. That server has the default
 // settings of its version, including full durability, but allows more connections.
@@ -26,9 +26,11 @@ type settings struct {
 	queued  []int
 	only    []string // names of the contenders to measure; empty means all
 	dir     string
-	depths  []int         // numbers of queued tasks for [growth]; if there are any, nothing else is measured
-	latency time.Duration // added to each round trip to PostgreSQL
-	figures string        // file to which the figures of growth are added
+	// depths holds the numbers of queued tasks for [growth]. If it is not empty, only growth is
+	// measured.
+	depths  []int
+	latency time.Duration // delay added to each round trip to PostgreSQL
+	figures string        // file to which [growth] appends its figures
 }
 
 func main() {

@@ -33,7 +33,7 @@ func repeat(ctx context.Context, clients int, duration time.Duration, fn func(ct
 	return repeatEach(ctx, clients, duration, func() func(context.Context) error { return fn })
 }
 
-// repeatEach is like [repeat], but each client has a separate function, which newClient returns.
+// repeatEach is like [repeat], but calls newClient to get a separate function for each client.
 func repeatEach(ctx context.Context, clients int, each time.Duration, newClient func() func(ctx context.Context) error) (result, error) {
 	results, errs := make([]result, clients), make([]error, clients)
 	var wg sync.WaitGroup
@@ -69,9 +69,9 @@ func one(ctx context.Context, end time.Time, do func(ctx context.Context) error)
 const (
 	// planSize is the number of tasks that fill submits at once.
 	planSize = 100
-	// queuedPerSecond is how many tasks are queued for each second of measurement;
-	// queuedPerSecondForOne is the same for one client. A contender that claims faster empties its
-	// queue before the time is up. Its rate is then measured until that moment.
+	// queuedPerSecond is the number of tasks that fill submits for each second of measurement. With
+	// only one client, the number is queuedPerSecondForOne. A contender that claims faster empties
+	// its queue before the time is up; its measurement then ends early.
 	queuedPerSecond, queuedPerSecondForOne = 12_000, 4_000
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// riverQueue is River with one client in this process. River fetches jobs for all of its
-// workers at once, and completes jobs in batches in the background.
+// riverQueue is the job queue River. One River client in this process fetches jobs for all workers
+// at once, and completes jobs in batches in the background.
 type riverQueue struct {
 	pool   *pgxpool.Pool
 	insert *river.Client[pgx.Tx]
@@ -106,9 +106,9 @@ func (q *riverQueue) Drain(ctx context.Context, clients int, each time.Duration)
 	return r, err
 }
 
-// worker returns a River client with the settings that were fastest in this measurement: it fetches
-// as often as River allows. With River's default of ten fetches per second, it would wait most of
-// the time.
+// worker returns a River client with the settings that were fastest in this measurement: the client
+// fetches jobs as often as River allows. With River's default of ten fetches per second, the client
+// would wait most of the time.
 func (q *riverQueue) worker(work *noopWorker, clients int) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, work)

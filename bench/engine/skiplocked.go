@@ -9,8 +9,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// skipLocked is a table in PostgreSQL with one transaction for each claim and one for each finish.
-// Each client has a separate connection. Most queues in PostgreSQL start like this.
+// skipLocked is a task queue in a plain PostgreSQL table, as many programs have one. Each claim is
+// one transaction with FOR UPDATE SKIP LOCKED, and each finish is another. Each client has a
+// separate connection.
 type skipLocked struct{ pool *pgxpool.Pool }
 
 const skipSchema = `

@@ -9,11 +9,12 @@ import (
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the same driver as in gaffer's store
+	_ "modernc.org/sqlite" // the driver that gaffer's SQLite store uses, too
 )
 
-// sqliteTable is a table in SQLite with one transaction for each claim and one for each finish. The
-// transactions are as durable as gaffer's. So the table shows how fast claims are without gaffer.
+// sqliteTable is a task queue in a plain SQLite table. Each claim is one transaction, and each
+// finish is another. The transactions are as durable as gaffer's, so the queue shows how fast
+// claims are without gaffer.
 type sqliteTable struct {
 	mu            sync.Mutex // SQLite allows one writer at a time
 	db            *sql.DB

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// describe prints the properties of the machine that influence the figures.
+// describe prints the properties of the machine that influence the measured values.
 func describe(dir string) error {
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -57,7 +57,8 @@ func versions() string {
 	return strings.Join(all, ", ")
 }
 
-// compare prints a row for each number of clients and each contender.
+// compare measures each contender with each number of clients, and prints a row for each
+// measurement.
 func compare(ctx context.Context, p *databases, s settings, chosen []contender) error {
 	fmt.Printf("%-22s %7s %15s %15s %9s %15s\n", "", "clients", "submit tasks/s", "claim+finish/s", "p99", "ratio")
 	for _, clients := range s.clients {
@@ -137,7 +138,8 @@ func p99(r result) string {
 	return round(r.quantile(.99)).String()
 }
 
-// round removes digits of d that are more precise than the measurement.
+// round rounds d to 1 µs if d is below 1 ms, otherwise to 10 µs. The measurement is not more
+// precise.
 func round(d time.Duration) time.Duration {
 	if d < time.Millisecond {
 		return d.Round(time.Microsecond)

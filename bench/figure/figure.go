@@ -14,7 +14,8 @@ import (
 // Kind is the role of a program in a comparison.
 type Kind string
 
-// The kinds of programs. A Limit does only the least work that any program must do.
+// The kinds of programs. A program of the kind Limit does only the least work that any program must
+// do.
 const (
 	Gaffer Kind = "gaffer"
 	Other  Kind = "other"
@@ -23,12 +24,12 @@ const (
 
 // Figure is one measured value, or a note about a value that is missing.
 type Figure struct {
-	Measure string  `json:"measure"` // id of the measure, which bench/page describes
+	Measure string  `json:"measure"` // what was measured, such as "idle.memory"; bench/page describes it
 	Program string  `json:"program"`
 	Kind    Kind    `json:"kind"`
-	Size    int     `json:"size,omitempty"` // for example the number of tasks; 0 if the measure has no sizes
+	Size    int     `json:"size,omitempty"` // for example the number of tasks; 0 if there is none
 	Value   float64 `json:"value"`
-	Note    string  `json:"note,omitempty"` // why there is no value; empty if Value is the measured value
+	Note    string  `json:"note,omitempty"` // why Value is missing; empty if Value was measured
 }
 
 // Append adds figures to a file. It does nothing if the path is empty.

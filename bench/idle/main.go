@@ -1,9 +1,9 @@
-// Command idle measures what agents that do nothing cost: their memory and processor time, together
-// with all processes that look after them. It measures gaffer, tmux, nohup below a shell, and the
-// agents alone. Each agent is the program sleep.
+// Command idle measures the memory and the processor time of agents that do nothing, and of all
+// processes that look after them. Each agent is the program sleep. The command compares gaffer,
+// tmux, a shell below nohup, and the agents alone.
 //
-// All processes that a program starts inherit a variable of the environment, by which they are
-// found. At the end of each measurement all of them are killed.
+// The command finds the processes of a program by an environment variable that they all inherit. It
+// kills them at the end of each measurement.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 	flag.StringVar(&s.figures, "figures", "", "a file to which the figures are added")
 	flag.Parse()
 	var err error
-	if s.gaffer, err = filepath.Abs(s.gaffer); err != nil { // the program is started in another folder
+	if s.gaffer, err = filepath.Abs(s.gaffer); err != nil { // gaffer is started in another folder
 		log.Fatal(err)
 	}
 	fmt.Printf("%-34s %8s %10s %12s %12s\n", "program", "agents", "PSS MB", "% of a core", "processes")
@@ -67,8 +67,8 @@ type contender struct {
 	start func(dir string, n int) []*exec.Cmd // returns the commands that start n agents
 }
 
-// nap is how long an agent sleeps, in seconds. That is longer than any measurement, after which all
-// agents are killed.
+// nap is how long an agent sleeps, in seconds. It is longer than any measurement. At the end of the
+// measurement, all agents are killed.
 const nap = "1000"
 
 func (s settings) contenders() []contender {
@@ -84,7 +84,8 @@ func (s settings) contenders() []contender {
 		}},
 		{"tmux, a window for each", figure.Other, func(dir string, n int) []*exec.Cmd {
 			socket := filepath.Join(dir, "tmux")
-			// The window of the session itself runs the first agent.
+			// The command new-session creates the first agent's window; new-window creates those of
+			// the other agents.
 			args := []string{"tmux", "-f", "/dev/null", "-S", socket, "new-session", "-d", "sleep " + nap}
 			for range n - 1 {
 				args = append(args, ";", "new-window", "-d", "sleep "+nap)
@@ -120,7 +121,7 @@ func (s settings) measure(c contender, n int) (err error) {
 	if err := awaitAgents(mark, n); err != nil {
 		return err
 	}
-	time.Sleep(s.each / 2) // wait until the programs have done what they do only once, at their start
+	time.Sleep(s.each / 2) // wait until the programs have finished their startup work
 	before := processorTime(mark)
 	began := time.Now()
 	time.Sleep(s.each)
@@ -149,8 +150,8 @@ func plan(n int) []byte {
 	return b.Bytes()
 }
 
-// marked returns the pids of the processes that have the mark, NAME=VALUE, in their environment. It
-// leaves out processes that end meanwhile.
+// marked returns the pids of the processes whose environment contains mark, which has the form
+// NAME=VALUE. It leaves out processes that end meanwhile.
 func marked(mark string) (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range all {
@@ -184,7 +185,7 @@ func awaitAgents(mark string, n int) error {
 	return fmt.Errorf("only %d of %d agents began within %s", got, n, most)
 }
 
-// processorTime returns the processor time of all threads of the marked processes.
+// processorTime returns the processor time of all threads of the processes that [marked] returns.
 func processorTime(mark string) (sum time.Duration) {
 	for _, pid := range marked(mark) {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
@@ -201,8 +202,8 @@ func processorTime(mark string) (sum time.Duration) {
 	return sum
 }
 
-// killAll kills the marked processes. It tries again, because a process may start another one
-// before it is killed itself.
+// killAll kills the processes that [marked] returns, until none is left or after 50 rounds. Several
+// rounds may be necessary, because a process may start another one before it is killed itself.
 func killAll(mark string) {
 	for range 50 {
 		pids := marked(mark)

@@ -1,5 +1,5 @@
-// Command limits measures the least work that a program must do on this machine: to start the
-// program true, and to write something so that it survives a crash of the machine.
+// Command limits measures the least work that a program must do on this machine: to start another
+// program (true, which does nothing), and to write data so that it survives a crash of the machine.
 package main
 
 import (

@@ -8,14 +8,15 @@ import (
 	"gaffer/bench/figure"
 )
 
-// lag says by how much another program is better than gaffer in a measure.
+// lag says by which factors another program is better than gaffer in one measure.
 type lag struct {
 	gaffer, other string
-	factors       map[int]float64 // by size: how many times better the other program is; only factors above 1
+	// factors maps each size at which the other program is better to how many times better it is.
+	factors map[int]float64
 }
 
 // lags compares each of gaffer's rows with each row of another program, at each size that both
-// have. Limits are no programs that a user could choose, so they are left out.
+// have. It leaves out limits, because a limit is not a program that a user could choose.
 func (t table) lags() (list []lag) {
 	for _, g := range t.rows {
 		if g.kind != figure.Gaffer {
@@ -40,8 +41,8 @@ func (t table) lags() (list []lag) {
 }
 
 // factor returns how many times better the other program is than gaffer. It returns 0 if the other
-// program is not better, or if one of the two has no value. It returns never if the factor is
-// infinite, because one of the two values is 0.
+// program is not better, or if one of the two has no value. It returns the constant never if the
+// factor is infinite, because the value to divide by is 0.
 func (t table) factor(gaffer, other map[int]float64, size int) float64 {
 	g, ok1 := gaffer[size]
 	o, ok2 := other[size]
@@ -60,10 +61,11 @@ func (t table) factor(gaffer, other map[int]float64, size int) float64 {
 	return g / o
 }
 
-// never stands for a factor that is infinite.
+// never is the value that represents an infinite factor.
 const never = 1e300
 
-// whereBehind lists every figure in which another program is better than gaffer.
+// whereBehind returns the section of the page that lists every figure in which another program is
+// better than gaffer.
 func whereBehind(p page, r results) string {
 	var b strings.Builder
 	b.WriteString("\n## Where gaffer is behind\n\nComputed from the figures above: how many times better the other program is. An empty cell means that gaffer is not behind there,\nor that one of the two was not measured.\n")
@@ -124,7 +126,8 @@ func (t table) lagTable(list []lag) string {
 	return b.String()
 }
 
-// factorText formats a factor. A factor just above 1 must not look like 1.
+// factorText formats a factor above 1. It returns "1.00" if the factor would be rounded to "1",
+// which would mean that no program is better.
 func factorText(f float64) string {
 	if text := number(f); text != "1" {
 		return text

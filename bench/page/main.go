@@ -1,5 +1,5 @@
 // Command page makes docs/benchmarks.md and docs/scale.md, with their plots, from the figures that
-// measuring commands wrote. The figures are kept in docs/benchmarks.json and docs/scale.json.
+// the benchmark commands wrote. It stores the figures in docs/benchmarks.json and docs/scale.json.
 //
 //	page record -page benchmarks -section run -figures FILE   stores the figures of a section, and writes the page
 //	page write -page benchmarks                               writes the page again
@@ -63,7 +63,8 @@ func run(args []string) error {
 		if err := r.save(file); err != nil {
 			return err
 		}
-		// Render the saved file, because a test compares the page with a page rendered from that file.
+		// Load the saved file again, because a test compares the page with one that is rendered
+		// from that file.
 		if r, err = load(file); err != nil {
 			return err
 		}

@@ -19,8 +19,8 @@ const (
 	legendLine    = 20
 )
 
-// style has the colours of a plot. The colours of the lines can be read on white and on black; text
-// and grid follow the theme of the reader.
+// style is the stylesheet of a plot. Text and grid have other colours if the reader uses a dark
+// theme. The plotted lines have the same colours in both themes; see the variable colours.
 const style = `<style>
 text { font: 12px sans-serif; fill: #24292f }
 .grid { stroke: #d0d7de; stroke-width: 1 }
@@ -34,7 +34,8 @@ text { fill: #e6edf3 }
 </style>
 `
 
-// colours holds the colours of the table's rows, in order. gaffer's rows come first.
+// colours holds the colours of the plotted lines. Row i of the table gets colour i. If there are
+// more rows than colours, the colours repeat.
 var colours = []string{"#1f77d0", "#e8590c", "#2f9e44", "#9c5fd4", "#c2820a", "#0c8599", "#e64980", "#868e96"}
 
 // plot draws the table with logarithmic axes. It returns "" if the measure has no plot, or if there
@@ -68,8 +69,9 @@ func (t table) plot() string {
 	return b.String()
 }
 
-// axis maps values to pixels on a logarithmic scale. low and high are the limits of the values that
-// were included; before the axis is used, plot replaces them with their logarithms.
+// axis maps values to pixels on a logarithmic scale. from and to are the positions of its ends, in
+// pixels. low and high are the smallest and the largest included value. Before the first call of
+// at, plot replaces them with their logarithms.
 type axis struct {
 	from, to  float64
 	low, high float64
@@ -86,8 +88,8 @@ func (a axis) at(v float64) float64 {
 	return a.from + (math.Log10(v)-a.low)/(a.high-a.low)*(a.to-a.from)
 }
 
-// drawAxes draws a line of the grid with its label for each size, and for each power of ten of the
-// values. It also draws the titles of the axes.
+// drawAxes draws the titles of the axes and the labelled grid lines: one for each size, and one for
+// each power of ten in the range of the values.
 func (t table) drawAxes(b *strings.Builder, x, y axis) {
 	for power := y.low; power <= y.high; power++ {
 		v := math.Pow(10, power)
@@ -143,6 +145,6 @@ func (s series) draw(b *strings.Builder, x, y axis, i int) {
 
 func escape(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a strings.Builder accepts everything
+	_ = xml.EscapeText(&b, []byte(text)) // ignore the error: writing to a strings.Builder never fails
 	return b.String()
 }

@@ -13,7 +13,7 @@ import (
 // imageDir is the folder of the plots, relative to the page.
 const imageDir = "images/bench"
 
-// render returns the text of a page and its plots by file name.
+// render returns the text of a page, and its plots as SVG, keyed by file name.
 func render(p page, r results) (text string, plots map[string]string) {
 	plots = map[string]string{}
 	var b strings.Builder
@@ -54,7 +54,7 @@ func render(p page, r results) (text string, plots map[string]string) {
 	return b.String(), plots
 }
 
-// provenance says where and when the figures were measured.
+// provenance returns the part of the page that says where and when the figures were measured.
 func provenance(p page, r results) string {
 	if len(r.Sections) == 0 {
 		return "There are no figures yet.\n"
@@ -92,22 +92,23 @@ func atSize(size int) string {
 	return fmt.Sprintf(" (%s)", thousands(size))
 }
 
-// table has the figures of one measure.
+// table holds the figures of one measure, with one row for each program.
 type table struct {
 	measure
 	sizes []int
 	rows  []series
 }
 
-// series has the figures of one program.
+// series holds the figures of one program in one measure.
 type series struct {
 	program string
 	kind    figure.Kind
 	values  map[int]float64 // by size
 }
 
-// tableOf collects the figures of a measure. gaffer's rows come first and the limits last; apart
-// from that, programs keep the order of their first figures.
+// tableOf collects the figures of a measure in a table. Its rows are in this order: gaffer, other
+// programs, limits. Rows of the same kind are in the order in which their programs first occur in
+// figures.
 func tableOf(k measure, figures []figure.Figure) table {
 	t := table{measure: k}
 	for _, f := range figures {
@@ -189,8 +190,8 @@ func (t table) ratio(s series) string {
 	return ""
 }
 
-// number formats a value without an exponent: as a whole number from 100 on, and with three
-// significant digits below.
+// number formats a value without an exponent. Values of 100 and more become whole numbers; smaller
+// values have three significant digits.
 func number(v float64) string {
 	switch {
 	case v == 0:

@@ -24,7 +24,8 @@ type results struct {
 	Sections []measured `json:"sections"`
 }
 
-// measured is the last measurement of a section. Each section can be measured again on its own.
+// measured is the last measurement of one section of a page. Each section can be measured again on
+// its own.
 type measured struct {
 	Name    string          `json:"name"`
 	Command string          `json:"command"`
@@ -32,18 +33,18 @@ type measured struct {
 	Commit  string          `json:"commit"`
 	Seconds int             `json:"seconds"`
 	Machine machine         `json:"machine"`
-	Error   string          `json:"error,omitempty"` // why the measurement failed before it was complete; empty if it did not fail
+	Error   string          `json:"error,omitempty"` // why the measurement failed; empty if it succeeded
 	Figures []figure.Figure `json:"figures"`
 }
 
-// machine has the properties of a machine that influence the figures.
+// machine holds the properties of a machine that influence the measured values.
 type machine struct {
 	CPU      string `json:"cpu"`
 	Cores    int    `json:"cores"`
 	MemoryMB int    `json:"memory_mb"`
 	Kernel   string `json:"kernel"`
 	Go       string `json:"go"`
-	Files    int    `json:"files"` // how many files a process may open
+	Files    int    `json:"files"` // maximum number of open files per process
 	Load     string `json:"load"`  // 1-minute load average right after the measurement
 }
 
@@ -68,7 +69,7 @@ func thisMachine() machine {
 	return m
 }
 
-// openFiles returns how many files a process may open at most, or 0 if that is unknown.
+// openFiles returns the hard limit of open files per process, or 0 if it is unknown.
 func openFiles() int {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &r); err != nil {
@@ -77,7 +78,8 @@ func openFiles() int {
 	return int(r.Max)
 }
 
-// valueOf returns the value of the first line "NAME: VALUE" in a file, or "".
+// valueOf returns VALUE from the first line of a file that has the form "NAME: VALUE", where NAME
+// is name. It returns "" if there is no such line.
 func valueOf(path, name string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -91,8 +93,8 @@ func valueOf(path, name string) string {
 	return ""
 }
 
-// commit returns the id of the commit that is checked out, or "unknown". A "+" at the end of the id
-// means that files have changed since that commit, or that git cannot tell.
+// commit returns the id of the checked-out commit, or "unknown". It appends "+" to the id if
+// tracked files have changed since that commit, or if git status fails.
 func commit() string {
 	id, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
@@ -107,7 +109,7 @@ func commit() string {
 	return text
 }
 
-// load reads a results file. A missing file has no results.
+// load reads a results file. If the file does not exist, load returns empty results and no error.
 func load(path string) (r results, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -53,7 +53,8 @@ func scaleMeasures() []measure {
 	}
 }
 
-// bound is the limit of a resource that a growing fleet uses up, and what helps at that limit.
+// bound is the limit of one resource that a growing fleet uses up, with the remedy that helps at
+// that limit.
 type bound struct {
 	measure, program string
 	what             string
@@ -64,15 +65,15 @@ type bound struct {
 
 func constant(v float64) func(machine) float64 { return func(machine) float64 { return v } }
 
-// bounds lists the resources that a growing fleet may use up first. A bound whose value was not
-// measured is left out of the page.
+// bounds lists the limits that a growing fleet may reach. The page leaves out a limit if the use of
+// its resource was not measured.
 func bounds() []bound {
 	cores := func(m machine) float64 { return float64(m.Cores) * 100 }
 	memory := func(m machine) float64 { return float64(m.MemoryMB) }
 	files := func(m machine) float64 { return float64(m.Files) }
 	const (
 		gigabit             = 125_000.0      // kB/s
-		smallDisk           = 100_000.0 / 24 // MB/hour: 100 GB in a day
+		smallDisk           = 100_000.0 / 24 // in MB/hour; equals 100 GB per day
 		postgresConnections = 100            // connections that PostgreSQL allows by default
 		accepted            = 4096           // connections that gaffer serve accepts by default
 	)
@@ -127,11 +128,11 @@ type line struct {
 	points       int
 }
 
-// fit returns the line for points. ok is false if there are fewer than three points, because a
-// line through two of them says nothing about how well it fits.
+// fit returns the line that fits the points best. ok is false if there are fewer than three points,
+// because a line always fits two points exactly.
 func fit(points map[int]float64) (l line, ok bool) {
 	var n, sx, sy, sxx, sxy, most float64
-	for _, size := range slices.Sorted(maps.Keys(points)) { // in a fixed order: another order rounds differently
+	for _, size := range slices.Sorted(maps.Keys(points)) { // fixed order, because the order affects rounding errors
 		x, y := float64(size), points[size]
 		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
 		most = max(most, math.Abs(y))
@@ -142,13 +143,12 @@ func fit(points map[int]float64) (l line, ok bool) {
 	}
 	l.slope = (n*sxy - sx*sy) / spread
 	l.start, l.points = (sy-l.slope*sx)/n, int(n)
-	if math.Abs(l.start) < most*1e-9 { // this is only a rounding error
+	if math.Abs(l.start) < most*1e-9 { // so small a start is only a rounding error
 		l.start = 0
 	}
 	l.residual = l.distance(points, most)
-	// If the whole rise of the line is not clearly larger than the largest distance of a point from
-	// the line, the slope is noise. Extended to 100,000 workers, the line would multiply that noise,
-	// so use a horizontal line.
+	// If the line rises by less than twice the largest distance of a point from the line, the slope
+	// is noise. An extrapolation would multiply that noise, so use a horizontal line instead.
 	if largest := slices.Max(slices.Collect(maps.Keys(points))); math.Abs(l.slope)*float64(largest) < 2*l.residual*most {
 		l.start, l.slope = sy/n, 0
 		l.residual = l.distance(points, most)
@@ -156,7 +156,8 @@ func fit(points map[int]float64) (l line, ok bool) {
 	return l, true
 }
 
-// distance returns the largest distance of a point from the line, as a share of the largest value.
+// distance returns the largest distance of a point from the line, divided by most, the largest
+// value.
 func (l line) distance(points map[int]float64, most float64) (far float64) {
 	if most == 0 {
 		return 0
@@ -178,13 +179,13 @@ func (l line) reaches(y float64) float64 {
 	return max((y-l.start)/l.slope, 0)
 }
 
-// inTime is the percentage of requests that must be answered in time. With fewer answers in time, the
-// machine was overloaded. What is measured then does not show how the values grow with the number of
-// workers.
+// inTime is the percentage of requests that must be answered in time. With a lower percentage, the
+// machine counts as overloaded. Values from an overloaded machine are not extrapolated, because
+// they do not show what a worker costs.
 const inTime = 99
 
-// held returns the figures without those at sizes at which the machine was overloaded. It also
-// returns the smallest of these sizes, or 0 if the machine was never overloaded.
+// held returns the figures without those of fleet sizes that overloaded the machine. It also
+// returns the smallest of these sizes, or 0 if no size overloaded the machine.
 func held(figures []figure.Figure) (list []figure.Figure, overloaded int) {
 	late := map[int]bool{}
 	for _, f := range figures {
@@ -224,7 +225,7 @@ func extrapolated(s section, m measured) string {
 	fmt.Fprintf(&b, "| value | unit | at 0 | for each 1,000 workers | points | distance | at %s |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n", thousands(goal))
 	for _, k := range s.measures {
 		if slices.Contains([]string{"scale.answered", "scale.latency", "scale.database"}, k.id) {
-			continue // these do not grow in a straight line
+			continue // these measures do not grow linearly with the number of workers
 		}
 		for _, row := range tableOf(k, figures).rows {
 			l, ok := fit(row.values)
@@ -238,7 +239,8 @@ func extrapolated(s section, m measured) string {
 	return b.String()
 }
 
-// firstToBreak lists the bounds in the order in which a growing fleet reaches them.
+// firstToBreak returns a Markdown table of the bounds, in the order in which a growing fleet
+// reaches them.
 func firstToBreak(s section, m measured) string {
 	type breach struct {
 		bound

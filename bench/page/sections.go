@@ -10,7 +10,8 @@ type page struct {
 	closing  func(p page, r results) string // returns the text after the sections; nil if there is none
 }
 
-// section answers one question of a user.
+// section is a section of a page. It answers one question of a user with the figures of its
+// measures.
 type section struct {
 	name     string
 	title    string
@@ -18,15 +19,15 @@ type section struct {
 	measures []measure
 }
 
-// measure describes a kind of figure.
+// measure describes one measured property, such as the memory of idle agents.
 type measure struct {
 	id      string
 	title   string
 	unit    string
-	size    string // what the sizes count, in the plural; empty if there are no sizes
-	more    bool   // more is better; otherwise less is better
+	size    string // what sizes count, such as "tasks"; empty if there are none
+	more    bool   // a larger value is better; if false, a smaller one
 	plain   bool   // no plot
-	neutral bool   // neither more nor less is better
+	neutral bool   // neither larger nor smaller values are better
 	reason  string // why gaffer is behind other programs here
 }
 

@@ -1,7 +1,7 @@
-// Command records writes a ledger of any size that looks like the ledger of a fleet after
-// some months. It contains full, minimal and irregular records, failures, retries with
-// records of the earlier attempts, and runs that never ended. The same seed gives the same
-// files.
+// Command records writes test data: a ledger, which is a folder with a JSON file for each run and
+// for each result. The ledger looks like that of a fleet after some months. It contains full,
+// minimal and irregular records, failures, retries with records of the earlier attempts, and runs
+// that never ended. The same seed gives the same files.
 //
 //	go run ./bench/records -n 100000 -dir DIR
 package main

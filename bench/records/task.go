@@ -25,8 +25,8 @@ var (
 	first   = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 )
 
-// task writes the records of a task. Most tasks have one attempt, and none has more than three or
-// more than maxAttempts.
+// task writes the records of a task. Most tasks have one attempt. No task has more than three
+// attempts, or more than maxAttempts.
 func (w *writer) task(number, maxAttempts int) error {
 	attempts := 1
 	for attempts < min(3, maxAttempts) && w.rng.IntN(100) < 15 {
@@ -63,7 +63,8 @@ func (w *writer) attempt(bead string, n int, last bool, start time.Time) attempt
 	run.ResultFile = "state/results/" + bead + ".json"
 	a := attempt{run: run, last: last}
 	if last && w.rng.IntN(100) < 8 {
-		return a // without a result: the attempt is running, or its end was never recorded
+		// Leave the attempt without a result: it is still running, or its end was never recorded.
+		return a
 	}
 	a.end(w, start)
 	return a
@@ -95,9 +96,9 @@ func (a *attempt) end(w *writer, start time.Time) {
 	}
 }
 
-// record writes the run record and the result record of an attempt. form is a number below 100:
-// below 70 the records are full, below 95 minimal, and from 95 on full with an irregularity that
-// was found in real ledgers.
+// record writes the run record and the result record of an attempt. form, from 0 to 99, selects
+// their form. Below 70, the records are full. From 70 to 94, they are minimal. From 95 on, they are
+// full, and the run record has an irregularity that was found in real ledgers.
 func (w *writer) record(a attempt, form int) error {
 	name := a.run.Bead + ".json"
 	if !a.last {
@@ -147,9 +148,9 @@ func minimalResult(r *ledger.Result) any {
 	}{r.Bead, r.Status, r.FinishedAt, r.Attempt}
 }
 
-// irregularRun returns the run record r with an irregularity that was found in real ledgers. form
-// says which one. gaffer can tell which value was meant, except in form 95: there the start time is
-// the name of a shell variable.
+// irregularRun returns the run record r with an irregularity that was found in real ledgers. form,
+// from 95 to 99, selects the irregularity. In form 95, the start time is unusable: it is the name
+// of a shell variable.
 func irregularRun(r ledger.Run, form int) ledger.Run {
 	switch form {
 	case 95:

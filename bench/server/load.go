@@ -46,7 +46,7 @@ type client struct {
 type connections struct {
 	*loop
 	clients []*client
-	busy    int       // number of clients that wait for an answer or have another request to send
+	busy    int       // number of clients that have not finished yet
 	used    time.Time // when the last measurement ended
 }
 
@@ -106,7 +106,8 @@ func (b *bench) load(clients int, total *result, newClient func(i int) func(answ
 	return nil
 }
 
-// ask sends the client's next request. If there is none, it decrements busy.
+// ask sends the client's next request. If there is none, it decrements busy, the number of clients
+// that have not finished yet.
 func (c *client) ask(last answer, busy *int) error {
 	request, figure := c.next(last)
 	if request == nil {

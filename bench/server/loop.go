@@ -17,18 +17,18 @@ type loop struct {
 	epoll int
 	ready []syscall.EpollEvent
 	conns []*conn // indexed by conn.number
-	room  []byte  // buffer that each read uses
+	room  []byte  // read buffer for all connections
 }
 
 // conn is one connection of a loop.
 type conn struct {
 	fd             int
-	use            string // what the connection is for, as error messages name it; may be empty
+	use            string // purpose of the connection, for error messages; may be empty
 	number         int
 	buffer         []byte // data that was received but not used yet
 	sent, received int    // bytes so far
-	// read is called when there is more data in buffer. It returns how many bytes of buffer it
-	// used.
+	// read is called after data was added to buffer. It returns the number of bytes at the start of
+	// buffer that it has used; these are then removed.
 	read func(c *conn) (used int, err error)
 }
 
@@ -50,7 +50,8 @@ func (l *loop) close() error {
 	return err
 }
 
-// dial opens a connection and adds it to the loop. read is called with its data; see [conn].
+// dial opens a connection and adds it to the loop. read handles the data that arrives on the
+// connection; see [conn].
 func (l *loop) dial(address string, read func(*conn) (int, error)) (*conn, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -106,8 +107,8 @@ func (l *loop) turn(timeout time.Duration) error {
 	return nil
 }
 
-// take reads once from a connection and calls its read function. If there is more data, the next
-// turn reads it.
+// take reads once from a connection and calls the connection's read function. If the connection has
+// more data, the next call of [loop.turn] reads it.
 func (l *loop) take(c *conn) error {
 	n, err := syscall.Read(c.fd, l.room)
 	switch {

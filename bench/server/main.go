@@ -1,9 +1,9 @@
 //go:build linux
 
-// Command server measures a coordinator over HTTP on this machine: heartbeats,
-// claims with a short and a long queue, the dashboard, the stream with many
-// readers, and memory. It starts the real program as another process, with a
-// database on disk, and generates the load.
+// Command server measures gaffer's coordinator, which is an HTTP server, on this machine:
+// heartbeats, claims with a short and a long queue of tasks, the dashboard, the event stream with
+// many readers, and memory. It starts the coordinator as another process, with a database on disk,
+// and generates the load.
 //
 // The server and the load generator share the machine, so the load generator uses as little
 // processor time as possible. One thread waits for all connections with epoll. Requests that
@@ -11,9 +11,9 @@
 // length and at most two members of an answer. A browser or a Go client would use several
 // times as much processor time, which the server would lack.
 //
-// Each connection sends its next request when it has the answer to the last one. A
-// measured time begins before a request is written and ends when its answer was read. It
-// includes the load generator's own delay.
+// Each connection sends its next request when it has received the answer to the previous one. The
+// time of a request is measured from before it is written until its answer was read. It includes
+// delays of the load generator itself.
 package main
 
 import (
@@ -36,22 +36,27 @@ import (
 type settings struct {
 	program     string
 	db          string
-	postgres    string // URL of the PostgreSQL server that this command has started; empty for SQLite
+	postgres    string // URL of the PostgreSQL server or its proxy; empty for SQLite
 	postgresPID int
 	latency     time.Duration
 	dir         string
 	each        time.Duration
 	clients     int
-	short, long int // number of tasks in the short and in the long queue while claims are measured
-	connections int // how many connections the server accepts; 0 is its default
+	// short and long are the lengths of the two queues with which claims are measured.
+	short, long int
+	connections int // maximum number of connections of the server; 0 means its default
 	readers     int
-	events      int // number of events per second that are sent while the stream is measured
+	events      int // events sent per second while the event stream is measured
 	workers     int
 	only        string
-	depths      []int  // numbers of queued tasks at which claims and finishes are measured; if there are any, nothing else is measured
-	scale       []int  // numbers of workers for [measureScale]; if there are any, nothing else is measured
-	figures     string // file to which the figures for depths and scale are added
-	measure     string // id of the measure to which the figures for depths belong
+	// depths holds the numbers of queued tasks for [bench.growth]. If it is not empty, only growth
+	// is measured.
+	depths []int
+	// scale holds the numbers of workers for [measureScale]. If it is not empty, nothing else is
+	// measured.
+	scale   []int
+	figures string // file to which the figures for depths and scale are appended
+	measure string // measure of the figures for depths, such as coordinator.sqlite
 }
 
 func main() {
@@ -136,7 +141,7 @@ func run(ctx context.Context, s settings) (err error) {
 	return measure(b)
 }
 
-// bench is the server that is measured, with the connections to it.
+// bench is one measured server, with the connections to it.
 type bench struct {
 	settings
 	ctx    context.Context
@@ -157,7 +162,7 @@ func newBench(ctx context.Context, s settings, dir string) (b *bench, err error)
 	return b, nil
 }
 
-// startSecond starts another server with a separate database.
+// startSecond starts another server, with the same settings and a separate database.
 func (b *bench) startSecond() (*bench, error) {
 	dir, err := os.MkdirTemp(b.dir, "another-")
 	if err != nil {

@@ -33,9 +33,9 @@ type process struct {
 	db      string        // the database: a file or a URL
 }
 
-// startServer starts the server as a user would, with a database on disk and a log file, and returns
-// when the server listens. The limit of requests per token is off, because all requests use one
-// token.
+// startServer starts the server as a user would, with a database on disk and a log file, and
+// returns when the server listens. It turns the rate limit per token off, because all requests use
+// the same token.
 func startServer(ctx context.Context, s settings, dir string) (*process, error) {
 	db := filepath.Join(dir, "gaffer.db")
 	program, err := filepath.Abs(s.program)
@@ -143,7 +143,8 @@ func (p *process) databaseCPU() (sum time.Duration) {
 	return sum
 }
 
-// tree returns the pids of a process and of all its descendants, and their processor time.
+// tree returns the pids of a process and of all its descendants, and the sum of their processor
+// times.
 func tree(root int) (pids []int, sum time.Duration) {
 	children := map[int][]int{}
 	used := map[int]time.Duration{}
@@ -181,8 +182,8 @@ func processorTime(pid int) (parent int, used time.Duration) {
 	return parent, time.Duration(user+system) * time.Second / perSecond
 }
 
-// memory prints how much memory the server uses now, and the highest use so far. The line contains
-// label.
+// memory prints one line with the current and the highest memory use of the server. label says at
+// which point of the measurement this is.
 func (p *process) memory(label string) error {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {

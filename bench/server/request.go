@@ -18,13 +18,14 @@ func (p *process) request(method, path, body string) []byte {
 // answer is the server's answer to a request.
 type answer struct {
 	status int
-	body   []byte // valid until the next read
+	body   []byte // valid until the next read from the connection
 	size   int    // size of head and body, in bytes
 }
 
 var errPart = errors.New("there is more to come")
 
-// parse parses the first answer in data. It returns errPart if data does not contain all of it.
+// parse parses the first answer in data. It returns errPart if data does not contain the whole
+// answer yet.
 func parse(data []byte) (a answer, err error) {
 	head, rest, whole := bytes.Cut(data, []byte("\r\n\r\n"))
 	if !whole {
@@ -78,7 +79,7 @@ func (a answer) chunked(encoded []byte) (answer, error) {
 }
 
 // member returns the value of the first member called name in a JSON text, or "" if there is none.
-// The value must be a string without escapes.
+// It finds only members whose value is a string, and does not decode escapes in that string.
 func member(body []byte, name string) string {
 	_, rest, _ := bytes.Cut(body, []byte(`"`+name+`":"`))
 	value, _, _ := bytes.Cut(rest, []byte(`"`))

@@ -20,25 +20,28 @@ import (
 	"gaffer/bench/memory"
 )
 
-// What each simulated worker does. A worker has one agent. logSize is in bytes.
+// What each simulated worker sends, and how often. Each worker has one agent. logSize is the size
+// of each piece of output, in bytes.
 const (
-	beatEvery = 15 * time.Second // the interval at which gaffer's real workers send heartbeats
+	beatEvery = 15 * time.Second // the same interval as that of gaffer's real workers
 	logEvery  = 15 * time.Second
 	logSize   = 4 << 10
 	taskEvery = 5 * time.Minute // how long an agent works on a task
 )
 
 const (
-	dashboards    = 10                     // number of connections that read the stream of events
-	sharedConns   = 64                     // maximum number of connections for all requests of workers, except long polls
-	probeInterval = 200 * time.Millisecond // interval of the probe's heartbeats, finished tasks and events
-	patience      = 5 * time.Second        // a request whose answer takes longer was not answered in time
-	settling      = 3 * time.Second        // how long the fleet works before the measurement begins
+	dashboards  = 10 // number of connections that read the stream of events
+	sharedConns = 64 // maximum number of connections for the workers' requests, except long polls
+	// probeInterval is the interval between two heartbeats, two finished tasks and two events of
+	// the probe. The probe is the worker whose latencies are measured.
+	probeInterval = 200 * time.Millisecond
+	patience      = 5 * time.Second // an answer that takes longer counts as late
+	settling      = 3 * time.Second // how long the workers run before the measurement begins
 )
 
-// measureScale measures fleets of several sizes. Each has its own server and database. If a size
-// cannot be measured, measureScale writes a note with the reason to the figures. It returns
-// these errors only if no size could be measured.
+// measureScale measures fleets with the numbers of workers in s.scale. Each fleet has its own
+// server and database. If a fleet cannot be measured, measureScale writes a note with the reason to
+// the figures and continues with the next one. It returns an error if no fleet could be measured.
 func measureScale(ctx context.Context, s settings, dir string) error {
 	if err := describe(s, dir); err != nil {
 		return err
@@ -95,8 +98,8 @@ func measureFleet(ctx context.Context, s settings, dir string, n int) (err error
 	return f.measure()
 }
 
-// simulation is a fleet of simulated workers. The last worker is the probe: the latencies are those
-// of its requests.
+// simulation is a fleet of simulated workers. The last worker is the probe: latencies are measured
+// only for its requests.
 type simulation struct {
 	*bench
 	loop    *loop
@@ -104,22 +107,22 @@ type simulation struct {
 	workers []simWorker
 
 	polls, readers, requests []*conn
-	shared                   pool                 // for requests of workers, except long polls and the probe's
-	probes                   [3]pool              // for heartbeats, finished tasks and events of the probe
-	sources                  []*source            // what makes the jobs for the pools
+	shared                   pool                 // connections for requests of workers other than the probe, without long polls
+	probes                   [3]pool              // connections for the probe's heartbeats, finished tasks and events
+	sources                  []*source            // generators of the jobs for the pools
 	answered                 map[string]int       // number of answers, by kind of request
 	waits                    map[string][]float64 // how long the probe waited, in ms, by kind of request
 	due, late                int                  // requests since the measurement began, and those not answered in time
-	sent                     map[int]time.Time    // when each event of the probe was due, by its number
-	seen                     []float64            // how long each event of the probe took to reach each reader, in ms
+	sent                     map[int]time.Time    // event number → when the probe's event was due
+	seen                     []float64            // delays of the probe's events at each reader, in ms
 	measuring                bool
 }
 
 // simWorker is the state of a simulated worker: the attempt that it works on, and what it has sent.
 type simWorker struct {
 	attempt, token string
-	offset         int   // bytes of the attempt's output that were sent
-	news           int64 // number of the last change that the worker knows
+	offset         int   // number of bytes of the attempt's output sent so far
+	news           int64 // sequence number in the last answer to the worker's long poll
 }
 
 // job is a request that is due.
@@ -133,14 +136,14 @@ type job struct {
 // pool is a set of connections for jobs. A job waits until a connection is free. A connection is
 // opened when it is needed, because the server closes connections that send nothing.
 type pool struct {
-	most    int // how many connections it may have
+	most    int // maximum number of connections
 	opened  int
 	free    []*conn
 	waiting []job
 }
 
-// source makes jobs at a steady rate: for one worker after the other or, if probe is true, for the
-// probe.
+// source generates jobs of one kind at a steady rate. If probe is true, all jobs are for the probe.
+// Otherwise they are for one worker after the other.
 type source struct {
 	kind  string
 	every time.Duration // time between two jobs
@@ -152,8 +155,8 @@ type source struct {
 
 func (f *simulation) size() int { return len(f.workers) - 1 }
 
-// prepare registers the workers, adds enough tasks for the whole measurement, and lets each worker
-// claim one.
+// prepare registers the workers, queues enough tasks for the whole measurement, and lets each
+// worker claim one task.
 func (f *simulation) prepare() error {
 	if _, err := f.sendOne("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(0))); err != nil {
 		return err
@@ -177,8 +180,8 @@ func (f *simulation) prepare() error {
 	return f.forEachWorker(claim, func(i int, a answer) error { return f.workers[i].took(a.body) })
 }
 
-// forEachWorker sends one request for each worker, on the connections of the bench. It calls then
-// with each answer.
+// forEachWorker sends one request for each worker, on the connections of f.bench. It calls the
+// function then with each answer. i is the index of the worker.
 func (f *simulation) forEachWorker(request func(i int) []byte, then func(i int, a answer) error) error {
 	next := 0
 	var failed error
@@ -204,7 +207,8 @@ func (f *simulation) labels(i int) string {
 	return fmt.Sprintf(`"worker":%q,"labels":["channel:%s"]`, workerID(i), f.channel)
 }
 
-// took stores the attempt that an answer of the server assigns to the worker.
+// took stores the attempt that the server has assigned to the worker. body is the server's answer
+// to the claim.
 func (w *simWorker) took(body []byte) error {
 	attempt, token := member(body, "id"), string(numberMember(body, "token"))
 	if attempt == "" || token == "" {
@@ -241,7 +245,8 @@ func (f *simulation) request(j job) []byte {
 	}
 }
 
-// connect opens the connections that stay open: a long poll for each worker, and the readers.
+// connect opens the permanent connections: a long poll for each worker except the probe, and an
+// event stream for each dashboard.
 func (f *simulation) connect() error {
 	for i := range f.size() {
 		w := &f.workers[i]
@@ -255,7 +260,8 @@ func (f *simulation) connect() error {
 		if err := c.write(f.poll(i)); err != nil {
 			return err
 		}
-		if i%50 == 49 { // let the server accept the connections that were opened so far
+		// After every 50 connections, handle the answers that have arrived.
+		if i%50 == 49 {
 			if err := f.loop.turn(0); err != nil {
 				return err
 			}
@@ -305,7 +311,8 @@ func (f *simulation) count(kind string) {
 	}
 }
 
-// readStream reads what a dashboard gets, and measures how long the probe's events took.
+// readStream reads the event stream of a dashboard, and measures how long the probe's events took
+// to arrive.
 func (f *simulation) readStream(c *conn) (used int, err error) {
 	for {
 		event, _, whole := bytes.Cut(c.buffer[used:], []byte("\n\n"))
@@ -328,8 +335,8 @@ func (f *simulation) readStream(c *conn) (used int, err error) {
 	}
 }
 
-// connection returns a free connection of a pool. If none is free, it opens another one, or returns
-// nil if the pool has its maximum.
+// connection returns a free connection of a pool. If none is free, it opens another one. If the
+// pool already has its maximum number of connections, it returns nil.
 func (f *simulation) connection(p *pool) (*conn, error) {
 	if n := len(p.free); n > 0 {
 		c := p.free[n-1]
@@ -349,7 +356,7 @@ func (f *simulation) connection(p *pool) (*conn, error) {
 	return c, nil
 }
 
-// dispatch sends the waiting jobs of a pool, as far as connections are free.
+// dispatch sends the waiting jobs of a pool, until no job waits or no connection is available.
 func (f *simulation) dispatch(p *pool) error {
 	for len(p.waiting) > 0 {
 		c, err := f.connection(p)
@@ -377,8 +384,8 @@ func (f *simulation) dispatch(p *pool) error {
 	return nil
 }
 
-// done handles the answer to a job. The server refuses a request about an attempt that has just ended
-// with a conflict, as it would for a real worker; that counts as an answer.
+// done handles the answer to a job. If the attempt of the request has just ended, the server
+// answers with 409 Conflict, as it would to a real worker. done counts that like any other answer.
 func (f *simulation) done(j job, a answer, counted bool) error {
 	if a.status >= 300 && a.status != http.StatusConflict {
 		return fmt.Errorf("%s: status %d: %.200s", j.kind, a.status, a.body)
@@ -454,12 +461,14 @@ func (f *simulation) outstanding() int {
 	return n
 }
 
-// measure lets the fleet work and writes the figures.
+// measure runs the fleet, first for the time settling and then for the time f.each. It reports the
+// figures of the second period.
 func (f *simulation) measure() error {
 	now, n := time.Now(), time.Duration(f.size())
 	f.sources = []*source{
 		{kind: "heartbeats", every: beatEvery / n, next: now, into: &f.shared},
-		// Half an interval after its heartbeat, a worker sends output.
+		// Begin with the worker in the middle of the list, so that each worker sends output half an
+		// interval after its heartbeat.
 		{kind: "pieces of output", every: logEvery / n, next: now, count: f.size() / 2, into: &f.shared},
 		{kind: "finished tasks", every: taskEvery / n, next: now, count: f.size() / 4, into: &f.shared},
 		// The three requests of the probe are sent at different times. If they were sent together, the
@@ -500,12 +509,13 @@ func (f *simulation) measure() error {
 	return f.report(before, after, answered)
 }
 
-// look holds the values that are read before and after a measurement.
+// look is a snapshot of the resources used so far. One is taken before the measurement and one
+// after it.
 type look struct {
 	at                             time.Time
 	server, database               time.Duration // processor time
-	in, out, stream                int           // bytes so far: from workers, to workers, and to dashboards
-	rows, size                     float64       // rows written so far, and the size of the database in bytes
+	in, out, stream                int           // bytes from workers, to workers, and to dashboards
+	rows, size                     float64       // rows written, and the size of the database in bytes
 	databaseConnections            int
 	serverMemory, databaseMemory   float64
 	serverFiles, clientConnections int
@@ -538,7 +548,7 @@ func (f *simulation) look(db *databaseStats) (l look, err error) {
 	return l, err
 }
 
-// report prints the figures and adds them to the file.
+// report prints the figures and appends them to the file f.figures.
 func (f *simulation) report(before, after look, answered map[string]int) error {
 	seconds := after.at.Sub(before.at).Seconds()
 	var list []figure.Figure
@@ -605,9 +615,10 @@ func (d *databaseStats) close(ctx context.Context) {
 	}
 }
 
-// read returns how many rows were written so far, the size of the database in bytes, and the number
-// of connections other than this one. For SQLite, rows and connections are 0. Its size is that of the
-// database file without the write-ahead log, which SQLite overwrites again and again.
+// read returns the number of rows written so far, the size of the database in bytes, and the number
+// of connections to the database other than d.conn. For SQLite, rows and connections are 0, and
+// size is that of the database file. It does not include the write-ahead log, because SQLite
+// overwrites that again and again.
 func (d *databaseStats) read(ctx context.Context) (rows, size float64, connections int, err error) {
 	if d.conn == nil {
 		info, err := os.Stat(d.file)

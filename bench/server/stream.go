@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// stream measures the event stream. Many readers follow it while events are sent at a steady rate.
-// The result holds the delay of each event at each reader. Every reader must get every event once
-// and in order.
+// stream measures how long events take to reach the readers of the event stream, and prints the
+// result. Many readers follow the stream while events are sent at a steady rate. stream returns an
+// error if a reader does not get every event once and in order.
 func (b *bench) stream() (err error) {
 	if _, err := b.sendOne("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(0))); err != nil {
 		return err
@@ -44,7 +44,7 @@ type streamRun struct {
 	loop     *loop
 	sent     []time.Time // when each event was sent, indexed by its number
 	got      int         // number of events that all readers together received
-	readings int         // number of reads that brought at least one event
+	readings int         // number of reads that returned at least one event
 	waits    []time.Duration
 	greeted  int
 }

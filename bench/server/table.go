@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// describe prints the properties of the machine that influence the figures.
+// describe prints the properties of the machine that influence the measured values.
 func describe(s settings, dir string) error {
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -50,7 +50,7 @@ func heading() {
 	fmt.Printf("%-44s %9s %9s %9s %9s %11s %11s %9s   %s\n", "", "in 1 s", "p50", "p99", "most", "server CPU", "db CPU", "load CPU", "aims")
 }
 
-// row prints a result. The processor times are per request.
+// row prints a result as one row of the table. The printed processor times are per request.
 func row(name string, r result, aims ...target) {
 	var texts []string
 	for _, a := range aims {
@@ -60,7 +60,7 @@ func row(name string, r result, aims ...target) {
 		r.each(r.server), r.each(r.database), r.each(r.own), strings.Join(texts, ", "))
 }
 
-// wait returns the given quantile of the waits as text; see quantile.
+// wait returns the result of [result.quantile] as text, or "-" if it is 0.
 func (r *result) wait(share float64) string {
 	if d := r.quantile(share); d > 0 {
 		return round(d).String()
@@ -68,7 +68,7 @@ func (r *result) wait(share float64) string {
 	return "-"
 }
 
-// each returns the time per request as text. total is the time of all requests together.
+// each returns the average time per request as text. total is the time of all requests together.
 func (r *result) each(total time.Duration) string {
 	if total == 0 || len(r.waits) == 0 {
 		return "-"
@@ -76,7 +76,7 @@ func (r *result) each(total time.Duration) string {
 	return (total / time.Duration(len(r.waits))).Round(100 * time.Nanosecond).String()
 }
 
-// target is a wanted value for a figure, and whether the figure reaches it.
+// target is a wanted value. text describes it, and met says whether the measured value reaches it.
 type target struct {
 	text string
 	met  bool
@@ -97,7 +97,8 @@ func below(d, want time.Duration) target {
 	return target{fmt.Sprintf("p99 below %s", want), d < want}
 }
 
-// round removes digits of d that are more precise than the measurement.
+// round rounds d to 1 µs if d is below 1 ms, otherwise to 10 µs. The measurement is not more
+// precise.
 func round(d time.Duration) time.Duration {
 	if d < time.Millisecond {
 		return d.Round(time.Microsecond)

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	agents    = 1_000 // number of agents that send heartbeats
-	batchSize = 500   // number of tasks that are claimed before as many are added to the queue
+	agents = 1_000 // number of agents that send heartbeats
+	// batchSize is the number of tasks that are added to the queue before as many are claimed.
+	batchSize = 500
 	channel   = "bench"
 )
 
@@ -37,7 +38,9 @@ func (b *bench) beats() error {
 		})
 		return r, err
 	}
-	if _, err := beat(func(i int) bool { return i >= agents }); err != nil { // not measured: the first heartbeat of each agent registers it
+	// Send one heartbeat for each agent without measuring it, because the first heartbeat registers
+	// the agent.
+	if _, err := beat(func(i int) bool { return i >= agents }); err != nil {
 		return err
 	}
 	until := time.Now().Add(b.each)
@@ -49,8 +52,8 @@ func (b *bench) beats() error {
 	return nil
 }
 
-// manyWorkers sends the heartbeats of many workers at an even rate. Each worker sends one every 15
-// s. manyWorkers prints how much of one processor core the server uses.
+// manyWorkers sends the heartbeats of many workers at an even rate: one heartbeat per worker every
+// 15 seconds. It prints how much of one processor core the server uses.
 func (b *bench) manyWorkers() error {
 	const every = 15 * time.Second
 	beat := func(i int) []byte {
@@ -70,7 +73,8 @@ func (b *bench) manyWorkers() error {
 		})
 	}
 	var first, r result
-	if err := send(&first, b.workers, func(int) time.Time { return time.Time{} }); err != nil { // not part of the figures: the first heartbeats register the workers
+	// Do not include the first heartbeats in the figures, because they register the workers.
+	if err := send(&first, b.workers, func(int) time.Time { return time.Time{} }); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -89,12 +93,12 @@ type depth struct {
 	channel string
 	alone   claiming // claims of one client
 	all     claiming // claims of all clients at once
-	turns   claiming // claims of gaffer's workers, which finish a task and claim the next in one request
+	turns   claiming // requests that finish a task and claim the next one
 }
 
-// tasks measures claims with a short queue and with a long one, and the dashboard. Each queue has a
-// separate server. Short measurements of both alternate, so that other work of the machine affects
-// both alike.
+// tasks measures claims with a short queue and with a long queue, and requests for the dashboard.
+// Each queue has a separate server. Short measurements of both servers alternate, so that other
+// work of the machine affects both alike.
 func (b *bench) tasks() (err error) {
 	depths := []*depth{{bench: b, queued: b.short}}
 	if b.long > 0 {
@@ -105,7 +109,9 @@ func (b *bench) tasks() (err error) {
 		defer func() { err = errors.Join(err, other.close()) }()
 		depths = append(depths, &depth{bench: other, queued: b.long})
 	}
-	for _, d := range slices.Backward(depths) { // the long queue first: while it is filled, the other server would close its idle connections
+	// Prepare the server with the long queue first: that takes long, and the connections to the
+	// other server would be idle meanwhile.
+	for _, d := range slices.Backward(depths) {
 		if err := d.prepare(); err != nil {
 			return err
 		}
@@ -204,8 +210,7 @@ func (d *depth) turn(each time.Duration) error {
 	})
 }
 
-// print prints the figures. It also prints the ratio of the claim times to the claim times of
-// another depth.
+// print prints the figures of d, and the ratio of d's claim times to those of other.
 func (d *depth) print(other *depth) error {
 	flat := func(mine, theirs result) target {
 		ratio := float64(mine.quantile(.5)) / float64(theirs.quantile(.5))
@@ -246,16 +251,16 @@ func (b *bench) enqueue(channel string, n int) (r result, err error) {
 // claiming holds the figures of claims, of finishes, and of both together.
 type claiming struct{ claim, finish, both result }
 
-// pairs returns the figures for tasks that were claimed and finished. Its waits are zero: only
-// their number is used, because the time of a pair of requests is not measured.
+// pairs returns the figures for tasks that were claimed and finished. The waits of the result are
+// all zero, because the time of a pair of requests is not measured. Only their number is used.
 func (c *claiming) pairs() result {
 	r := c.both
 	r.waits = make([]time.Duration, len(c.finish.waits))
 	return r
 }
 
-// claims measures claims and finishes of several clients. The queue keeps its length: before every
-// batch of claims, as many tasks are added.
+// claims measures claims and finishes of several clients. Before every batch of claims, it adds as
+// many tasks to the queue, so that the queue keeps its length.
 func (d *depth) claims(all *claiming, clients int, each time.Duration, newClient func(i int, left *int) func(answer) ([]byte, *result)) error {
 	n := batchSize
 	if clients == 1 {

@@ -7,13 +7,14 @@ import (
 	"fmt"
 )
 
-// workerID returns the id of worker i. Gaffer's workers are not agents of the coordinator protocol.
+// workerID returns the id of gaffer's worker with the index i. Agents of the coordinator protocol
+// have other ids; see agentID.
 func workerID(i int) string { return fmt.Sprintf("worker-%04d", i) }
 
 // workerRequests returns a function that returns the next request of one of gaffer's workers. The
-// first request is a claim. Each later one finishes the current task and claims the next; the last
-// one only finishes. left is the number of claims that the workers together may still send. The
-// worker's label selects the tasks of the channel, from which the protocol's agents take tasks too.
+// first request is a claim. Each later request finishes the current task and claims the next one;
+// the last request only finishes. left is the number of claims that the workers together may still
+// send. The label in a claim selects the tasks of the channel.
 func (b *bench) workerRequests(worker, channel string, left *int, all *claiming) func(answer) ([]byte, *result) {
 	labels := fmt.Sprintf(`"worker":%q,"labels":["channel:%s"]`, worker, channel)
 	held := false
@@ -33,9 +34,9 @@ func (b *bench) workerRequests(worker, channel string, left *int, all *claiming)
 	}
 }
 
-// turnBody returns the body of a request that finishes an attempt. body is the server's answer that
-// has assigned this attempt to the worker. If claimNext is true, the request also claims the next
-// task.
+// turnBody returns the body of a request that finishes an attempt. body is the answer with which
+// the server assigned that attempt to the worker. If claimNext is true, the request also claims the
+// next task.
 func turnBody(body []byte, labels string, claimNext bool) string {
 	finish := fmt.Sprintf(`"finish":{"attempt":%q,"token":%s,"exit":0,"summary":"it is about tasks"}`, member(body, "id"), numberMember(body, "token"))
 	if !claimNext {
@@ -44,8 +45,8 @@ func turnBody(body []byte, labels string, claimNext bool) string {
 	return "{" + finish + `,"claim":{` + labels + "}}"
 }
 
-// numberMember returns the value of the first member called name in a JSON text, or nothing if there
-// is none. The value must be a number.
+// numberMember returns the text of the value of the first member called name in a JSON text, or an
+// empty slice if there is none. The caller must know that the value is a number.
 func numberMember(body []byte, name string) []byte {
 	_, rest, _ := bytes.Cut(body, []byte(`"`+name+`":`))
 	end := bytes.IndexAny(rest, ",}")

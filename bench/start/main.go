@@ -1,7 +1,7 @@
-// Command start measures the cost of programs that start, do little and end. In each round
-// it runs every program once, in random order. So all programs run under the same
-// conditions, with caches that any of the others may have filled. If the last argument of a
-// program is <FILE, the program gets the contents of FILE on stdin.
+// Command start measures the elapsed time and the processor time of short-lived programs. In each
+// round it runs every program once, in random order, so that no program always profits from the
+// caches that another one has filled. If the last argument of a program is <FILE, the program gets
+// the contents of FILE on stdin.
 //
 //	start -n 50 NAME COMMAND -- NAME COMMAND …
 package main
@@ -98,8 +98,8 @@ func (p *program) run() error {
 	return nil
 }
 
-// figure returns the median of the given times as a figure. The program named true does nothing, so
-// it counts as a limit.
+// figure returns the median of the given times as a figure. The program true does nothing, so its
+// figure is a limit: the least time that any program needs.
 func (p *program) figure(measure string, list []time.Duration) figure.Figure {
 	f := figure.Figure{Measure: measure, Program: p.name, Kind: figure.Other, Value: millis(median(list))}
 	switch {

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// heartbeat sends a heartbeat of an agent and returns the agent. claude is the reported
-// claude_status. more has further members for the request; it may also replace the usual ones.
+// heartbeat sends a heartbeat of an agent and returns the agent from the answer. claude is the
+// reported claude_status. The members of more are added to the request body or replace its default
+// members.
 func (s *script) heartbeat(id, claude string, more object) object {
 	s.Helper()
 	body := object{"agent_id": id, "name": "agent " + id, "claude_status": claude}
@@ -23,7 +24,7 @@ func (s *script) newAgent(name string) string {
 	return s.heartbeat(name+"-"+s.mark, "idle", nil)["id"].(string)
 }
 
-// seen returns the agent with this id as the list of agents shows it.
+// seen requests the list of agents and returns the agent with this id from it.
 func (s *script) seen(id string) object {
 	s.Helper()
 	return s.find(s.asUser("GET", "/v1/agents", nil).want(200).list("agents", listedAgentShape), id)
@@ -137,8 +138,8 @@ var agentPromises = []requirement{
 	}},
 }
 
-// subscriptions returns the channels that an agent has subscribed to. The protocol allows them as a
-// member of the agent or of its meta.
+// subscriptions returns the channels that an agent has subscribed to. The protocol allows the
+// member "subscriptions" in the agent itself or in the agent's member "meta".
 func subscriptions(agent object) any {
 	if list, ok := agent["subscriptions"]; ok {
 		return list

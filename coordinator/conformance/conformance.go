@@ -1,6 +1,6 @@
-// Package conformance tests whether a coordinator meets every requirement of the protocol. It
-// follows the protocol's table of routes, with plain HTTP requests and JSON objects. It shares no
-// code with gaffer's server or client, so it can test any server.
+// Package conformance tests whether an HTTP server meets every requirement of the coordinator
+// protocol. It sends plain HTTP requests to all routes of the protocol, and checks the JSON objects
+// in the answers. It shares no code with gaffer's server or client, so it can test any server.
 package conformance
 
 import (
@@ -10,11 +10,11 @@ import (
 )
 
 // Target is the coordinator under test. Its database need not be empty, because all names that the
-// suite creates are unique. It must be able to handle some hundred requests per second.
+// suite creates are unique. It must be able to handle several hundred requests per second.
 type Target struct {
 	URL         string // such as http://127.0.0.1:4870
 	Token       string // token of a user with all permissions
-	WorkerToken string // token of a worker; Token if empty
+	WorkerToken string // token of a worker; if empty, Token is used
 
 	// Advance moves the coordinator's clock forward. Between calls of Advance, that clock must
 	// stand still. If Advance is nil, the suite waits in real time, which takes about three

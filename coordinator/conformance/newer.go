@@ -27,7 +27,7 @@ var notificationShape = shape{
 	"key": "text", "agent_id": "text", "agent_name": "text", "type": "text", "channel": "text?", "message": "text", "created_at": "time",
 }
 
-// notified returns the notification about an agent, or nil if there is none.
+// notified returns an agent's notification from the list of notifications, or nil if there is none.
 func (s *script) notified(agent string) object {
 	s.Helper()
 	for _, n := range s.asUser("GET", "/v1/notifications", nil).want(200).list("notifications", notificationShape) {
@@ -43,7 +43,8 @@ var newerPromises = []requirement{
 		agent, other, channel := s.newAgent("assigned"), s.newAgent("unassigned"), s.newChannel("assign")
 		first, second := s.newTask(object{"channel_id": channel}), s.newTask(object{"channel_id": channel})
 		body := object{"task_id": second, "agent_id": agent, "idempotency_key": "assign-" + s.mark}
-		for range 2 { // assigning a task twice to the same agent is not an error
+		// Assign the task twice to the same agent. The second time must not be an error.
+		for range 2 {
 			got := s.asWorker("POST", "/v1/tasks/assign", body).want(200).one("task", claimedShape)
 			s.equal("the assigned task", got, object{"id": second, "status": "in_progress", "assigned_agent_id": agent})
 		}

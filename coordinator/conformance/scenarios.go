@@ -30,8 +30,8 @@ type watch struct {
 
 func (s *script) watch() *watch { return &watch{s: s, start: time.Now()} }
 
-// until waits until about d has passed since the heartbeat. To wait for a time limit of the
-// protocol, use atLeast or justBefore: they leave some time for the requests.
+// until waits until about d has passed since the heartbeat. It is not exact enough to test a time
+// limit of the protocol; for that, use atLeast or justBefore.
 func (w *watch) until(d time.Duration) {
 	if w.s.Advance == nil {
 		time.Sleep(time.Until(w.start.Add(d)))
@@ -57,7 +57,8 @@ func (w *watch) justBefore(d time.Duration) {
 	w.until(d - 100*time.Millisecond)
 }
 
-// shows checks the members of an agent, both in the list of agents and on the dashboard.
+// shows checks that an agent has the members of want, both in the list of agents and on the
+// dashboard.
 func (s *script) shows(id string, want object) {
 	s.Helper()
 	s.equal("the list", s.seen(id), want)

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// script tests one requirement. Most of its methods end the test at an answer that breaks the
-// requirement.
+// script is the test of one requirement. Most of its methods end the test if the coordinator's
+// answer is not as required.
 type script struct {
 	*testing.T
 	Target
-	mark string // part of all names that this script creates, so that they are unique
+	mark string // random text that makes the names in this test unique
 }
 
 // object is a JSON object of a request or an answer.
@@ -52,8 +52,8 @@ func (s *script) sendWith(header http.Header, method, path string, body any) rep
 	return r
 }
 
-// exchange is like send, but returns an error instead of ending the test. So goroutines that the
-// test has started may call it.
+// exchange is like send, but returns an error instead of ending the test. So it may be called from
+// any goroutine, while send may be called only from the test's own goroutine.
 func (s *script) exchange(token, method, path string, body any) (reply, error) {
 	header := http.Header{}
 	if token != "" {
@@ -87,7 +87,8 @@ func (s *script) exchangeWith(header http.Header, method, path string, body any)
 	return answered(reply{s: s, asked: asked, status: res.StatusCode, header: res.Header}, res)
 }
 
-// answered reads the body of an answer into r. It does not read a stream, which never ends.
+// answered reads the body of an answer into r. It does not read the body of an event stream,
+// because that never ends.
 func answered(r reply, res *http.Response) (reply, error) {
 	if strings.HasPrefix(r.header.Get("Content-Type"), "text/event-stream") {
 		return r, nil
@@ -173,8 +174,8 @@ func (r reply) list(member string, of shape) []object {
 	return all
 }
 
-// refuses ends the test unless the answer has one of these statuses and is an error in the
-// protocol's format. It returns the error code.
+// refuses ends the test unless the answer has one of these statuses and its body is an error in the
+// protocol's format. It returns the error code from the body.
 func (r reply) refuses(statuses ...int) string {
 	r.s.Helper()
 	r.want(statuses...)
@@ -199,7 +200,7 @@ func (s *script) find(list []object, id string) object {
 	return list[i]
 }
 
-// equal ends the test unless o has all members of want, with the same values. name stands for o in
+// equal ends the test unless o has all members of want, with the same values. name describes o in
 // error messages.
 func (s *script) equal(name string, o object, want object) {
 	s.Helper()
@@ -210,7 +211,7 @@ func (s *script) equal(name string, o object, want object) {
 			s.Fatal(err)
 		}
 		if value == "" && o[member] == nil {
-			continue // the member may be missing if an empty string is wanted
+			continue // a missing member counts as an empty string
 		}
 		if !bytes.Equal(got, wanted) {
 			s.Errorf("%s: %s is %s, want %s", name, member, got, wanted)

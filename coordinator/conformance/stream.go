@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// block is one part of the stream, up to an empty line: an event, or a comment.
+// block is one part of the event stream: an event or a comment. It ends at an empty line.
 type block struct {
 	event, id, data, comment string
 }
@@ -111,8 +111,8 @@ func (f *feed) next() block {
 	return block{}
 }
 
-// update waits for the next update and decodes it. It skips comments. The test ends at any other
-// event.
+// update waits for the next event of the type update, and decodes its data. It skips comments. It
+// ends the test if another event arrives.
 func (f *feed) update() (block, object) {
 	f.s.Helper()
 	b := f.next()
@@ -130,8 +130,8 @@ func (f *feed) update() (block, object) {
 	return b, o
 }
 
-// until reads updates until one has the type kind and is about the object with the id row. It returns
-// the ids of all updates that it has read, and the change in the last one.
+// until reads updates until one has the type kind and is about the object with the id row. It
+// returns the ids of all updates that it has read, and the change in the last update.
 func (f *feed) until(kind, row string) ([]string, object) {
 	f.s.Helper()
 	var ids []string
@@ -222,9 +222,10 @@ var streamPromises = []requirement{
 	}},
 }
 
-// replayed checks that a client can continue the stream after a change. It reads changes as they
-// happen. Then it opens a second stream that begins after the first of these changes, by calling the
-// function again with the id of that change. It expects the same changes from the second stream.
+// replayed checks that a client can continue the event stream after a given change. It makes
+// several changes and reads them from a stream. Then it uses the parameter again to open a second
+// stream that begins after the first of these changes. The second stream must contain the same
+// later changes.
 func replayed(s *script, again func(id string) *feed) {
 	f := s.listen("", "")
 	channel := s.newChannel("replay")

@@ -14,7 +14,8 @@ func (s *script) newChannel(name string) string {
 	return r.want(201).one("channel", channelShape)["id"].(string)
 }
 
-// newTask queues a task and returns its id. more has further members for the request.
+// newTask queues a task and returns its id. The members of more are added to the request body or
+// replace its default members.
 func (s *script) newTask(more object) string {
 	s.Helper()
 	body := object{"title": "a task", "description": "to be done"}
@@ -37,15 +38,15 @@ func (s *script) claims(agent, channel, task string) {
 	s.equal("the claimed task", got, object{"id": task, "status": "in_progress", "assigned_agent_id": agent})
 }
 
-// ends completes or fails a task, as the agent that has claimed it. action is the last part of the
-// route: "complete" or "fail".
+// ends completes or fails a task on behalf of the agent that has claimed it. action is "complete"
+// or "fail". The returned object is the task.
 func (s *script) ends(action, agent, task string) object {
 	s.Helper()
 	body := object{"task_id": task, "agent_id": agent, "reason": "because " + s.mark}
 	return s.asWorker("POST", "/v1/tasks/"+action, body).want(200).one("task", endedShape)
 }
 
-// task returns the task with this id as the list of tasks shows it.
+// task requests the list of tasks and returns the task with this id from it.
 func (s *script) task(id string) object {
 	s.Helper()
 	return s.find(s.asUser("GET", "/v1/tasks", nil).want(200).list("tasks", taskShape), id)
@@ -141,7 +142,7 @@ var workPromises = []requirement{
 }
 
 // endsOnce checks that only the agent that has claimed a task can end it, and that ending it twice
-// is no error. how is the last part of the route, "complete" or "fail".
+// is not an error. how is "complete" or "fail".
 func endsOnce(s *script, how, status string) {
 	owner, other, channel := s.newAgent("owner"), s.newAgent("other"), s.newChannel("ends")
 	task := s.newTask(object{"channel_id": channel})
@@ -159,8 +160,8 @@ func endsOnce(s *script, how, status string) {
 	s.claim(owner, channel).refuses(404)
 }
 
-// oneEach lets several agents claim at the same time. There are fewer tasks than agents, and no
-// task may be claimed twice.
+// oneEach lets several agents claim tasks at the same time, with fewer tasks than agents. It checks
+// that each task is claimed exactly once.
 func oneEach(s *script) {
 	const tasks, asking = 4, 8
 	channel := s.newChannel("race")

@@ -36,15 +36,14 @@ func newAgent(getenv func(string) string, root string, c *config.Config, name st
 	return made, nil
 }
 
-// usableAccounts returns the user's accounts that can be used on this machine. It leaves out an
-// account that cannot be used, and prints a notice, if another account of the same agent can be
-// used. If no account of an agent can be used, usableAccounts returns all accounts of that agent:
-// then tasks of the agent fail with the reason, instead of running with the login of the agent's
-// program.
+// usableAccounts returns the user's accounts that can be used on this machine, and prints a notice
+// for each account that it leaves out. If none of an agent's accounts can be used, usableAccounts
+// returns all of them. Then the agent's tasks fail with the reason. Without any account, they would
+// run with the login of the agent's program.
 func usableAccounts(c *config.Config, root string, notice func(string)) (list []account.Account) {
 	all := accountsOf(c)
-	problems := map[string]string{} // what is wrong with an account, by the account's name
-	usable := map[string]bool{}     // agents with an account that can be used
+	problems := map[string]string{} // problem of each account that cannot be used, by account name
+	usable := map[string]bool{}     // agents with at least one account that can be used
 	for _, a := range all {
 		if found := preflight.CheckAccount(a, preflight.Options{Root: root, Environ: os.Environ()}); len(found) > 0 {
 			problems[a.Name] = found[0].String()
@@ -62,8 +61,8 @@ func usableAccounts(c *config.Config, root string, notice func(string)) (list []
 	return list
 }
 
-// accountsOf returns the user's accounts of agent programs, in the order of the user's file. It
-// leaves out an account if this project does not know the account's agent.
+// accountsOf returns the user's accounts of agent programs, in the order of the user's config file.
+// It leaves out an account if this project does not know the account's agent.
 func accountsOf(c *config.Config) (list []account.Account) {
 	for _, a := range c.Accounts() {
 		custom, err := customAgents(c, a.Agent)
@@ -89,8 +88,8 @@ type untrusted struct {
 // Launch implements [agent.Agent].
 func (u untrusted) Launch(agent.Request) (agent.Launch, error) { return agent.Launch{}, u.err }
 
-// programsOf returns the programs that gaffer would run because of the named settings in the
-// project's gaffer.yaml. Without names, it considers all settings.
+// programsOf returns the programs that the named settings in the project's gaffer.yaml make gaffer
+// run. Without names, it returns the programs of all settings.
 func programsOf(c *config.Config, names ...string) (list []trust.Program) {
 	for _, p := range c.Programs() {
 		if len(names) == 0 || slices.Contains(names, p.Setting) {
@@ -114,10 +113,10 @@ func ProjectPrograms(ctx context.Context, opts Options) ([]trust.Program, error)
 	return append(list, repo.Programs()...), nil
 }
 
-// customAgents returns the agents of gaffer.yaml by name. If gaffer itself plays the named agent,
-// as it does for the fake agent and for merges, the result also contains that agent. If the program
-// of the named agent is "gaffer", customAgents replaces it with the path of this executable,
-// because gaffer may not be installed.
+// customAgents returns the agents that gaffer.yaml defines, by name. If gaffer itself implements
+// the named agent, the result also contains that agent. Examples are the fake agent and the agents
+// that merge. If the program of the named agent is "gaffer", customAgents replaces it with the path
+// of this executable, because gaffer may not be installed.
 func customAgents(c *config.Config, name string) (map[string]agent.Custom, error) {
 	custom := c.Agents()
 	self, err := os.Executable()

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// annotate sets the fields of v that do not come from the run's row: the process that works on the
-// run, the run's team session, and the folder of the run's documents.
+// annotate sets the fields of v that are not in the run's database row: the process that works on
+// the run, the id of the run's team session, and the folder of the run's documents.
 func (a *App) annotate(v *fleet.Run, run store.Run) {
 	v.Owner = a.locks.Owner(run.ID)
 	v.Owner.Gone = !v.Owner.Alive && !run.Status.Final() && a.locks.WorkedOn(run)
@@ -22,7 +22,7 @@ func (a *App) annotate(v *fleet.Run, run store.Run) {
 		}
 	}
 	if run.Project == a.opts.Project.Root {
-		v.Documents, _ = a.session.Dir(run.ID) // no error is possible: a run's id is always a valid name
+		v.Documents, _ = a.session.Dir(run.ID) // no error is possible: a run's id is a valid folder name
 	}
 }
 

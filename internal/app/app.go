@@ -52,11 +52,10 @@ type Options struct {
 	Config  *config.Config
 	Now     func() time.Time
 	Getenv  func(string) string
-	Notice  func(text string) // prints a message for the user while a command runs; never nil
-	Version string            // version of gaffer that is reported to other programs
-	// Agent is the name of the agent that started this process, as package caller finds it. It is
-	// empty if a user started the process. Events record this name as their author, and some
-	// changes are refused to agents.
+	Notice  func(text string) // prints a message for the user; must not be nil
+	Version string            // version of gaffer, which is reported to other programs
+	// Agent is the name of the agent that started this process. It is empty if a user started the
+	// process. Events record this name as their author, and some changes are refused to agents.
 	Agent string
 
 	Supervisor supervisor.Options
@@ -66,9 +65,9 @@ type Options struct {
 type App struct {
 	Fleet         *localfleet.Fleet // reads and changes the runs in the database
 	Changes       *changes.Service  // reads the changes of tasks from this machine's repositories
-	Runs          *localrun.Runs    // works on the project's runs
+	Runs          *localrun.Runs    // executes the project's runs
 	Background    *localrun.Background
-	Pending       *localrun.Pending // writes documents that earlier processes could not write
+	Pending       *localrun.Pending // writes run documents that earlier processes could not write
 	Builds        *buildrun.Builds
 	Teams         *teamsession.Sessions
 	Beads         *beadrun.Beads
@@ -88,17 +87,19 @@ type App struct {
 	query    *runquery.Querier
 	session  *session.Store
 	ledger   *ledger.Store
-	served   atomic.Bool // this process also serves the run that it works on over HTTP; set by ServeRun until Close
+	// served is true while this process serves the run that it works on over HTTP. ServeRun sets
+	// it, and Coordinator.Close clears it.
+	served atomic.Bool
 }
 
 // forever is the length of the leases of attempts that only this machine can run. Such a lease must
-// not expire while no gaffer is running: the agent outlives gaffer, and the next gaffer on this
-// machine adopts the attempt.
+// not expire while no gaffer process is running: the agent keeps running, and the next gaffer
+// process on this machine takes over the attempt.
 const forever = 100 * 365 * 24 * time.Hour
 
 // lockTimeout is the longest time that gaffer waits for a session document that another program has
-// locked, even if the setting lock_timeout is longer. While it waits, gaffer writes no other
-// document.
+// locked. It applies even if the setting lock_timeout is longer, because gaffer cannot write other
+// documents while it waits.
 const lockTimeout = 5 * time.Second
 
 // Open opens the database, and returns an App that uses it. It creates the database if it does not
@@ -187,14 +188,14 @@ func DatabaseExists(opts Options) (bool, error) {
 	return err == nil, err
 }
 
-// Close closes the database and the documents. It does not stop running agents.
+// Close closes the database and the store of the session documents. It does not stop running
+// agents.
 func (a *App) Close() error {
 	a.session.Close()
 	return a.store.Close()
 }
 
-// stateFolder returns the path of gaffer's state folder on this machine. The data in this folder
-// must outlive the process.
+// stateFolder returns the path of gaffer's state folder on this machine.
 func stateFolder(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "gaffer"), nil
@@ -206,7 +207,7 @@ func stateFolder(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".local", "state", "gaffer"), nil
 }
 
-// author returns the name that the events of this process record as their author.
+// author returns the name of the agent or user that events of this process record as their author.
 func (o Options) author() string {
 	if o.Agent != "" {
 		return o.Agent
@@ -224,7 +225,8 @@ func userName(getenv func(string) string) string {
 	return "unknown"
 }
 
-// newID returns a random id. Ids sort by their time of creation.
+// newID returns an id that consists of the current time and random digits. Ids sort by their time
+// of creation.
 func newID() string {
 	var random [6]byte
 	_, _ = rand.Read(random[:]) // rand.Read never fails
@@ -237,11 +239,13 @@ func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	return a.submit(ctx, p, engine.Submission{Project: a.opts.Project.Root})
 }
 
-// submit stores a plan as a run of the project that s names, and returns the run's id. If a run with
-// the key of s exists already, submit stores nothing and returns that run's id. If s has a key,
-// submit creates the run's lock file before it stores the run. The lock file shows that this machine
-// may start a process for the run. If another machine repeats the request with the same key, that
-// machine has no such file and starts no process.
+// submit stores a plan as a run of the project that s names, and returns the run's id. If s has an
+// idempotency key and a run with this key exists, submit stores nothing and returns the id of that
+// run.
+//
+// If s has a key, submit creates the run's lock file before it stores the run. The lock file shows
+// that this machine may start a process for the run. If another machine repeats the request, that
+// machine does not have this file, and so it does not start a second process.
 func (a *App) submit(ctx context.Context, p plan.Plan, s engine.Submission) (string, error) {
 	rules, err := newrun.Permissions(a.opts.Config)
 	if err != nil {

@@ -22,14 +22,16 @@ type DatabaseCopy struct {
 	Bytes   int64  `json:"bytes"`
 	Version int    `json:"schema_version"`
 	Last    int64  `json:"last_event"`
-	Before  string `json:"before,omitempty"` // new path of the database file that a restore has replaced; empty if there was none, and for a backup
+	// Before is the new path of the database file that a restore has replaced. It is empty if there
+	// was no such file, and for a backup.
+	Before string `json:"before,omitempty"`
 }
 
 // DatabaseServerError reports that gaffer cannot back up or restore the database, because the
-// database is on a PostgreSQL server. PostgreSQL's own programs must do that.
+// database is on a PostgreSQL server. The user must use PostgreSQL's own programs instead.
 type DatabaseServerError struct {
-	Doing string   // what gaffer was asked to do, for example "back up"
-	Argv  []string // command line with which the user can do that instead; without a password
+	Doing string   // what gaffer cannot do, for example "back up"
+	Argv  []string // command line that the user can run instead, without a password
 }
 
 func (e *DatabaseServerError) Error() string {
@@ -58,7 +60,7 @@ func Backup(ctx context.Context, opts Options, file string, force bool, progress
 
 // Restore replaces the database with a backup. It returns an error if a process has the database
 // open. It keeps the old database file under another name. If agents are running on this machine,
-// Restore only prints a notice.
+// Restore prints a notice and continues.
 func Restore(ctx context.Context, opts Options, file string, progress func(done, total int64)) (DatabaseCopy, error) {
 	database, err := databaseFile(opts, "restore", func(url, _ string) []string {
 		return []string{"pg_restore", "--clean", "--if-exists", "--single-transaction", "--dbname=" + url, file}
@@ -91,7 +93,8 @@ func databaseFile(opts Options, doing string, alternative func(url, schema strin
 func plainURL(address string) (plain, schema string) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "postgres://…", defaultSchema // show nothing of a URL that cannot be parsed: it may contain a password anywhere
+		// Show no part of a URL that cannot be parsed: any part may contain the password.
+		return "postgres://…", defaultSchema
 	}
 	if u.User != nil {
 		u.User = url.User(u.User.Username())

@@ -25,8 +25,8 @@ func newFinder(state string, getenv func(string) string, now func() time.Time) *
 	return discover.NewFinder(state, getenv("HOME"), now)
 }
 
-// workers lists the workers that a server with this App's store would list, and the agents that
-// users started by hand on this machine.
+// workers lists the workers in this App's database and the agents that users started by hand on
+// this machine.
 func (a *App) workers(ctx context.Context) ([]fleet.Worker, error) {
 	agents, err := protocol.New(a.store, a.engine, a.clock()).Agents(ctx)
 	list := make([]fleet.Worker, len(agents))
@@ -49,7 +49,7 @@ func WorkersByHand(ctx context.Context, opts Options) ([]fleet.Worker, error) {
 func workersByHand(ctx context.Context, state string, opts Options) (list []fleet.Worker) {
 	seen, err := newFinder(state, opts.Getenv, opts.Now).Find(ctx)
 	if err != nil {
-		return nil // the only error is the end of ctx
+		return nil // Find returns an error only when ctx ends
 	}
 	machine, _ := os.Hostname() // only for display, so ignore an error
 	for _, s := range seen {
@@ -81,8 +81,8 @@ func registerByHand(ctx context.Context, o register.Options, c *config.Config, s
 	register.Run(ctx, o)
 }
 
-// registration returns options for [register.Run]. With these options, register.Run writes the
-// agents that users start by hand to this App's store.
+// registration returns the options with which [register.Run] writes the agents that users start by
+// hand to this App's database.
 func (a *App) registration(d *protocol.Service) register.Options {
 	machine, _ := os.Hostname() // only for display, so ignore an error
 	by := credential.Identity{ID: "by-hand", Name: "by hand", Role: credential.Admin}
@@ -100,7 +100,7 @@ func (a *App) registration(d *protocol.Service) register.Options {
 func (s *ServerWorker) registerByHand(ctx context.Context) {
 	client, err := s.connect(register.BeatTimeout)
 	if err != nil {
-		return // no report, because the worker's own requests report the same error
+		return // ignore the error: the worker's own requests report the same error
 	}
 	machine, _ := os.Hostname() // only for display, so ignore an error
 	registerByHand(ctx, register.Options{

@@ -32,27 +32,27 @@ func (a *App) newChanges() *changes.Service {
 	})
 }
 
-// syncedReviews returns reviews. Before that it compares the run's reviews with the repository, at
-// most once in syncEvery, and corrects them: a process that died during a merge may have moved a
-// branch without storing that in the review.
+// syncedReviews returns the reviews of a run's tasks. Before that it synchronizes them with the git
+// repository, at most once per syncEvery. This is needed because a process that died during a merge
+// may have moved a branch without recording the merge in the review.
 type syncedReviews struct {
 	*engine.Engine
 	app *App
 
 	mu       sync.Mutex
-	lastSync map[string]time.Time // when each run was last synchronized, by run id
+	lastSync map[string]time.Time // time of each run's last synchronization, by run id
 }
 
-// syncEvery is the minimum time between two synchronizations of a run.
+// syncEvery is the minimum time between two synchronizations of the same run's reviews.
 const syncEvery = 30 * time.Second
 
-// Review synchronizes the run and returns the review of a task.
+// Review synchronizes the run's reviews with the repository and returns the review of a task.
 func (s *syncedReviews) Review(ctx context.Context, key store.TaskKey) (fleet.Review, error) {
 	s.sync(ctx, key.Run)
 	return s.Engine.Review(ctx, key)
 }
 
-// Reviews synchronizes the run and returns the reviews of its tasks.
+// Reviews synchronizes the run's reviews with the repository and returns them.
 func (s *syncedReviews) Reviews(ctx context.Context, run string) ([]fleet.Review, error) {
 	s.sync(ctx, run)
 	return s.Engine.Reviews(ctx, run)
@@ -67,13 +67,15 @@ func (s *syncedReviews) sync(ctx context.Context, run string) {
 	}
 	s.mu.Unlock()
 	if due {
-		_ = s.app.Landing.Sync(ctx, run) // on an error return the stored review; the next merge reports the error
+		// Ignore the error, so that the stored review is returned. The next merge reports the
+		// error.
+		_ = s.app.Landing.Sync(ctx, run)
 	}
 }
 
-// worktreesOf returns a function that finds the worktrees of the run's tasks on this machine. That
-// function returns a [*changes.ElsewhereError] for a started task if this machine has not worked on
-// the run.
+// worktreesOf returns a function that finds the worktree of a task of the run. If this machine has
+// not worked on the run, the function returns a [*changes.ElsewhereError] for a task that has
+// started.
 func (a *App) worktreesOf(run store.Run) (changes.Locate, error) {
 	header, err := plan.DecodeHeader(run.Plan)
 	if err != nil {

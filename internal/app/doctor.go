@@ -32,7 +32,7 @@ func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, erro
 		ChannelAdvice: func() []string { return notifications.ChannelAdvice(opts.notifications()) },
 		Now:           opts.Now,
 	}
-	// If it is unknown whether the database exists, try to open it. Then the error becomes a
+	// Also try to open the database if it is unknown whether it exists. Then the error becomes a
 	// problem in the result.
 	if exists, err := DatabaseExists(opts); exists || err != nil {
 		o.Open = func(ctx context.Context) (doctor.Database, error) {
@@ -47,7 +47,7 @@ func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, erro
 }
 
 // CheckAccounts says which of the user's accounts can be used on this machine, in the order of the
-// user's file.
+// user's config file.
 func CheckAccounts(opts Options) (list []doctor.Account) {
 	known := map[string]account.Account{}
 	for _, a := range accountsOf(opts.Config) {

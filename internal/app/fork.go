@@ -27,8 +27,8 @@ import (
 type Forks struct{ app *App }
 
 // Fork makes a new run with one task, which continues a copy of another task's conversation and
-// files. No task starts before a process works on the new run. Fork returns a [*fork.Error] if this
-// machine has not worked on the other task's run.
+// files. Fork only stores the run: the task starts when a gaffer process works on the run. Fork
+// returns a [*fork.Error] if this machine has not worked on the other task's run.
 func (f *Forks) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error) {
 	run, source, err := f.source(ctx, r)
 	if err != nil {
@@ -81,7 +81,8 @@ func (s *NewRunService) Fork(ctx context.Context, by credential.Identity, r flee
 	if err != nil {
 		return result, "", err
 	}
-	for i, t := range p.Tasks { // remove the project's label, because Submit adds it to every task
+	// Remove the project's label from the tasks, because Submit adds it to every task.
+	for i, t := range p.Tasks {
 		p.Tasks[i].Labels = slices.DeleteFunc(slices.Clone(t.Labels), func(label string) bool { return label == runs.ProjectLabel(run.Project) })
 	}
 	text, err := plan.Encode(p)
@@ -130,7 +131,8 @@ func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run,
 		// Look up the worker's name, because a task is bound to a worker by name.
 		w, err := rd.Worker(attempts[len(attempts)-1].Worker)
 		if worker = w.Name; errors.Is(err, store.ErrNotFound) {
-			return nil // the worker was deleted; only a fork on another machine needs the worker's name
+			// The worker was deleted. Only a fork on another machine needs the worker's name.
+			return nil
 		}
 		return err
 	}); err != nil {
@@ -156,8 +158,8 @@ func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run,
 	return run, s, nil
 }
 
-// maxForkLog is the maximum number of bytes that are read of an attempt's log. If the log is
-// longer, later turns are not found.
+// maxForkLog is the maximum number of bytes that are read of an attempt's log. Turns of the
+// conversation that are logged after this limit are not found.
 const maxForkLog = 256 << 20
 
 // storedLog returns the log of an attempt, as far as the attempt's worker has sent it to this

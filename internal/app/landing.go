@@ -36,8 +36,9 @@ func (a *App) landRun(ctx context.Context, run store.Run) error {
 	return err
 }
 
-// LandingService implements [server.Landing] in this machine's repositories. A merge continues
-// after its request has ended, because checks may take longer than a request.
+// LandingService implements [server.Landing] for the repositories on this machine. A merge
+// continues after the HTTP request that started it has ended, because the checks of a merge may
+// take longer than a request.
 type LandingService struct {
 	app  *App
 	ctx  context.Context // ends when the server stops
@@ -45,8 +46,8 @@ type LandingService struct {
 	all  sync.WaitGroup
 
 	mu sync.Mutex
-	// last contains the merge in progress of each run, by run id. A merge that has ended stays
-	// until a request has returned its result, or a different merge of the run starts.
+	// last contains the merge in progress of each run, by run id. A merge that has ended stays in
+	// the map until a request has returned its result, or until a new merge of the run starts.
 	last map[string]*runMerge
 }
 
@@ -65,7 +66,8 @@ func newLandingService(a *App) *LandingService {
 	return s
 }
 
-// close cancels the merges in progress and waits for them. Their target branches stay unchanged.
+// close cancels the merges in progress and waits until they have stopped. Changes that are already
+// merged stay merged.
 func (s *LandingService) close() {
 	s.stop()
 	s.all.Wait()
@@ -124,9 +126,9 @@ func (m *runMerge) hasEnded() bool {
 }
 
 // merge performs a merge and stores its result in m. If a change was sent back to its agent, it
-// makes sure that a process works on the run. request is the context of the request that started the
-// merge. If that request has ended, no client may be there to see an error, so merge also prints it
-// for the user.
+// makes sure that a process works on the run. request is the context of the HTTP request that
+// started the merge. If that request has ended, its client cannot get an error, so merge also
+// prints the error for the user.
 func (s *LandingService) merge(request context.Context, by credential.Identity, m *runMerge) {
 	defer close(m.ended)
 	m.results, m.failed = s.app.Landing.As(cmp.Or(by.Name, by.ID)).Merge(s.ctx, m.request)

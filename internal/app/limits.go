@@ -32,15 +32,15 @@ func (o Options) limits() func() engine.Limits {
 		}
 		read = time.Now()
 		c, err := config.Load(config.Inputs{Root: o.Project.Root, Getenv: o.Getenv, Flags: flags})
-		if err == nil { // if the settings are broken now, the limits stay
+		if err == nil { // if the settings are invalid, keep the old limits
 			limits = withRemoved(limitsOf(c), limits)
 		}
 		return limits
 	}
 }
 
-// withRemoved returns the new limits. Where the user has removed a limit that before has, the result
-// has the limit that [orRemoved] returns.
+// withRemoved returns the user's new limits, after a call of [orRemoved] for each limit. before are
+// the limits that were valid so far.
 func withRemoved(limits, before engine.Limits) engine.Limits {
 	limits.Day, limits.Month = orRemoved(limits.Day, before.Day), orRemoved(limits.Month, before.Month)
 	for name, was := range before.Accounts {
@@ -50,9 +50,9 @@ func withRemoved(limits, before engine.Limits) engine.Limits {
 	return limits
 }
 
-// orRemoved returns limit. But if there was a limit before and the user has removed it, orRemoved
-// returns a limit that no attempt reaches: the engine must start the tasks that wait because of the
-// old limit.
+// orRemoved returns limit, unless the user has removed the limit that was valid before. In that
+// case it returns a limit that no attempt reaches. The engine continues to check such a limit, and
+// so it starts the tasks that wait because of the old limit.
 func orRemoved(limit, before store.Amount) store.Amount {
 	if !limit.Limits() && before.Limits() {
 		return store.Amount{MicroUSD: engine.Removed}
@@ -60,7 +60,7 @@ func orRemoved(limit, before store.Amount) store.Amount {
 	return limit
 }
 
-// limitsOf returns the limits in the settings.
+// limitsOf returns the cost limits in the user's settings.
 func limitsOf(c *config.Config) (l engine.Limits) {
 	l.Day, l.Month = engine.Dollars(c.Money("budget.day")), engine.Dollars(c.Money("budget.month"))
 	l.Accounts = accountLimits(c)

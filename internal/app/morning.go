@@ -11,12 +11,12 @@ import (
 	"gaffer/internal/ui/report"
 )
 
-// maxNoteTasks is the maximum number of tasks of each kind that the notification with the morning
-// report names.
+// maxNoteTasks is how many tasks of each kind, for example failed tasks, the notification with the
+// morning report names at most.
 const maxNoteTasks = 5
 
-// morningNote returns the morning report on all projects as a notification: a line with numbers, and
-// the tasks that need the user. ok is false if nothing has happened.
+// morningNote returns the morning report on all projects as a notification. title is a summary, and
+// text lists the cost and the tasks that need the user. ok is false if nothing has happened.
 func (a *App) morningNote(ctx context.Context, since, until time.Time) (title, text string, ok bool, err error) {
 	r, err := a.query.Morning(ctx, fleet.MorningQuery{Since: since}, until)
 	summary := report.MorningSummary(r)

@@ -54,7 +54,7 @@ type NewRunService struct {
 	workersOnly bool
 
 	mu       sync.Mutex
-	programs map[string]foundPrograms // by the path of the project
+	programs map[string]foundPrograms // agents of each project, by the project's path
 }
 
 // foundPrograms are the agents that a project can use. They are kept for programsTime, because
@@ -64,7 +64,7 @@ type foundPrograms struct {
 	at   time.Time
 }
 
-// programsTime is how long the answer about installed programs is reused.
+// programsTime is how long a [foundPrograms] is reused before the programs are asked again.
 const programsTime = 15 * time.Second
 
 // maxRunFolders is the maximum number of folders that are offered for new runs only because earlier
@@ -104,7 +104,8 @@ func (s *NewRunService) Places(ctx context.Context) (fleet.RunPlaces, error) {
 	return places, nil
 }
 
-// refusal returns an error that says why this machine executes no new runs, or nil if it does.
+// refusal returns an error that says why this machine executes no new runs. It returns nil if this
+// machine executes them.
 func (s *NewRunService) refusal() error {
 	if s.workersOnly {
 		return protocol.Conflict("workers_only", "this server starts runs only on its workers: 'gaffer worker' in a checkout of the project starts one")
@@ -113,7 +114,7 @@ func (s *NewRunService) refusal() error {
 }
 
 // folders returns the folders in which this machine executes new runs: those of the projects that
-// the server knows, and those in which a gaffer of this machine has worked on a run.
+// the server knows, and those in which a gaffer process on this machine has worked on a run.
 func (s *NewRunService) folders(ctx context.Context) ([]fleet.ProjectFolder, error) {
 	known, err := s.projects.Projects(ctx)
 	if err != nil {
@@ -142,8 +143,9 @@ func (s *NewRunService) folders(ctx context.Context) ([]fleet.ProjectFolder, err
 	return list, err
 }
 
-// options returns the options for a project on this machine. path must be one of the paths that
-// folders returns. options compares paths as strings, and does not follow symbolic links.
+// options returns the options for the project at path on this machine. It returns an error if path
+// is not one of the paths that folders returns. It compares paths as strings, and does not follow
+// symbolic links.
 func (s *NewRunService) options(ctx context.Context, path string) (Options, error) {
 	folders, err := s.folders(ctx)
 	if err != nil {
@@ -171,8 +173,10 @@ func (s *NewRunService) Programs(ctx context.Context, path string) ([]fleet.Agen
 	if err != nil {
 		return nil, err
 	}
+	// Keep the lock until the programs have answered, so that concurrent requests wait for this
+	// answer.
 	s.mu.Lock()
-	defer s.mu.Unlock() // one request at a time asks the programs; the others wait for its answer
+	defer s.mu.Unlock()
 	found, ok := s.programs[path]
 	if !ok || time.Since(found.at) > programsTime {
 		found = foundPrograms{agentPrograms(ctx, opts.Project.Root, opts.Config), time.Now()}
@@ -189,9 +193,9 @@ const (
 	maxProblem = 500
 )
 
-// agentPrograms returns the agents that a plan of the project may name, and says whether this
-// machine has their programs. These are the agents that 'gaffer doctor' shows, and the fake agent,
-// which is built into gaffer.
+// agentPrograms returns the agents that a plan of the project may name, and whether their programs
+// are installed on this machine. These are the agents that 'gaffer doctor' shows, and the fake
+// agent, which is built into gaffer.
 func agentPrograms(ctx context.Context, root string, c *config.Config) []fleet.AgentProgram {
 	list := []fleet.AgentProgram{}
 	for _, a := range doctor.FindAgents(ctx, doctor.Options{
@@ -292,8 +296,8 @@ type draft struct {
 	agents   []string
 	plan     plan.Plan
 	problems plan.Problems
-	text     string // the plan's text; if the client sent a form, the text that was made from the form
-	file     string // name by which problems refer to text
+	text     string // the plan's text, which may have been made from a form
+	file     string // file name that the problems found in text show
 }
 
 // read reads the plan of a draft. Problems of the plan are not an error: they are in the result.
@@ -315,7 +319,8 @@ func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, err
 		defer func() { _ = files.Close() }() // ignore the error: the folder was only read
 		r.agents = slices.Sorted(maps.Keys(r.opts.Config.Agents()))
 	default:
-		// The agents that the workers define are not known here, so use those of this server.
+		// This server does not know the agents in the settings of the workers, so use the agents in
+		// its own settings.
 		r.agents = slices.Sorted(maps.Keys(s.app.opts.Config.Agents()))
 	}
 	if d.Form != nil {
@@ -329,9 +334,10 @@ func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, err
 		}
 		r.text = text
 	}
-	// Read the text as if it were the content of d.File. If the project has no such file, use a file
-	// name in the project's folder. ours means that the file exists and has exactly this text: only
-	// then does the plan name it, so that checkboxes in it may be ticked.
+	// Parse the text as if it were the content of d.File or, if the project has no such plan file,
+	// of the file that fileName names. ours means that d.File exists and has exactly this text.
+	// Only then may gaffer tick the checkboxes in that file, so in all other cases the plan must
+	// not name it.
 	name, ours := fileName(d.File, r.text), false
 	if d.Form == nil && filepath.IsLocal(d.File) {
 		if text, err := files.Read(d.File); err == nil {
@@ -363,8 +369,8 @@ func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, err
 	return r, nil
 }
 
-// fileName returns a file name for a plan's text. The extension of the name decides as which format
-// the text is read. given is the name from the client, and may be empty.
+// fileName returns a file name for a plan's text. The extension of this name tells the parser the
+// format of the text. given is the file name that the client has sent, which may be empty.
 func fileName(given, text string) string {
 	switch ext := strings.ToLower(filepath.Ext(given)); {
 	case slices.Contains([]string{".yaml", ".yml", ".json", ".md", ".jsonl"}, ext):

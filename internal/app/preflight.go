@@ -43,8 +43,8 @@ func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]
 		r := set.Role(team.Role(name))
 		p.Tasks = append(p.Tasks, plan.Task{ID: name, Agent: r.Agent, Model: r.Model, QuestionRules: plan.QuestionRules{Questions: plan.QuestionPolicy(r.Questions)}, Isolation: plan.Isolation{Worktree: true}})
 	}
-	// If the test command or the permissions of a role come from the project's gaffer.yaml, the
-	// user must trust these settings.
+	// needs are the settings in the project's gaffer.yaml that the user must trust: the test
+	// command, if this team uses it, and the settings that grant all permission requests of a role.
 	var needs []string
 	for _, program := range opts.Config.Programs() {
 		if program.Setting != "team.tests" || slices.Equal(n.Tests, opts.Config.List("team.tests")) {
@@ -59,9 +59,9 @@ func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]
 	return runPreflight(ctx, opts, p, more, needs...)
 }
 
-// runPreflight runs the preflight checks. It also checks that the user trusts those agents of the
-// plan, and those settings in needs, that come from the project's gaffer.yaml. If nothing is
-// missing, it prints which sandboxes the tasks get.
+// runPreflight runs the preflight checks. It also checks that the user trusts the project's
+// gaffer.yaml, as far as agents of the plan or the settings named in needs come from that file. If
+// nothing is missing, it prints which sandboxes the tasks get.
 func runPreflight(ctx context.Context, opts Options, p plan.Plan, o preflight.Options, needs ...string) ([]preflight.Problem, error) {
 	o.Root, o.Environ, o.Agents, o.Accounts = opts.Project.Root, os.Environ(), opts.Config.Agents(), accountsOf(opts.Config)
 	var names []string

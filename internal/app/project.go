@@ -22,8 +22,7 @@ import (
 )
 
 // openProject opens the documents of the project in opts, and returns the project's Runs. If quiet
-// is true, the Runs prints no notice about a record of another program that has the name of one of
-// gaffer's records.
+// is true, the recorders of this Runs print no message when they cannot write documents.
 func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.Store, *ledger.Store, *terminal.Terminals) {
 	c := opts.Config
 	sessions := session.New(c.Path("paths.session"), session.Options{
@@ -88,8 +87,8 @@ func (o Options) flags() (list []string) {
 	return list
 }
 
-// documentPath returns a path as documents contain it: relative to the project's root if it is
-// below the root, else unchanged.
+// documentPath returns path in the form that documents contain: relative to the project's root if
+// path is below the root, else unchanged.
 func (o Options) documentPath(path string) string {
 	if rel, err := filepath.Rel(o.Project.Root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -120,7 +119,8 @@ func TestNotify(ctx context.Context, opts Options, channel string) ([]notificati
 	return notifications.Test(ctx, opts.notifications(), newID(), channel)
 }
 
-// agentKind returns the kind of an agent, which decides how gaffer talks to it.
+// agentKind returns the kind of an agent: the name of the built-in agent, such as claude, whose
+// protocol the agent uses.
 func (o Options) agentKind(name string) string {
 	custom, err := customAgents(o.Config, name)
 	if err != nil {

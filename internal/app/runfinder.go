@@ -24,9 +24,9 @@ type runFinder struct {
 	foldersOf func(root string) (viewers.ProjectFolders, error)
 }
 
-// belongsTo returns a function that reports whether a run belongs to the project at root. The row
-// of a run that only this machine may execute has the path of the project. The rows of other runs
-// have the project's name.
+// belongsTo returns a function that reports whether a run belongs to the project at root. A run
+// that only this machine may execute is stored with the path of its project. Other runs are stored
+// with the name of their project.
 func (f runFinder) belongsTo(root string) func(store.Run) bool {
 	name := sync.OnceValue(func() string {
 		folders, err := f.foldersOf(root)
@@ -38,7 +38,7 @@ func (f runFinder) belongsTo(root string) func(store.Run) bool {
 	return func(run store.Run) bool { return run.Project == root || run.Project == name() }
 }
 
-// Sessions implements [viewers.RunFinder]. A run's session has the same id as the run.
+// Sessions implements [viewers.RunFinder]. A run's session document has the same id as the run.
 func (f runFinder) Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error) {
 	of := f.belongsTo(root)
 	err = f.store.Read(ctx, func(r store.Reader) error {
@@ -80,7 +80,7 @@ func (f runFinder) teamRun(r store.Reader, root, session string) (string, error)
 		if !row.Conducted || !of(row) {
 			continue
 		}
-		run, err := r.Run(row.ID) // the rows of the list do not contain the plan
+		run, err := r.Run(row.ID) // read the full row, because the rows in the list have no plan
 		if err != nil {
 			return "", err
 		}
@@ -107,7 +107,7 @@ func (f runFinder) Build(ctx context.Context, root string, state jsontree.Value)
 		}
 		b, err := buildrun.BuildOf(run)
 		if err != nil || b == nil || !f.belongsTo(root)(run) || b.Run.RunID != state.Get("buildRun").Get("runId").Text() {
-			return nil // the state describes a build of another program
+			return nil // another program has written the state
 		}
 		id, working = run.ID, f.locks.Owner(run.ID).Alive
 		return nil

@@ -35,7 +35,8 @@ func newSandboxes(opts Options) (*sandboxes, error) {
 }
 
 func sandboxesFor(opts Options, database, state string) *sandboxes {
-	self, _ := os.Executable() // ignore the error: without this path, programs in sandboxes and supervisors fail to start and report it
+	// Ignore the error: without this path, programs in sandboxes fail to start and report it.
+	self, _ := os.Executable()
 	hidden := []string{state}
 	if file := config.UserFile(opts.Getenv); file != "" {
 		hidden = append(hidden, filepath.Dir(file))
@@ -57,16 +58,16 @@ func ApplySandbox(c *config.Config, p plan.Plan) plan.Plan {
 	return sandboxSettings(c).ApplyPlan(p, isOwnAgent)
 }
 
-// isOwnAgent reports whether name is an agent that gaffer itself plays, for example to merge
-// branches.
+// isOwnAgent reports whether name is an agent for tasks that gaffer itself adds to plans, for
+// example to merge branches.
 func isOwnAgent(name string) bool {
 	return slices.Contains([]string{workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent}, name)
 }
 
-// want returns the sandbox that a task wants. A task that was submitted with its run names it
-// already, because submit calls ApplySandbox. For a task that was added later, want applies the
-// user's settings. unattended means that no user has started the run, so that no user may be there
-// to answer requests.
+// want returns the sandbox that a task should have. A task of the submitted plan already names its
+// sandbox, because submit calls ApplySandbox. For a task that was added later, want applies the
+// user's settings. unattended means that no user has started the run, so possibly no user is there
+// to answer requests for permission.
 func (s *sandboxes) want(t plan.Task, unattended bool) plan.Sandbox {
 	if t.Sandbox.Mode != "" {
 		return t.Sandbox
@@ -74,7 +75,8 @@ func (s *sandboxes) want(t plan.Task, unattended bool) plan.Sandbox {
 	return s.settings.Apply(t.Sandbox, unattended || sandbox.Unattended(t))
 }
 
-// specFor returns the sandbox that a task gets on this machine. See want for unattended.
+// specFor returns the sandbox that a task gets on this machine. unattended has the same
+// meaning as for want.
 func (s *sandboxes) specFor(t plan.Task, unattended bool) (sandbox.Spec, error) {
 	return s.spec(t, s.want(t, unattended))
 }

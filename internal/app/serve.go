@@ -142,10 +142,10 @@ func (a *App) services(o ServerOptions) (*Coordinator, *engine.Engine, error) {
 	return c, e, nil
 }
 
-// logFile returns the path of an attempt's log file on this machine. Other programs can write the
-// attempt's row, so logFile does not trust the path in it. It accepts the path only if it has the
-// expected names, the attempt ran on the only worker that may execute the run, and this machine has
-// worked on the run.
+// logFile returns the path of an attempt's log file on this machine, and whether the path can be
+// trusted: other programs can write the attempt's database row, which contains the path. The path
+// is trusted if it ends with RUN/TASK.log, the attempt ran on the only worker that may execute the
+// run, and this machine has worked on the run.
 func (a *App) logFile(run store.Run, at store.Attempt) (string, bool) {
 	switch {
 	case at.Worker != run.OnlyWorker || !filepath.IsAbs(at.Log) || filepath.Clean(at.Log) != at.Log:
@@ -157,7 +157,7 @@ func (a *App) logFile(run store.Run, at store.Attempt) (string, bool) {
 }
 
 // clock returns a function that returns the database's time, because several servers may share a
-// database. If the database has no clock, it uses this machine's.
+// database. If the database has no clock, that function returns this machine's time.
 func (a *App) clock() func() time.Time {
 	if s, ok := a.store.(interface{ Now() time.Time }); ok {
 		return s.Now

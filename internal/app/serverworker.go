@@ -47,14 +47,14 @@ type ServerWorkerOptions struct {
 	Labels  []string
 	Allow   []string // names of the agents whose tasks the worker claims; empty means all agents
 	Version string
-	Once    bool // end when there is no task to claim
+	Once    bool // stop the worker when there is no task to claim
 
 	Supervisor supervisor.Options
 }
 
 // ServerWorker is a worker of a server, on this machine and in one project. It claims tasks, runs
-// them and reports the results. Its agents outlive it, and the next worker with the same name
-// adopts them.
+// them and reports the results. If it stops while agents are running, they continue, and the next
+// worker with the same name takes them over.
 type ServerWorker struct {
 	opts    ServerWorkerOptions
 	dir     string
@@ -94,10 +94,11 @@ func OpenServerWorker(ctx context.Context, opts ServerWorkerOptions) (*ServerWor
 	return s, nil
 }
 
-// Close lets other processes use the worker's name.
+// Close releases the worker's name, so that another process can use it.
 func (s *ServerWorker) Close() { s.release() }
 
-// createWorker creates the client for the server's engine, and the worker that uses it.
+// createWorker creates s.engine, the client for the server's engine, and s.worker, which uses this
+// client.
 func (s *ServerWorker) createWorker() (err error) {
 	id, err := s.identity()
 	if err != nil {
@@ -111,7 +112,9 @@ func (s *ServerWorker) createWorker() (err error) {
 		if !slices.Contains(allow, plan.CommandAgent) {
 			noCommands = fmt.Errorf("this worker runs no commands of a plan: it was started for %s", strings.Join(allow, ", "))
 		}
-		allow = append(slices.Clone(allow), workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent) // gaffer itself adds tasks of these agents to plans, so every worker must be able to take them
+		// Gaffer itself adds tasks of these agents to plans, so every worker must be able to claim
+		// them.
+		allow = append(slices.Clone(allow), workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent)
 	}
 	s.engine, err = workerclient.New(workerclient.Options{
 		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Report: s.report,
@@ -156,8 +159,8 @@ func (s *ServerWorker) report(e workerclient.Event) {
 	s.opts.Report(e)
 }
 
-// leaveWithin is how long a worker that stops may take to tell the server so and to send its unsent
-// logs.
+// leaveWithin is how long a worker may take, when it stops, to inform the server and to send the
+// logs that are not sent yet.
 const leaveWithin = 10 * time.Second
 
 // Run claims and runs tasks. After Drain or Release, it returns when the worker has no more tasks.
@@ -185,11 +188,12 @@ func (s *ServerWorker) Run(ctx context.Context) error {
 	return nil
 }
 
-// programsInterval is the interval at which a worker looks for the programs of agents.
+// programsInterval is the time between two searches of a worker for installed agent programs.
 const programsInterval = 10 * time.Minute
 
-// findPrograms looks for the programs of agents every programsInterval, until ctx ends. Heartbeats
-// report the result, so that users can choose among the agents that workers have.
+// findPrograms looks for installed agent programs every programsInterval, until ctx ends.
+// Heartbeats report the result to the server, so that users can choose among the agents that
+// workers have.
 func (s *ServerWorker) findPrograms(ctx context.Context) {
 	for {
 		list := agentPrograms(ctx, s.opts.Project.Root, s.opts.Config)
@@ -220,7 +224,7 @@ func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc
 		select {
 		case <-letGo:
 			letGo = nil
-			_ = s.worker.Release(ctx) // ignore the error: the only error is the end of ctx
+			_ = s.worker.Release(ctx) // ignore the error: Release fails only because ctx has ended
 		case err := <-s.engine.Failed():
 			cancel(err)
 			return
@@ -298,8 +302,8 @@ func (s *ServerWorker) deleteReportedPeriodically(ctx context.Context) {
 	}
 }
 
-// deleteReported deletes the folders of attempts whose end the server knows. The worker has renamed
-// these folders to names that end with .done.
+// deleteReported deletes the folders of attempts whose end was reported to the server. The worker
+// has renamed these folders to names that end with .done.
 func (s *ServerWorker) deleteReported() {
 	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // ignore the error: the only error would be an invalid pattern
 	for _, dir := range done {
@@ -307,8 +311,8 @@ func (s *ServerWorker) deleteReported() {
 	}
 }
 
-// Log implements [worker.Workspace]. Each attempt has its own log file, because the server gets
-// each attempt's log from its first byte.
+// Log implements [worker.Workspace]. Each attempt has its own log file, because the worker sends
+// the whole file to the server as the log of the attempt.
 func (s *ServerWorker) Log(t store.Task) string {
 	return filepath.Join(s.logsOf(t.Run), t.Task+"."+strconv.Itoa(t.Tries)+".log")
 }
@@ -318,7 +322,7 @@ func (s *ServerWorker) logsOf(run string) string { return filepath.Join(s.folder
 
 // identity returns the worker's id. It creates the id at the first call, and stores it in the
 // worker's folder beside the worker's attempts. So the next worker with this name has the same id,
-// and can adopt these attempts.
+// and can take over these attempts.
 func (s *ServerWorker) identity() (string, error) {
 	file := s.folder("id")
 	data, err := os.ReadFile(file)

@@ -25,8 +25,8 @@ func (e *ElsewhereError) Error() string {
 
 // Work implements [worker.Workspace]. It returns the path of the folder in which the task works:
 // the task's worktree, which it creates if necessary, or the project's root if the task has no
-// worktree. It returns an [*ElsewhereError] for a task of a bead, and for a task with a worktree if
-// other workers may execute the run too.
+// worktree. It returns an [*ElsewhereError] for a task from the ledger (a bead), and for a task
+// with a worktree if other workers may execute the run too.
 func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (string, error) {
 	run := s.engine.Run(t.RunningAttempt)
 	p, err := s.workspaceOf(run)
@@ -42,7 +42,8 @@ func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (
 	if err := os.MkdirAll(s.logsOf(t.Run), 0o700); err != nil {
 		return "", err
 	}
-	if flow := p.Workflow; flow != nil { // create the workflow's branch, which exists only on this machine
+	// Create the branch of the run's workflow. The branch exists only in this machine's repository.
+	if flow := p.Workflow; flow != nil {
 		if _, err := workspace.CreateBranch(ctx, p.Root, cmp.Or(run.Base, flow.Base), flow.Branch); err != nil {
 			return "", err
 		}

@@ -27,8 +27,8 @@ import (
 	"gaffer/workflow"
 )
 
-// Sources makes tasks from the items of sources, such as issues. It also watches sources, and tells
-// each source what became of its items.
+// Sources makes tasks from the items of sources, for example from the issues of an issue tracker.
+// It also watches sources, and reports to each source how the tasks of its items have ended.
 type Sources struct{ app *App }
 
 // SourceRequest says which items of a source become tasks, and how.
@@ -36,7 +36,7 @@ type SourceRequest struct {
 	From     string           // the source, such as "gh:ada/shop label:agent"
 	Plan     string           // file with the defaults of the tasks; empty means gaffer's own defaults
 	Dir      string           // folder that relative paths start from
-	Template string           // file with the template of the prompts; empty means the plan's
+	Template string           // file with the template of the prompts; empty means the plan's template
 	Limit    int              // how many items are taken at most; 0 means the plan's limit
 	Take     plan.ItemTake    // whether items that had a task get another one
 	Report   *plan.ItemReport // what is reported to the source; nil means what the plan says
@@ -160,8 +160,8 @@ func (o Options) inbox() *workflow.Inbox {
 	return workflow.Open(o.Config.Path("paths.workflow"), workflow.Options{Now: o.Now, LockTimeout: o.Config.Duration("lock_timeout")}).Inbox()
 }
 
-// prepareBeads makes the prompts of beads from their templates, and sets the folders for the beads'
-// records.
+// prepareBeads makes the prompts of ledger tasks (beads) from their templates, and sets the folders
+// for the records of these tasks.
 func (o Options) prepareBeads(ctx context.Context, tasks []plan.Task) ([]plan.Task, error) {
 	p, err := dispatch.Plan(plan.Plan{Tasks: tasks}, dispatch.Settings{}, func(name string) (prompt.Template, error) {
 		return prompt.Load(filepath.Join(o.Project.Root, "templates"), name)
@@ -188,7 +188,7 @@ func (o Options) optionsOf(root, why string) (Options, error) {
 	return o, err
 }
 
-// itemReports returns the sender of reports to sources.
+// itemReports returns the [source.Reports] that sends reports on ended tasks to their sources.
 func (s *Sources) itemReports() *source.Reports {
 	return &source.Reports{
 		Engine: s.app.engine, Host: host.OS(), Now: s.app.clock(), Open: s.reportSource, PullRequest: s.pullRequest, Notice: s.app.opts.Notice,
@@ -223,15 +223,15 @@ func (s *Sources) reportSource(r engine.ItemReport) (source.Source, error) {
 func (s *Sources) pullRequest(ctx context.Context, key store.TaskKey) (string, error) {
 	p, err := s.app.Landing.FindPR(ctx, key.Run, key.Task)
 	none, wrong := (*landing.NoChangeError)(nil), (*forge.Error)(nil)
-	if errors.As(err, &none) || errors.As(err, &wrong) && wrong.Program == "git" { // the task has no change, or the repository has no remote
+	// If the task has no change, or the repository has no remote, there is no pull request.
+	if errors.As(err, &none) || errors.As(err, &wrong) && wrong.Program == "git" {
 		return "", nil
 	}
 	return p.URL, err
 }
 
-// reportItems tells the sources what became of a run's items. While the run has not ended, it sends
-// no reports that must name a pull request, because pull requests are opened when the run has
-// ended.
+// reportItems reports to the sources how the tasks of a run have ended. A report that must name a
+// pull request is sent only after the run has ended, because pull requests are opened then.
 func (s *Sources) reportItems(ctx context.Context, run string, ended bool) {
 	_, _, err := s.itemReports().Send(ctx, run, false, func(r engine.ItemReport) bool { return ended || !r.Item.Report.PR })
 	if err != nil && ctx.Err() == nil {
@@ -240,8 +240,8 @@ func (s *Sources) reportItems(ctx context.Context, run string, ended bool) {
 }
 
 // SendReports sends the unsent reports of runs on this machine that no process works on. After a
-// failed try, a report is sent again only when a pause is over. If now is set, SendReports ignores
-// that pause. It returns how many reports it has sent, and how many could not be sent.
+// failure, it waits for a pause before it sends the same report again. If now is set, it ignores
+// the pause. It returns how many reports it has sent, and how many could not be sent.
 func (s *Sources) SendReports(ctx context.Context, now bool) (sent, failed int, err error) {
 	return s.itemReports().Send(ctx, "", now, func(r engine.ItemReport) bool {
 		var run store.Run
@@ -249,7 +249,8 @@ func (s *Sources) SendReports(ctx context.Context, now bool) (sent, failed int, 
 			run, err = rows.Run(r.Run)
 			return err
 		})
-		if err != nil { // the run was deleted, so return true: Send then deletes the report instead of sending it
+		// If the run was deleted, return true: Send then deletes the report instead of sending it.
+		if err != nil {
 			return errors.Is(err, store.ErrNotFound)
 		}
 		return s.app.locks.WorkedOn(run) && !s.app.locks.Owner(run.ID).Alive && (run.Status.Final() || !r.Item.Report.PR)

@@ -107,15 +107,20 @@ func (s *Sources) changeWatchState(ctx context.Context, key store.ItemKey, chang
 }
 
 const (
-	watchTick     = 5 * time.Second // how often a server checks whether a source is due
-	watchPause    = time.Minute     // pause after the first failed look at a source; it doubles with each further failure, up to the source's interval
+	watchTick = 5 * time.Second // how often a server checks whether a source is due
+	// watchPause is the pause after the first failed look at a source. It doubles with each further
+	// failure, up to maxWatchPause or the source's interval, whichever is shorter.
+	watchPause    = time.Minute
 	maxWatchPause = time.Hour
-	sendEvery     = 30 * time.Second // how often a server sends the reports to sources that other processes have stored but not sent
+	// sendEvery is how often a server sends the reports to sources that other processes have stored
+	// but not sent.
+	sendEvery = 30 * time.Second
 )
 
 // watchSources looks for new items in each watched source at the source's interval, until ctx ends.
-// refusal returns why this server starts no runs, or nil if it does; its error counts as a failure
-// to look. watchSources stores and prints a failure, and looks at the source again after a pause.
+// refusal returns an error that says why this server starts no runs, or nil if the server starts
+// runs. Such an error counts as a failed look. watchSources stores and prints a failure, and looks
+// at the source again after a pause.
 func (s *Sources) watchSources(ctx context.Context, refusal func() error) {
 	watched := s.app.opts.Config.Sources()
 	for ; ctx.Err() == nil && len(watched) > 0; pause.For(ctx, watchTick) {
@@ -125,8 +130,8 @@ func (s *Sources) watchSources(ctx context.Context, refusal func() error) {
 	}
 }
 
-// lookIfDue looks at a source if its interval is over. Before it looks, it stores when the next look
-// is due, so that only one of several servers looks.
+// lookIfDue looks for new items in a source if the next look is due. Before it looks, it stores
+// when the following look is due, so that only one of several servers looks.
 func (s *Sources) lookIfDue(ctx context.Context, name string, w config.WatchedSource, refusal func() error) {
 	key := watchKey(name, s.app.opts.watchedProject(w))
 	if state, err := s.watchState(ctx, key); err == nil && state.NextLook.After(s.app.clock()()) {
@@ -155,7 +160,7 @@ func (s *Sources) lookIfDue(ctx context.Context, name string, w config.WatchedSo
 	problem := ""
 	if err != nil {
 		problem = truncate.Bytes(strings.ReplaceAll(err.Error(), "\n", "; "), 1000)
-		if problem != before.Error { // report each problem once, and not after each look
+		if problem != before.Error { // print each problem once, not after each look
 			s.app.opts.Notice(fmt.Sprintf("source %s: %s; it is looked at again later", name, problem))
 		}
 	}
@@ -184,8 +189,9 @@ func (s *Sources) look(ctx context.Context, name string, w config.WatchedSource)
 	return taken, run, cmp.Or(err, continued)
 }
 
-// takeNew starts a run for the new items of a source. It returns 0 and no id if there are none, or
-// if another process has taken them. It returns an error if this machine lacks something for the run.
+// takeNew starts a run for the new items of a source. It returns the number of tasks and the id of
+// the run. It returns 0 and "" if there are no new items, or if another process has taken them. It
+// returns an error if this machine lacks something for the run, such as a program.
 func (s *Sources) takeNew(ctx context.Context, name string, w config.WatchedSource) (taken int, run string, err error) {
 	opts, err := s.app.opts.optionsOf(s.app.opts.watchedProject(w), "the source "+name)
 	if err != nil {
@@ -219,7 +225,7 @@ func (s *Sources) takeNew(ctx context.Context, name string, w config.WatchedSour
 }
 
 // continueRuns makes sure that a process works on each unfinished run of a source. It skips runs
-// that no gaffer of this machine has worked on.
+// that no gaffer process on this machine has worked on.
 func (s *Sources) continueRuns(ctx context.Context, name string) error {
 	var ids []string
 	err := s.app.store.Read(ctx, func(r store.Reader) error {
@@ -252,8 +258,8 @@ func (s *Sources) sendReportsRepeatedly(ctx context.Context) {
 	}
 }
 
-// watchRefusal returns a function that returns why this server starts no runs for its sources, or
-// nil if the server starts them.
+// watchRefusal returns a function. The function's error says why this server starts no runs for
+// watched sources, and is nil if the server starts them.
 func (s *Sources) watchRefusal(o ServerOptions) func() error {
 	return func() error {
 		if o.WorkersOnly {

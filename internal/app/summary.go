@@ -53,9 +53,10 @@ func Summary(ctx context.Context, opts Options, everywhere bool) (g fleet.Summar
 	return g, nil
 }
 
-// addQuestionsByHand extends g by questions that belong to no run. These are the given questions,
-// which are in the store, and those that agents on this machine ask in their own terminals. It
-// leaves out the questions of agents in folders for which inProject returns false.
+// addQuestionsByHand adds to g the questions that belong to no run. questions are those in the
+// store. agents are the agents that the user has started by hand on this machine; they may also
+// wait for an answer in their own terminals. It leaves out the questions of agents in folders for
+// which inProject returns false.
 func addQuestionsByHand(g *fleet.Summary, questions []fleet.Question, agents []discover.Agent, inProject func(dir string) bool) {
 	outside, asked := map[string]bool{}, map[string]bool{}
 	for _, s := range agents {

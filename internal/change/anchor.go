@@ -15,9 +15,10 @@ import (
 	"gaffer/internal/git"
 )
 
-// Anchors returns where comments are shown in a change, in the order of comments. It compares the
-// tree that a comment was written on directly with the tree of the change, not with the trees in
-// between. So a comment keeps its place if its lines were changed and then changed back.
+// Anchors returns where comments are shown in a change, in the order of comments. To find the
+// commented lines, it compares the tree that the comment was written on directly with the tree of
+// the change, and not with the trees in between. So a comment keeps its place if its lines were
+// changed and then changed back.
 //
 //   - Lines that no hunk touches keep their place, shifted by the hunks before them.
 //   - Lines of which only the indentation has changed keep their place too.
@@ -26,8 +27,8 @@ import (
 //   - If the file is gone, is not text or is too large, the comment is outdated and belongs to the
 //     file as a whole.
 //
-// A comment on the old side may name the tree of the change on which it was written, or the commit
-// or tree that this change was compared with.
+// A comment may be on the old side of the diff. Then its Tree is either the tree of the change that
+// the user saw, or the commit or tree with which that change was compared.
 func (r *Reader) Anchors(ctx context.Context, c fleet.Change, comments []fleet.Comment) ([]fleet.Anchor, error) {
 	kept, err := snapshot.List(ctx, r.repo, c.Run, c.Task)
 	if err != nil {
@@ -172,8 +173,8 @@ func (t *tracker) search(ctx context.Context, a *fleet.Anchor, to, text string) 
 }
 
 // changed returns the files of oldTree that are changed, renamed or deleted in newTree, by their
-// path in oldTree. It leaves out files that were added or copied, because no file of oldTree has
-// become one of them.
+// path in oldTree. It leaves out added and copied files, because they do not replace any file of
+// oldTree.
 func (t *tracker) changed(ctx context.Context, oldTree, newTree string) (map[string]fleet.ChangeFile, error) {
 	if list, ok := t.lists[[2]string{oldTree, newTree}]; ok {
 		return list, nil
@@ -228,7 +229,7 @@ func covers(h *gitdiff.TextFragment) (first, last int) {
 	return int(h.OldPosition), int(h.OldPosition + h.OldLines - 1)
 }
 
-// shift returns the new numbers of old lines that no hunk touches. It reports false if a hunk
+// shift returns the new line numbers of the old lines first to last. It returns false if a hunk
 // changes one of these lines, or inserts lines between them.
 func shift(hunks []*gitdiff.TextFragment, first, last int) (newFirst, newLast int, ok bool) {
 	by := 0
@@ -245,8 +246,8 @@ func shift(hunks []*gitdiff.TextFragment, first, last int) (newFirst, newLast in
 	return first + by, last + by, true
 }
 
-// nearest returns the new number of an old line. If a hunk has changed the line, it returns the
-// first new line of that hunk, or the last one if wantLast is set.
+// nearest returns the new line number of an old line. If a hunk has changed the line, it returns
+// the first new line of that hunk, or the last one if wantLast is set.
 func nearest(hunks []*gitdiff.TextFragment, line int, wantLast bool) int {
 	by := 0
 	for _, h := range hunks {
@@ -263,11 +264,11 @@ func nearest(hunks []*gitdiff.TextFragment, line int, wantLast bool) int {
 	return line + by
 }
 
-// moved finds lines of a file by their text in the file's new version. A place counts only if a
-// hunk has added lines there, because other places are old lines with the same text. If there are
-// several places, the lines around them decide. moved returns the new number of the first line. It
-// returns 0 if there is no unique place, or if the text has no letters or digits and no line around
-// it is the same.
+// moved searches the new version of a file for the text of the old lines first to last, and returns
+// the new line number of the first one. A place counts only if a hunk has added lines there,
+// because lines elsewhere are unchanged old lines. If there are several places, the one with the
+// most equal lines around it is chosen. moved returns 0 if no single place is best. It also returns
+// 0 if the text has no letters or digits and no line around it is equal.
 func moved(before, after []string, hunks []*gitdiff.TextFragment, first, last int) int {
 	want := before[first-1 : last]
 	added := map[int]bool{}
@@ -317,7 +318,7 @@ func occurrences(lines, part []string) (found []int) {
 }
 
 // isDistinctive reports whether a text contains a letter or a digit. A text of only brackets and
-// other signs occurs in many places.
+// other punctuation occurs in many places.
 func isDistinctive(text string) bool {
 	return strings.ContainsFunc(text, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
 }

@@ -1,10 +1,11 @@
-// Package change reads the change of a task: what differs between its worktree, with uncommitted
-// files, and the commit that its branch started from. It also finds the lines that comments belong
-// to after the files were changed.
+// Package change reads the change of a task: the difference between the task's worktree, including
+// uncommitted files, and the commit that the task's branch started from. It also finds the current
+// lines of review comments after the files were edited again.
 //
-// An agent can write the repository's settings, attributes and refs. Therefore diffs come from git
-// diff-tree in an empty git folder that borrows the repository's objects, see
-// [worktree.Repo.Inspect]. There, no program or setting that the repository names has an effect.
+// An agent can edit the repository's git settings, attributes and refs. Therefore this package does
+// not run git in the repository. It runs git in an empty git folder that only shares the
+// repository's objects, see [worktree.Repo.Inspect]. There, the repository's settings have no
+// effect, and git starts no program that they name.
 package change
 
 import (
@@ -39,9 +40,10 @@ func Open(ctx context.Context, dir string) (*Reader, error) {
 	return &Reader{repo}, nil
 }
 
-// Change returns the current change of a task. It keeps the content under a ref, see
-// [snapshot.ForReview], so that comments on it can be followed later. If the worktree was removed,
-// it returns the last change that was kept. task is the name of the task's worktree.
+// Change returns the current change of a task. It stores the files in git as a snapshot, see
+// [snapshot.ForReview], so that review comments can be moved to their new lines later. If the
+// worktree and its branch were deleted, Change returns the change of the last snapshot. task is the
+// name of the task's worktree.
 func (r *Reader) Change(ctx context.Context, run, task string) (fleet.Change, error) {
 	kept, err := snapshot.ForReview(ctx, r.repo, run, task)
 	if err != nil {
@@ -50,8 +52,8 @@ func (r *Reader) Change(ctx context.Context, run, task string) (fleet.Change, er
 	return r.of(ctx, run, task, kept)
 }
 
-// Attempt returns the change that a task had at the end of an attempt. It returns an
-// [*AttemptError] if that change was not kept.
+// Attempt returns the change that a task had at the end of the attempt with this number. It returns
+// an [*AttemptError] if no snapshot was stored at the end of that attempt.
 func (r *Reader) Attempt(ctx context.Context, run, task string, number int) (fleet.Change, error) {
 	all, err := snapshot.Attempts(ctx, r.repo, run, task)
 	if err != nil {
@@ -69,8 +71,8 @@ func (r *Reader) Attempt(ctx context.Context, run, task string, number int) (fle
 	return r.of(ctx, run, task, kept)
 }
 
-// At returns the kept change of a task whose tree has this id. It returns a [*git.MissingError] if
-// no such change is kept.
+// At returns the change of a task at the snapshot with this git tree id. It returns a
+// [*git.MissingError] if the task has no such snapshot.
 func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, error) {
 	list, err := r.keptAndAttempts(ctx, run, task)
 	if err != nil {
@@ -84,8 +86,8 @@ func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, 
 	return fleet.Change{}, &git.MissingError{What: "tree of the change", Name: truncate.Bytes(tree, 70), Advice: "read the change again: it has moved on since"}
 }
 
-// Keeps returns nil if a kept change of the task has this tree, or was compared with it. If not, it
-// returns a [*git.MissingError].
+// Keeps returns nil if tree is the id of the git tree, or of the base commit, of one of the task's
+// snapshots. Otherwise it returns a [*git.MissingError].
 func (r *Reader) Keeps(ctx context.Context, run, task, tree string) error {
 	list, err := r.keptAndAttempts(ctx, run, task)
 	if err == nil && !slices.ContainsFunc(list, func(k snapshot.Snapshot) bool { return k.Tree == tree || k.Base == tree }) {
@@ -95,7 +97,7 @@ func (r *Reader) Keeps(ctx context.Context, run, task, tree string) error {
 }
 
 // keptAndAttempts returns all snapshots of a task: first those for reviews, then those of attempts.
-// Both lists begin with the latest snapshot.
+// In each of the two groups, the latest snapshot comes first.
 func (r *Reader) keptAndAttempts(ctx context.Context, run, task string) ([]snapshot.Snapshot, error) {
 	list, err := snapshot.List(ctx, r.repo, run, task)
 	if err != nil {
@@ -109,8 +111,8 @@ func (r *Reader) keptAndAttempts(ctx context.Context, run, task string) ([]snaps
 	return list, err
 }
 
-// Since returns the part of a change that is new since an earlier tree: the files that differ from
-// that tree. The result has the tip and tree of c, and each file has the digest that it has in c.
+// Since returns the part of the change c that is newer than an earlier git tree: the files that
+// differ between that tree and c. A file that is also in c.Files has the same digest as there.
 func (r *Reader) Since(ctx context.Context, c fleet.Change, tree string) (fleet.Change, error) {
 	if err := r.checkTree(ctx, tree); err != nil {
 		return c, err
@@ -132,8 +134,8 @@ func (r *Reader) Since(ctx context.Context, c fleet.Change, tree string) (fleet.
 	return c, nil
 }
 
-// Release deletes the refs of older snapshots for reviews of a task's change. It keeps the newest
-// 20, and those with a tree in trees.
+// Release deletes old snapshots that were taken for reviews of a task. It keeps the newest 20, and
+// those whose tree or base commit is in trees.
 func (r *Reader) Release(ctx context.Context, run, task string, trees []string) error {
 	const newest = 20
 	return snapshot.Release(ctx, r.repo, run, task, newest, trees)
@@ -142,7 +144,7 @@ func (r *Reader) Release(ctx context.Context, run, task string, trees []string) 
 // AttemptError reports that the change of an attempt was not kept.
 type AttemptError struct {
 	Number int
-	Kept   []int // numbers of the attempts whose changes were kept
+	Kept   []int // numbers of the attempts that have a snapshot
 }
 
 func (e *AttemptError) Error() string {
@@ -212,16 +214,16 @@ func isGit(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// Limits of what is shown of one file or diff.
+// Limits of the diff of a file. A file or diff above one of the first three is not shown.
 const (
 	maxBlob      = 4 << 20 // maximum size of a file, in bytes
 	maxLineBytes = 20_000  // maximum length of a line, in bytes
 	maxDiffLines = 20_000  // maximum number of lines of a diff
-	maxRenames   = 1000    // maximum number of files that git compares with each other to find renames
+	maxRenames   = 1000    // git looks for renames only among at most this many files
 )
 
-// diffTree returns the arguments with which git runs diff-tree, which compares two trees. args are
-// appended to them.
+// diffTree returns the git arguments for a diff-tree command with this package's options, followed
+// by args.
 func diffTree(args ...string) []string {
 	return append([]string{
 		"-c", "core.bigFileThreshold=" + strconv.Itoa(maxBlob), "diff-tree", "-r", "-M", "-C", "-l" + strconv.Itoa(maxRenames), "--no-ext-diff", "--no-textconv",
@@ -229,7 +231,7 @@ func diffTree(args ...string) []string {
 	}, args...)
 }
 
-// list does the same as compare, but does not count lines, because counting takes the most time.
+// list is a faster variant of compare: it does not fill in the line counts and sizes of the files.
 func (r *Reader) list(ctx context.Context, from, to string) ([]fleet.ChangeFile, error) {
 	out, err := r.repo.Inspect(ctx, "", diffTree("-z", "--raw", from, to)...)
 	if err != nil {
@@ -251,7 +253,7 @@ func (r *Reader) compare(ctx context.Context, from, to string) ([]fleet.ChangeFi
 	return files, r.markLarge(ctx, files)
 }
 
-// parseList parses the output of git diff-tree with -z and --raw and, if lines are counted,
+// parseList parses the output of git diff-tree -z --raw, which may also have the line counts of
 // --numstat. It returns the files sorted by path.
 func parseList(out string) ([]fleet.ChangeFile, error) {
 	words := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
@@ -304,7 +306,7 @@ func parseList(out string) ([]fleet.ChangeFile, error) {
 			return nil, errors.New("git printed counts without a name")
 		}
 		path := part[2]
-		if path == "" { // renamed or copied: the old and the new name follow
+		if path == "" { // a renamed or copied file: its old and new name follow
 			next()
 			path = next()
 		}
@@ -326,8 +328,8 @@ func parseList(out string) ([]fleet.ChangeFile, error) {
 	return files, nil
 }
 
-// markLarge clears Binary for files that git did not read because they are large. It sets the sizes
-// of these files and of binary files.
+// markLarge sets the sizes of the files that git reports as binary. Git reports a file as binary
+// without reading it if the file is larger than maxBlob. markLarge clears Binary of such a file.
 func (r *Reader) markLarge(ctx context.Context, files []fleet.ChangeFile) error {
 	var ids []string
 	for _, f := range files {
@@ -348,8 +350,8 @@ func (r *Reader) markLarge(ctx context.Context, files []fleet.ChangeFile) error 
 	return nil
 }
 
-// sizes returns the sizes of blobs in bytes, by id. An object that the repository does not have,
-// such as a commit of a submodule, is missing in the result.
+// sizes returns the sizes of blobs in bytes, by id. The result leaves out ids that are not those of
+// a blob in the repository, such as the commit of a submodule.
 func (r *Reader) sizes(ctx context.Context, ids []string) (map[string]int64, error) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" })
 	if len(ids) == 0 {

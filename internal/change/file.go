@@ -24,10 +24,10 @@ type Options struct {
 
 const usualContext = 3
 
-// File returns the diff of one file of a change. In path, U+FFFD may stand for bytes that are not
-// UTF-8, as it does in JSON. A binary file has no hunks. If the file, a line of it or its diff is
-// too large, the result has no hunks either, and TooLarge says why. File returns a
-// [*git.MissingError] if the change does not have the file.
+// File returns the diff of one file of a change. path may have U+FFFD in place of bytes that are
+// not UTF-8, like a path that was read from JSON. The diff of a binary file has no hunks. If the
+// file, one of its lines or the diff is too large, the result has no hunks either, and TooLarge
+// says why. File returns a [*git.MissingError] if the change does not have the file.
 func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Options) (fleet.FileChange, error) {
 	files := c.Files
 	if o.From != "" {
@@ -42,7 +42,8 @@ func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Option
 		return fleet.FileChange{}, &git.MissingError{What: "file of the change", Name: truncate.Bytes(path, 300), Advice: "'gaffer diff TASK --stat' lists the files"}
 	}
 	f := fleet.FileChange{ChangeFile: found}
-	if f.Binary || f.OldBlob == f.NewBlob { // binary, or only the name or mode differs: there are no lines to show
+	// A binary file, or a file of which only the name or mode differs, has no lines to show.
+	if f.Binary || f.OldBlob == f.NewBlob {
 		return f, nil
 	}
 	sizes, err := r.sizes(ctx, []string{f.OldBlob, f.NewBlob})
@@ -76,7 +77,8 @@ func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Option
 		f.Hunks = nil
 		return f, nil
 	}
-	if added != f.Added || removed != f.Removed { // return an error rather than a diff that lacks lines
+	// If the hunks lack lines that git has counted, return an error and not an incomplete diff.
+	if added != f.Added || removed != f.Removed {
 		return f, fmt.Errorf("diff of %s: git counts +%d -%d lines, and its diff has +%d -%d", found.Path, f.Added, f.Removed, added, removed)
 	}
 	return f, nil
@@ -94,15 +96,14 @@ func find(files []fleet.ChangeFile, path string) (found fleet.ChangeFile, ok boo
 	return found, ok
 }
 
-// jsonText returns text in the form that a JSON decoder returns: with U+FFFD for each byte that is
-// not UTF-8.
+// jsonText replaces each byte of text that is not UTF-8 by U+FFFD, as a JSON decoder does.
 func jsonText(text string) string { return string([]rune(text)) }
 
 // errBinary is returned by fragments if a file is not text, so that it has no lines.
 var errBinary = errors.New("the file is not text")
 
-// fragments returns the hunks of one file that differ between two trees or commits. It returns
-// errBinary if the file is not text.
+// fragments returns the hunks of a file in the diff between two trees or commits. args are further
+// arguments of git diff-tree. It returns errBinary if the file is not text.
 func (r *Reader) fragments(ctx context.Context, from, to string, f fleet.ChangeFile, args ...string) ([]*gitdiff.TextFragment, error) {
 	args = append(args, "-p", from, to, "--", ":(top,literal)"+f.Path)
 	if f.From != "" {
@@ -116,14 +117,15 @@ func (r *Reader) fragments(ctx context.Context, from, to string, f fleet.ChangeF
 	if err != nil {
 		return nil, fmt.Errorf("diff of %s: %w", f.Path, err)
 	}
-	// Check that all files were parsed. Each has a line that begins with "diff --git"; lines of its
-	// content begin with a space, + or -.
+	// Check that all files were parsed: git prints a line "diff --git …" for each file. No line of
+	// a file's content begins like that, because git puts a space, + or - before it.
 	want := strings.Count("\n"+out, "\ndiff --git ")
 	if len(files) != want {
 		return nil, fmt.Errorf("diff of %s: %d files were read of %d", f.Path, len(files), want)
 	}
 	var all []*gitdiff.TextFragment
-	for _, part := range files { // there are two parts if the type of the file has changed
+	// If the type of a file has changed, for example to a symbolic link, its diff has two parts.
+	for _, part := range files {
 		if part.NewName == f.Path || part.IsDelete && part.OldName == f.Path {
 			if part.IsBinary {
 				return nil, errBinary
@@ -172,7 +174,8 @@ func (r *Reader) Blob(ctx context.Context, id string) ([]byte, error) {
 	return []byte(out), err
 }
 
-// Has reports whether a blob is the old or new content of a file in a kept change of the task.
+// Has reports whether blob is the id of the old or new content of a file in one of the task's
+// snapshots.
 func (r *Reader) Has(ctx context.Context, run, task, blob string) (bool, error) {
 	list, err := r.keptAndAttempts(ctx, run, task)
 	if err != nil {
@@ -197,8 +200,8 @@ func (e *LargeError) Error() string {
 	return fmt.Sprintf("the file has %d bytes; %d MB are shown at most", e.Size, maxBlob>>20)
 }
 
-// Conflict tells the caller that the request is not possible in the current state.
+// Conflict marks the error as a conflict: the request is not possible in the current state.
 func (e *LargeError) Conflict() bool { return true }
 
-// Code returns a fixed name of the error, for other programs.
+// Code returns the name of this kind of error, which programs can compare.
 func (e *LargeError) Code() string { return "too_large" }

@@ -27,9 +27,9 @@ func argumentError(cmd *cobra.Command, args []string, err error) error {
 	return err
 }
 
-// positional parses a usage line such as "cancel ID [AGENT]". It returns the required arguments and
-// the maximum number of arguments, which is math.MaxInt if an argument can be repeated. Flags do
-// not count.
+// positional parses a usage line such as "cancel ID [AGENT]". It returns the names of the required
+// arguments, and the maximum number of arguments. Flags are not counted. If an argument can be
+// repeated, the maximum is math.MaxInt.
 func positional(use string) (required []string, most int) {
 	words := regexp.MustCompile(`\[[^\]]*\]\S*|\S+`).FindAllString(use, -1)
 	for i := 1; i < len(words); i++ {

@@ -1,8 +1,8 @@
 // Package cli is gaffer's command line. Each command has a folder with its name:
 // 'gaffer session new' is in session/new.go.
 //
-// Commands contain no rules. Each one parses its flags, calls the package that does the
-// work, and prints the result.
+// A command has no logic of its own. It parses its flags, calls the package that does the work, and
+// prints the result.
 package cli
 
 import (
@@ -46,7 +46,8 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	}
 	silent := false
 	switch stopped := ctx.Err(); {
-	case stopped != nil && err.Error() == stopped.Error(): // the only error is that a signal has ended the command, so print no error
+	case stopped != nil && err.Error() == stopped.Error():
+		// A signal has ended the command, and there is no other error. Report it only with --json.
 		err, silent = &exit.Error{Code: exit.CodeInterrupted, Err: errors.New("interrupted")}, true
 	case stopped != nil:
 		err = exit.Interrupted(err)
@@ -60,8 +61,8 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	return int(exit.Of(err))
 }
 
-// wantsJSON reports whether the arguments contain --json. It only looks for the word and does not
-// parse the command line, because errors of the parser are reported as JSON too.
+// wantsJSON reports whether the arguments contain --json. It searches for the word and does not use
+// the parsed flags, because --json also applies to errors of the flag parser.
 func wantsJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]

@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/exit"
 )
 
-// addHelp adds the flag --help, the help command and the help topics. Help texts do not list --help
-// itself, to save a line.
+// addHelp adds the flag --help, the help command and the help topics. The flag is hidden, to save a
+// line in each help text.
 func addHelp(root *cobra.Command, e *env.Env) {
 	root.PersistentFlags().BoolP("help", "h", false, "show help")
 	root.PersistentFlags().Lookup("help").Hidden = true
@@ -61,10 +61,10 @@ func flagNames(root *cobra.Command) (names []string) {
 	return names
 }
 
-// nameCommands writes a group's title and the names of its commands. The names follow the title on
-// the same line if they fit, and are on a line of their own otherwise. Between names there are two
-// spaces if they fit, and one otherwise. If the names do not fit on one line of 80 columns, nothing
-// is written.
+// nameCommands writes the title of a group of commands and the commands' names. It writes the names
+// on the same line as the title if they fit into 80 columns, and otherwise on the next line. It
+// puts two spaces between names or, if the names then do not fit, one. If they fit on no line, it
+// writes nothing.
 func nameCommands(b *strings.Builder, title string, root *cobra.Command, group string) {
 	var names []string
 	for _, cmd := range root.Commands() {
@@ -135,7 +135,7 @@ func listCommands(b *strings.Builder, title string, parent *cobra.Command, group
 	}
 }
 
-// isTopic reports whether cmd is a help topic, which neither runs nor has subcommands.
+// isTopic reports whether cmd is a help topic: it cannot be run and has no subcommands.
 func isTopic(cmd *cobra.Command) bool { return !cmd.Runnable() && !cmd.HasSubCommands() }
 
 // Names of the help topics that gaffer generates from the command tree.

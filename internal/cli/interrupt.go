@@ -9,9 +9,9 @@ import (
 	"gaffer/internal/exit"
 )
 
-// interruptible returns a context that the first SIGINT or SIGTERM cancels, so that a command can
-// finish its current write. A second signal ends the process at once. This is safe, because
-// documents on disk are always complete.
+// interruptible returns a context that is cancelled by the first SIGINT or SIGTERM, so that the
+// command can finish its current write. A second signal ends the process at once. This is safe,
+// because gaffer replaces files atomically.
 func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)

@@ -146,8 +146,8 @@ topics' lists the topics.`,
 	}
 }
 
-// showHelp prints the help of the command or topic that args name. A command is preferred to a topic
-// with the same name.
+// showHelp prints the help of the command or topic that args name. A command is preferred to a
+// topic with the same name.
 func showHelp(e *env.Env, root *cobra.Command, args []string) error {
 	if len(args) > 0 && args[0] == topicTopics {
 		return showTopic(e, root, args[1:])

@@ -17,8 +17,8 @@ import (
 func rejectMistakes(root *cobra.Command) (started *bool) {
 	started = new(bool)
 	walk(root, func(cmd *cobra.Command) {
-		// This does not visit the flags that cmd inherits. They are visited when walk reaches the
-		// command that declares them.
+		// VisitAll does not visit the flags that cmd inherits. They are visited when walk reaches
+		// the command that declares them.
 		cmd.Flags().VisitAll(rejectRepeated)
 		cmd.PersistentFlags().VisitAll(rejectRepeated)
 		if cmd.HasSubCommands() && !cmd.Runnable() {
@@ -105,10 +105,11 @@ const removes = "'gaffer prune' takes away runs that ended long ago; 'gaffer can
 // contains an [exit.Error], usageError returns that.
 func usageError(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*exit.Error](err); ok {
-		return e // return only e, without the text that the parser adds
+		return e // without the text that the parser adds
 	}
-	// If the command is unknown, report that and not its unknown flag. A command such as 'gaffer
-	// build PLAN' also takes arguments, so a word after it need not be a command.
+	// If the command line also has an unknown subcommand, report that instead of err. A command
+	// such as 'gaffer build PLAN' is an exception: it also takes arguments, so a word after it need
+	// not be a subcommand.
 	_, takes := positional(cmd.Use)
 	if words := cmd.Flags().Args(); cmd.HasSubCommands() && takes == 0 && len(words) > 0 {
 		return noSuchCommand(cmd, words)

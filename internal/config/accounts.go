@@ -18,28 +18,31 @@ import (
 	"gaffer/internal/yamldoc"
 )
 
-// accountsKey is the section of the user's gaffer.yaml that lists accounts of agent programs. The
-// user chooses the names of the keys in this section.
+// accountsKey is the name of the section of the user's gaffer.yaml that defines accounts of agent
+// programs. Each key in this section is the name of an account, which the user chooses.
 const accountsKey = "accounts"
 
-// Account is one of the user's accounts of an agent program. The accounts of one agent are its
-// pool: an attempt uses one that has not reached a rate limit.
+// Account is one of the user's accounts of an agent program. If an agent has several accounts, each
+// attempt uses one of them that has not reached a rate limit.
 type Account struct {
-	Name    string
-	Agent   string // name of the agent whose program uses the account
-	Config  string // path of the program's config folder, absolute or from ~/; empty means the program's default
+	Name  string
+	Agent string // name of the agent whose program uses the account
+	// Config is the path of the program's config folder. It is absolute, or begins with ~/. An
+	// empty path means the program's default folder.
+	Config  string
 	Env     map[string]secret.Value
 	Reserve bool // used only while all other accounts of the agent are paused
 	Budget  AccountBudget
 }
 
-// AccountBudget is how much an account may spend, in US dollars. Zero means no limit.
+// AccountBudget is how much an account may spend per day and per month, in US dollars. Zero means
+// no limit.
 type AccountBudget struct {
 	Day   float64 `yaml:"day"`
 	Month float64 `yaml:"month"`
 }
 
-// accounts reads the value n of the section accounts.
+// accounts reads the accounts from n, the YAML value of the section "accounts".
 func (r *reader) accounts(n ast.Node) error {
 	if n == nil || n.Type() == ast.NullType {
 		return nil
@@ -81,8 +84,8 @@ func (r *reader) account(position int, pair *ast.MappingValueNode) error {
 	return nil
 }
 
-// check returns the first mistake in the account, if any. It finds only mistakes that do not depend
-// on which agents exist.
+// check returns an error for the first mistake in the account, or nil. It does not find mistakes
+// that depend on the definition of the account's agent; see checkKind.
 func (a Account) check() error {
 	switch {
 	case a.Name == "" || len(a.Name) > 100 || a.Name == "." || a.Name == ".." || strings.ContainsAny(a.Name, `/\,: `) || strings.ContainsFunc(a.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
@@ -110,8 +113,8 @@ func (a Account) check() error {
 	return nil
 }
 
-// checkKind returns a mistake in the account that depends on the agent's program, if any. It
-// returns nil if the agent is unknown, because another project may define the agent.
+// checkKind checks whether the settings of the account suit the program of its agent. It returns
+// nil if the agent is unknown, because another project may define that agent.
 func (a Account) checkKind(agents map[string]agent.Custom) error {
 	if _, err := agent.New(a.Agent, agents); err != nil {
 		return nil
@@ -127,8 +130,8 @@ func (a Account) checkKind(agents map[string]agent.Custom) error {
 	return nil
 }
 
-// checkAccounts returns the first mistake in an account that depends on the account's agent. It is
-// called after all files were read, because any of them may define the agent.
+// checkAccounts checks whether the settings of each account suit the program of its agent. The
+// caller must have read all configuration files, because each of them may define the agent.
 func (c *Config) checkAccounts() error {
 	agents := c.Agents()
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
@@ -143,8 +146,8 @@ func (c *Config) checkAccounts() error {
 	return nil
 }
 
-// text returns the account as text, for display. It hides the values of variables, except
-// references to secrets, because a value may be a secret itself.
+// text returns the account as text, for display. It hides the values of environment variables,
+// because they may be secrets. It shows values that only refer to a secret stored elsewhere.
 func (a Account) text() string {
 	shown := yaml.MapSlice{{Key: "agent", Value: a.Agent}}
 	add := func(key string, value any, given bool) {
@@ -175,7 +178,7 @@ func (a Account) text() string {
 	return strings.Join(strings.Fields(string(text)), " ")
 }
 
-// accountValues returns the values of the accounts, in the order of the file.
+// accountValues returns the values that define accounts, in the order of the user's file.
 func (c *Config) accountValues() (list []Value) {
 	for _, v := range c.values {
 		if v.account != nil {
@@ -186,8 +189,8 @@ func (c *Config) accountValues() (list []Value) {
 	return list
 }
 
-// Accounts returns the user's accounts in the order of the user's file. Their config folders are
-// absolute paths.
+// Accounts returns the user's accounts in the order of the user's file. In the paths of config
+// folders, it replaces ~/ by the user's home folder.
 func (c *Config) Accounts() (list []Account) {
 	for _, v := range c.accountValues() {
 		a := *v.account

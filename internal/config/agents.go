@@ -13,13 +13,13 @@ import (
 	"gaffer/internal/yamldoc"
 )
 
-// agentsKey is the section of gaffer.yaml that defines agents. The user chooses the names of the
-// keys in this section, so the variable keys does not list these keys.
+// agentsKey is the name of the section of gaffer.yaml that defines agents. Each key in this section
+// is the name of an agent, which the user chooses.
 const agentsKey = "agents"
 
-// agents reads the section with agents. If the project's file and the user's file define an agent
-// with the same name, the definition in the project's file replaces the whole definition in the
-// user's file.
+// agents reads the definitions of agents from n, the YAML value of the section "agents". If both
+// the project's file and the user's file define an agent with the same name, only the definition
+// in the project's file is used.
 func (r *reader) agents(n ast.Node) error {
 	if n == nil || n.Type() == ast.NullType {
 		return nil
@@ -58,7 +58,8 @@ func (r *reader) agent(pair *ast.MappingValueNode) error {
 }
 
 // withoutTexts returns the definition of an agent as text, for display. It hides the values of
-// environment variables, except references to secrets, because a value may be a secret itself.
+// environment variables, because they may be secrets. It shows values that only refer to a secret
+// stored elsewhere.
 func withoutTexts(c agent.Custom) string {
 	shown := yaml.MapSlice{}
 	add := func(key string, value any, given bool) {

@@ -1,8 +1,9 @@
 // Package config reads gaffer's settings.
 //
 // The value of a setting comes from the first of these sources that sets it: a flag, an environment
-// variable, gaffer.yaml in the project's root folder, the user's gaffer.yaml, the default. Every
-// value records its source. The table keys lists the settings, except those of a team's roles.
+// variable, gaffer.yaml in the project's root folder, the user's gaffer.yaml, the default. The
+// settings of a team's roles can also come from a separate file, see [Config.WithRoles]. Every
+// value records its source. [Keys] and [RoleKeys] list the settings.
 package config
 
 import (
@@ -21,12 +22,12 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Config holds a valid value for every key that [Names] returns, and the agents, accounts and sources
-// that the configuration files define.
+// Config holds a valid value for every key that [Names] returns. It also holds the agents, accounts
+// and watched sources of work items that the configuration files define.
 type Config struct {
 	root   string
 	home   string // the user's home folder; "" if it is not known
-	own    bool   // the user's configuration file and the project's file have the same path
+	own    bool   // whether the project's file is also the user's configuration file
 	values map[string]Value
 }
 
@@ -36,20 +37,20 @@ type Value struct {
 	Text   string
 	Source Source
 
-	agent    *agent.Custom  // the agent that the value defines; set only for keys of the section agents
-	account  *Account       // the account that the value defines; set only for keys of the section accounts
-	position int            // position of the account in its section
-	watched  *WatchedSource // the source that the value names; set only for keys of the section sources
-	layer    layer          // precedence of the value's source
+	agent    *agent.Custom  // the defined agent; nil outside the section agents
+	account  *Account       // the defined account; nil outside the section accounts
+	position int            // index of the account in the section accounts
+	watched  *WatchedSource // the defined source of work items; nil outside the section sources
+	layer    layer          // precedence of Source
 }
 
-// Setting is a key and a value that the user has set with a flag.
+// Setting is the name of a key and the value that the user has given it with a flag.
 type Setting struct {
 	Name, Text string
 	Flag       string // name of the flag, for example --set
 }
 
-// Inputs holds the sources from which settings are read.
+// Inputs holds what [Load] needs to find and read the sources of settings.
 type Inputs struct {
 	Root   string // path of the project's root folder
 	Getenv func(string) string
@@ -86,8 +87,8 @@ func (c *Config) add(l layer, values []Value) {
 	}
 }
 
-// Values returns the values of all keys in the order of the table keys. After these come the
-// settings of roles that any source sets, the agents and watched sources, and the accounts.
+// Values returns the values of all settings in the order of [Keys]. After them come the settings of
+// roles that are not left at their defaults, the agents and watched sources, and the accounts.
 func (c *Config) Values() []Value {
 	list := make([]Value, len(keys))
 	for i, k := range keys {
@@ -118,7 +119,7 @@ func (c *Config) Agents() map[string]agent.Custom {
 }
 
 // Program is a setting in the project's file that makes gaffer run a program, or answer questions
-// without asking the user.
+// of agents without asking the user.
 type Program struct{ Setting, Value string }
 
 // Programs returns the settings of the project's file that make gaffer run a program or answer
@@ -140,8 +141,8 @@ func (c *Config) Programs() (list []Program) {
 	return list
 }
 
-// startOf returns how an agent is started, as JSON. It encodes the parsed setting, in which YAML
-// aliases are already replaced by their values.
+// startOf returns the settings that say how an agent is started, as JSON. In the result, YAML
+// aliases of the configuration file are replaced by their values.
 func startOf(a agent.Custom) string {
 	text, err := json.Marshal(struct {
 		Like string                  `json:"like,omitempty"`
@@ -241,8 +242,8 @@ func (c *Config) Money(name string) float64 {
 	return usd
 }
 
-// Clock returns the value of a key of kind Clock, in minutes after midnight. set is false if the value
-// is "none".
+// Clock returns the value of a key of kind Clock, in minutes after midnight. The result set is
+// false if the value is "none".
 func (c *Config) Clock(name string) (minute int, set bool) {
 	minute, set, err := parseClock(c.mustGet(name, Clock))
 	if err != nil {
@@ -251,8 +252,8 @@ func (c *Config) Clock(name string) (minute int, set bool) {
 	return minute, set
 }
 
-// ProjectName returns the name under which a server knows the project: the setting, or by default
-// the name of the project's root folder.
+// ProjectName returns the name under which a server knows the project: the setting project_name or,
+// by default, the name of the project's root folder.
 func (c *Config) ProjectName() string {
 	if name := c.mustGet("project_name", Text); name != "auto" && name != "" {
 		return name
@@ -274,9 +275,8 @@ func (c *Config) abs(path string) string {
 	return filepath.Join(c.root, path)
 }
 
-// mustGet returns the text of the key with this name. It panics if there is no key with this name and
-// kind: the callers use constant names, so that would be a bug in gaffer and not a mistake in a
-// configuration file.
+// mustGet returns the value of the key with this name, as text. It panics if there is no key with
+// this name and kind: that is a bug in the caller, not a mistake in a configuration file.
 func (c *Config) mustGet(name string, kind Kind) string {
 	v, ok := c.values[name]
 	if !ok || v.Key.Kind != kind {
@@ -293,8 +293,8 @@ func (e *UnknownKeyError) Error() string { return "unknown key " + quote(e.Name)
 // NotFound makes the command end with the exit code for "not found".
 func (e *UnknownKeyError) NotFound() bool { return true }
 
-// Hint returns advice for the user: the key that the user probably meant, or where the valid keys are
-// listed.
+// Hint returns advice for the user: the key that the user probably meant, or where the valid keys
+// are listed.
 func (e *UnknownKeyError) Hint() string {
 	if isRoleKey(e.Name) {
 		return roleHint(e.Name)

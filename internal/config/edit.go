@@ -17,12 +17,14 @@ import (
 	"gaffer/statefile/host"
 )
 
-// EditLists changes settings that are lists in the configuration file at path. keys are the names of
-// the settings, such as permissions.allow. change gets their values, by key, and may change them.
-// All other lines of the file stay as they are. A file that does not exist is created. EditLists
-// returns an error if it cannot change the list without losing something, such as a comment.
+// EditLists changes settings that are lists in the configuration file at path. keys are the names
+// of the settings, such as permissions.allow. The function change gets all lists in the file, by the
+// names of their settings, and may change the lists of keys. All other lines of the file stay as
+// they are. A file that does not exist is created. EditLists returns an error if it cannot change a
+// list without losing something, such as a comment.
 func EditLists(path string, keys []string, change func(lists map[string][]string)) error {
-	const tries = 5 // if another program changes the file at the same time, read it again and repeat the change
+	// Try this often if another program changes the file at the same time.
+	const tries = 5
 	for try := 1; ; try++ {
 		err := editLists(path, keys, change)
 		if (errors.Is(err, statefile.ErrChanged) || errors.Is(err, fs.ErrExist)) && try < tries {
@@ -65,8 +67,8 @@ func editLists(path string, keys []string, change func(lists map[string][]string
 	return statefile.Replace(host.OS(), path, old, data)
 }
 
-// listsIn returns the values of all settings in a file, each as a list. It leaves out empty lists. A
-// setting with a single value becomes a list with one item.
+// listsIn returns the values of all settings in a file, each as a list. It leaves out empty lists.
+// A setting with a single value becomes a list with one item.
 func listsIn(path string, data []byte) (map[string][]string, error) {
 	values, err := parse(path, data)
 	lists := map[string][]string{}
@@ -78,9 +80,10 @@ func listsIn(path string, data []byte) (map[string][]string, error) {
 	return lists, err
 }
 
-// setList returns data, the text of the configuration file at path, changed so that the key has
-// these values. The key has two parts, such as permissions.allow. setList returns an error if the
-// file is written in a way that cannot be changed without losing something, such as a comment.
+// setList sets the list of a key in the text of a configuration file, and returns the new text.
+// data is the old text. path is used only in errors. The key has two parts, such as
+// permissions.allow. setList returns an error if it cannot change the text without losing
+// something, such as a comment.
 func setList(path string, data []byte, key string, values []string) ([]byte, error) {
 	section, name, _ := strings.Cut(key, ".")
 	byHand := &Error{
@@ -114,7 +117,7 @@ func setList(path string, data []byte, key string, values []string) ([]byte, err
 		return nil, byHand
 	}
 	result := []byte(strings.Join(d.lines, ""))
-	// Read the result again: nothing but this list may differ.
+	// Parse the new text, to check that nothing but this list has changed.
 	if got, err := listsIn(path, result); err != nil || !maps.EqualFunc(got, want, slices.Equal) {
 		return nil, byHand
 	}
@@ -126,8 +129,8 @@ type document struct{ lines []string }
 
 func (d *document) insert(at int, lines []string) { d.lines = slices.Insert(d.lines, at, lines...) }
 
-// block returns the lines of a key and its list, with one value per line. An empty list is on the
-// line of the key, as [].
+// block returns the YAML lines of a key and its list: a line for the key and a line for each value.
+// For an empty list, it returns one line with the key and [].
 func block(indent, name string, values []string) []string {
 	lines := []string{indent + name + ":\n"}
 	for _, v := range values {
@@ -139,15 +142,16 @@ func block(indent, name string, values []string) []string {
 	return lines
 }
 
-// item returns the line of one value. It quotes the value as a JSON string, which is also a valid
-// YAML string.
+// item returns the YAML line of one list item. It quotes the value as a JSON string, which is also
+// a valid YAML string.
 func item(indent, value string) string {
 	quoted := joinList([]string{value})
 	return fmt.Sprintf("%s- %s\n", indent, quoted[1:len(quoted)-1])
 }
 
-// set changes the document so that a key of a section has these values. lists are the values that
-// all settings have after the change. set returns false if it cannot make the change.
+// set sets the list of the key SECTION.NAME in the document. root is the parsed document. lists has
+// the values of all settings after the change, by key; set needs it to write a whole section anew.
+// set returns false if it cannot make the change.
 func (d *document) set(root *ast.MappingNode, section, name string, values []string, lists map[string][]string) bool {
 	at := indexOf(root, section)
 	if at < 0 {
@@ -156,7 +160,7 @@ func (d *document) set(root *ast.MappingNode, section, name string, values []str
 	}
 	first, end := d.span(root, at, len(d.lines))
 	inner, _ := root.Values[at].Value.(*ast.MappingNode)
-	if inner == nil || inner.IsFlowStyle { // the section is empty, or on one line: {allow: [Bash]}
+	if inner == nil || inner.IsFlowStyle { // the section is empty, or in flow style, as {allow: [Bash]}
 		if d.comments(first, end) {
 			return false
 		}
@@ -190,8 +194,8 @@ func (d *document) set(root *ast.MappingNode, section, name string, values []str
 	return true
 }
 
-// setItems changes the items of a list to these values. It removes other items, and appends values
-// that are not in the list. It returns false if an item is not on a line of its own.
+// setItems makes values the items of a list. It removes all other items, and appends the values
+// that the list lacks. It returns false if an item of the list is not on a line of its own.
 func (d *document) setItems(list *ast.SequenceNode, values []string) bool {
 	missing := slices.Clone(values)
 	var lines []int // index of each item's line
@@ -222,9 +226,9 @@ func (d *document) setItems(list *ast.SequenceNode, values []string) bool {
 	return true
 }
 
-// span returns the lines of the pair m.Values[at]: the index of its first line, and the index of
-// the line after its last one. end is the index of the line after the mapping m. Blank lines and
-// comments after the pair belong to what follows it.
+// span returns which lines the key-value pair m.Values[at] occupies: the index of its first line,
+// and the index of the line after its last one. end is the index of the line after the mapping m.
+// Blank lines and comments after the pair are not part of it.
 func (d *document) span(m *ast.MappingNode, at, end int) (first, after int) {
 	line, _ := yamldoc.Position(m.Values[at].Key.GetToken())
 	if at+1 < len(m.Values) {
@@ -242,7 +246,7 @@ func (d *document) span(m *ast.MappingNode, at, end int) (first, after int) {
 }
 
 // comments reports whether the lines from first up to, but not including, end may contain a
-// comment.
+// comment: whether one of them contains the character #.
 func (d *document) comments(first, end int) bool {
 	return slices.ContainsFunc(d.lines[first:end], func(line string) bool { return strings.Contains(line, "#") })
 }

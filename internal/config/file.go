@@ -25,9 +25,9 @@ func readFile(path string) ([]Value, error) {
 	return parse(path, data)
 }
 
-// readRegular reads a regular file of at most maxFile bytes, and returns an error for anything else.
-// It opens the file with O_NONBLOCK: without this flag, opening a FIFO would block before readRegular
-// can check the type of the file.
+// readRegular reads a regular file of at most maxFile bytes, and returns an error for anything
+// else. It opens the file with O_NONBLOCK: without this flag, opening a FIFO would block before
+// readRegular can check the type of the file.
 func readRegular(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -51,8 +51,8 @@ func readRegular(path string) ([]byte, error) {
 	return data, nil
 }
 
-// withoutPath removes the path of the file from err, because the error that wraps it already starts
-// with the path.
+// withoutPath returns err without the path of the file. The callers wrap the result in an [*Error],
+// whose text already starts with the path.
 func withoutPath(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%s: %w", p.Op, p.Err)

@@ -105,8 +105,8 @@ func UserFile(getenv func(string) string) string {
 	return ""
 }
 
-// newValue checks the text of a setting and returns it as a Value. It is used for files, environment
-// variables and flags, so that the same rules hold for all of them.
+// newValue checks the text of a setting and returns it as a Value. The same checks apply to
+// settings in files, environment variables and flags.
 func newValue(name, text string, from Source) (Value, error) {
 	k, ok := lookup(name)
 	if !ok {

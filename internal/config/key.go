@@ -10,19 +10,24 @@ type Key struct {
 	Name    string
 	Kind    Kind
 	Default string
-	Flag    string // name of the key's own flag; empty if it has none, so that on the command line only --set can set it
+	// Flag is the name of the command-line flag for this key alone, or empty if there is none. The
+	// general flag --set can set every key.
+	Flag    string
 	Doc     string // description in one line, without a full stop
 	Example string
-	Choices []string // the allowed values of a Choice, or the allowed items of a List; if empty, a List may have any items
-	Own     bool     // only the user may set the key: in a project's file, it could run programs, send data elsewhere, or answer questions for the user
-	Min     int      // minimum value of a Number
-	Max     int
-	Least   time.Duration // minimum value of a Duration
-	Most    time.Duration // maximum value of a Duration; 0 means no maximum
+	// Choices are the allowed values of a Choice, or the allowed items of a List. If it is empty, a
+	// List may have any items.
+	Choices []string
+	// Own means that a project's file must not set the key. Otherwise a project from somebody else
+	// could run programs, send data elsewhere, or answer questions for the user.
+	Own   bool
+	Min   int // minimum value of a Number
+	Max   int
+	Least time.Duration // minimum value of a Duration
+	Most  time.Duration // maximum value of a Duration; 0 means no maximum
 }
 
-// keys is the table of all settings. It is used to read files, environment variables and flags, to
-// suggest keys for misspelt names, and to print 'gaffer config' and its help.
+// keys lists all settings, except those of a team's roles (see [RoleKeys]).
 var keys = []Key{
 	{
 		Name: "paths.session", Kind: Path, Default: ".founder-mode/status",
@@ -218,8 +223,8 @@ func lookup(name string) (Key, bool) {
 	return Key{}, false
 }
 
-// isSection reports whether name is the part before the dot of some keys. For example, "paths" is a
-// section.
+// isSection reports whether name is a section: whether the names of some keys begin with name and a
+// dot. For example, "paths" is the section of the key paths.team.
 func isSection(name string) bool {
 	for _, k := range allKeys() {
 		if strings.HasPrefix(k.Name, name+".") {

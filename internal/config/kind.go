@@ -19,17 +19,17 @@ import (
 // Kind is the type of a setting's value.
 type Kind int
 
-// The kinds. Each comment says which values are valid.
+// The kinds of settings. The comment on each kind says which values are valid.
 const (
-	Path     Kind = iota // path of a file or folder; relative paths start from the project's root
+	Path     Kind = iota // path of a file or folder, absolute or relative to the project's root
 	Duration             // for example 500ms, 30s or 2m
 	Choice               // one of the values that the key allows
-	Database             // path of a file, a PostgreSQL URL, or auto
+	Database             // path of a file, a PostgreSQL URL, or "auto"
 	Number               // a whole number in the range of the key
 	Text                 // any text of one line
 	List                 // a JSON list of strings, or a single string
 	Server               // addresses of coordinators, separated by commas; "none" or empty means no server
-	File                 // path of a file, which starts from the project's root if it is relative; or "none"
+	File                 // path of a file, absolute or relative to the project's root, or "none"
 	URL                  // an HTTP or HTTPS URL, or "none"
 	Hours                // a daily time range, for example 22:00-07:00, or "none"
 	Money                // an amount of US dollars above 0, for example 20 or 0.50, or "none"
@@ -102,8 +102,8 @@ func (k Key) checkList(text string) error {
 	return nil
 }
 
-// splitList returns the items of a List value. If text is not a JSON list of strings, the whole
-// text is one item, because it may be a command that starts with a bracket.
+// splitList returns the items of a value of kind List. If text is not a JSON list of strings, it is
+// a single item, even if it starts with a bracket: it may be a shell command such as "[ -f x ]".
 func splitList(text string) []string {
 	var list []string
 	if strings.HasPrefix(strings.TrimSpace(text), "[") && json.Unmarshal([]byte(text), &list) == nil {
@@ -133,8 +133,8 @@ func checkPath(text string) error {
 	return nil
 }
 
-// checkFile checks the path in a key of kind File. If only the user may set the key, the path must
-// be absolute, because a relative path would name a file in the project.
+// checkFile checks the value of a key of kind File. If only the user may set the key, the path must
+// be absolute. A relative path would name a file in the project, which may come from somebody else.
 func (k Key) checkFile(text string) error {
 	if k.Own && text != none && !filepath.IsAbs(text) {
 		return fmt.Errorf("found %s, want an absolute path", quote(text))
@@ -181,8 +181,8 @@ func checkURL(text string) error {
 	return nil
 }
 
-// parseHours parses a daily time range. It returns its start and its end in minutes after midnight,
-// or 0 for both if text is "none".
+// parseHours parses a daily time range. It returns the start and the end of the range in minutes
+// after midnight. Both are 0 if text is "none".
 func parseHours(text string) (from, to int, err error) {
 	if text == none {
 		return 0, 0, nil
@@ -209,8 +209,8 @@ func parseMoney(text string) (float64, error) {
 	return usd, nil
 }
 
-// parseClock parses a time of the day. It returns the minutes after midnight; set is false if the
-// text is "none".
+// parseClock parses a time of the day. It returns the minutes after midnight. The result set is
+// false if text is "none".
 func parseClock(text string) (minute int, set bool, err error) {
 	if text == none {
 		return 0, false, nil

@@ -12,8 +12,9 @@ import (
 // parse returns the settings in data, the YAML text of the file at path.
 func parse(path string, data []byte) ([]Value, error) { return parseBelow("", path, data) }
 
-// parseBelow returns the settings in data, the YAML text of the file at path. The keys in the file
-// belong to the section name, for example "team.roles". For the whole configuration, name is "".
+// parseBelow returns the settings in data, the YAML text of the file at path. name is the section
+// to which the keys in the file belong, for example "team.roles". It is "" for a complete
+// configuration file.
 func parseBelow(name, path string, data []byte) ([]Value, error) {
 	r := reader{path: path}
 	body, err := yamldoc.Parse(data)
@@ -32,13 +33,13 @@ type reader struct {
 	values []Value
 }
 
-// node reads the value n of the key name, for example "paths.team". The name of the whole file is
-// "".
+// node reads the settings from n, the YAML value of the key or section with this name, for example
+// "paths.team". If n is the content of the whole file, name is "".
 func (r *reader) node(name string, n ast.Node) error {
 	switch n := n.(type) {
 	case nil, *ast.CommentGroupNode:
 		return nil
-	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode: // must come first, because these node types also implement ScalarNode
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode: // must come before case ScalarNode, which these types also implement
 		return r.want(name, n)
 	case *ast.MappingNode:
 		return r.mapping(name, n)
@@ -84,8 +85,9 @@ func (r *reader) pair(name string, pair *ast.MappingValueNode) error {
 	return r.node(name, pair.Value)
 }
 
-// scalar reads the value n of the key name, which is a scalar. A section without a value is treated
-// as empty, because all of its keys may be commented out.
+// scalar reads the setting from n, the scalar value of the key with this name. If name is a
+// section, scalar allows that its value is missing, because all keys of the section may be
+// commented out.
 func (r *reader) scalar(name string, n ast.ScalarNode) error {
 	_, leaf := lookup(name)
 	null := n.Type() == ast.NullType
@@ -113,8 +115,8 @@ func text(n ast.ScalarNode) string {
 	return n.GetToken().Value
 }
 
-// want returns the error for a value n of the wrong type, such as a list for the key name, which
-// needs one value.
+// want returns the error for n, a value of the wrong type for the key or section with this name.
+// For example, n is a list, but the key needs a single value.
 func (r *reader) want(name string, n ast.Node) error {
 	wanted := "one value"
 	if _, leaf := lookup(name); !leaf {

@@ -12,7 +12,8 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// rolesKey is the section that configures the roles of a team. The keys are the same for all roles.
+// rolesKey is the name of the section that configures the roles of a team. It has one section
+// for each role, with the keys that [RoleKeys] returns.
 const rolesKey = "team.roles"
 
 // TeamRoles returns the names of a team's roles, as the team protocol spells them.
@@ -22,7 +23,7 @@ func TeamRoles() []string { return []string{"pm", "developer", "qa_expert", "tec
 type Role struct {
 	Agent        string
 	Model        string // name of the model; empty means the agent's default
-	Stronger     string // name of the model that is used after an escalation; empty means Model
+	Stronger     string // model after the team has asked for a stronger one; empty means Model
 	Template     string // name of the folder below templates/ that has the role's prompt templates
 	Timeout      time.Duration
 	StallTimeout time.Duration
@@ -74,9 +75,8 @@ func (c *Config) Role(role string) Role {
 		Timeout: c.Duration(at + "timeout"), StallTimeout: c.Duration(at + "stall_timeout"), Retries: c.Number(at + "retries"),
 		Questions: c.Choice(at + "questions"), Labels: c.List(at + "labels"),
 	}
-	// A source that sets the model expects its own agent, or one from a source with lower precedence.
-	// If a source with higher precedence sets the agent, that agent may not know the model, so the
-	// model is ignored.
+	// Ignore the model if a source with higher precedence sets the agent. The model was chosen for
+	// another agent, and this agent may not know it.
 	if c.values[at+"model"].layer < c.values[at+"agent"].layer {
 		r.Model = ""
 	}
@@ -86,9 +86,9 @@ func (c *Config) Role(role string) Role {
 	return r
 }
 
-// WithRoles returns a copy of the configuration with the settings of roles in the file at path. The
-// file has the same format as the section team.roles. Its settings override all sources except
-// flags.
+// WithRoles returns a copy of the configuration to which it adds the settings of roles in the file
+// at path. The file has the same format as the section team.roles. Its settings override those from
+// all other sources except flags.
 func (c *Config) WithRoles(path string) (*Config, error) {
 	data, err := readRegular(path)
 	if err != nil {
@@ -103,8 +103,9 @@ func (c *Config) WithRoles(path string) (*Config, error) {
 	return merged, nil
 }
 
-// roleHint returns a hint for the unknown key name, which is below team.roles: the valid roles, the
-// most similar key of the role, or all keys of the role.
+// roleHint returns a hint for an unknown key in the section team.roles. If the role in name is
+// unknown, the hint lists the roles. Otherwise it names the most similar key of the role or, if no
+// key is similar, all keys of the role.
 func roleHint(name string) string {
 	role, key, _ := strings.Cut(strings.TrimPrefix(name, rolesKey+"."), ".")
 	if !slices.Contains(TeamRoles(), role) {
@@ -120,7 +121,8 @@ func roleHint(name string) string {
 	return "a role has " + strings.Join(keys, ", ")
 }
 
-// list reads the value n of the key name, which must be a YAML sequence of scalars.
+// list reads the setting from n, the YAML sequence that is the value of the key with this name. It
+// returns an error if an item is not a scalar.
 func (r *reader) list(name string, n *ast.SequenceNode) error {
 	texts := make([]string, len(n.Values))
 	for i, item := range n.Values {

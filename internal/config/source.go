@@ -6,7 +6,7 @@ import "strconv"
 type Source struct {
 	Flag string // name of the flag, for example --color
 	Env  string // name of the environment variable
-	File string // path of the file; Line and Col are the position of the value in it
+	File string // path of the file; Line and Col are the value's position in the file
 	Line int
 	Col  int
 }
@@ -23,8 +23,8 @@ func (s Source) String() string {
 	return "default"
 }
 
-// place returns the source as a prefix for an error. It includes the column, which String leaves
-// out.
+// place returns the source in the form in which it begins an error message. It includes the column,
+// which String leaves out.
 func (s Source) place() string {
 	switch {
 	case s.File == "":

@@ -13,19 +13,25 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// sourcesKey is the section of the user's gaffer.yaml that names the sources which a server
-// watches. The user chooses the names of the keys in this section, so the variable keys does not
-// list these keys.
+// sourcesKey is the name of the section of the user's gaffer.yaml that defines the sources of work
+// items, such as issue trackers, that a server watches. Each key in this section is the name of a
+// source, which the user chooses.
 const sourcesKey = "sources"
 
-// WatchedSource is a source of work items, such as an issue tracker, that a server checks at regular
-// intervals, to start runs for new items.
+// WatchedSource is a source of work items, such as an issue tracker, that a server checks at
+// regular intervals, to start runs for new items.
 type WatchedSource struct {
-	From    string        // the source, such as "gh:ada/shop label:agent"
-	Plan    string        // plan file with the defaults of the tasks, relative to the project's folder; empty if there is none
-	Project string        // absolute path of the project in which the runs work; empty means the server's own project
+	// From says where the items are. For example, "gh:ada/shop label:agent" means the issues of the
+	// GitHub repository ada/shop with the label agent.
+	From string
+	// Plan is the path of a plan file with defaults for the tasks, relative to the project's
+	// folder. It is empty if there is none.
+	Plan string
+	// Project is the absolute path of the project in which the runs work. Empty means the server's
+	// own project.
+	Project string
 	Every   time.Duration // interval between two checks of the source
-	Limit   int           // maximum number of items of a run; 0 means the limit in the plan
+	Limit   int           // maximum number of items in one run; 0 means the limit in the plan
 }
 
 // The default and the minimum of [WatchedSource.Every].
@@ -36,7 +42,7 @@ const (
 
 var sourceName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,59}$`)
 
-// Sources returns the sources that the user's file names, by name.
+// Sources returns the watched sources that the user's file defines, by name.
 func (c *Config) Sources() map[string]WatchedSource {
 	all := map[string]WatchedSource{}
 	for name, v := range c.values {
@@ -47,7 +53,7 @@ func (c *Config) Sources() map[string]WatchedSource {
 	return all
 }
 
-// sources reads the value n of the section sources, which names the watched sources.
+// sources reads the watched sources from n, the YAML value of the section "sources".
 func (r *reader) sources(n ast.Node) error {
 	if n == nil || n.Type() == ast.NullType {
 		return nil

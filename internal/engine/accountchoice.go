@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// WorkerAccount is an account of the user that a worker can use for an agent.
+// WorkerAccount is one of the user's accounts that a worker can use for an agent.
 type WorkerAccount struct {
 	Agent   string
 	Name    string
@@ -27,7 +27,8 @@ func AccountName(agent, account string) string {
 	return agent + "/" + account
 }
 
-// accountOf returns the name of the [store.Account] row that the attempt a at the task t uses.
+// accountOf returns the name of the [store.Account] row of the agent and the account that the
+// attempt a at the task t uses.
 func accountOf(a store.Attempt, t store.Task) string {
 	if a.Fallback != "" {
 		return AccountName(a.Fallback, a.Account)
@@ -57,13 +58,15 @@ func AgentOfAttempt(spec plan.Task, fallback string) (agent, model string) {
 // the task's own agent and its fallbacks, in the order in which they are tried.
 func chainName(agents []string) string { return strings.Join(agents, " > ") }
 
-// pool says which accounts of agents can be used, and which of them are paused. It has the accounts
-// of one worker (see workerPool), or those of all workers together (see sharedPool).
+// pool is a set of accounts of agents, and says which of them are paused. It has the accounts of
+// one worker (see workerPool), or those of all workers together (see sharedPool).
 type pool struct {
-	rows     map[string]store.Account           // all accounts in the store, by name
-	accounts func(agent string) []WorkerAccount // the user's accounts for an agent; if there are none, the agent's program uses its own account
-	allows   func(agent string) bool            // whether the worker runs this agent
-	chains   bool                               // whether the worker can use fallbacks
+	rows map[string]store.Account // all accounts in the store, by name
+	// accounts returns the user's accounts for an agent. If there are none, the agent's program
+	// uses its own account.
+	accounts func(agent string) []WorkerAccount
+	allows   func(agent string) bool // reports whether the worker runs this agent
+	chains   bool                    // whether the worker can use fallbacks
 }
 
 // sharedPool returns the accounts of all workers together, as rememberPool has stored them.
@@ -103,10 +106,11 @@ func workerPool(r Claim, shared *pool) *pool {
 
 func (p *pool) paused(account string) bool { return !p.rows[account].Until.IsZero() }
 
-// free returns the accounts of an agent that are not paused, in the order of the pool. as is the
-// name under which the agent is used: its own name or, if it is a fallback, the fallback in the
-// plan, such as claude:haiku. Each of these names has pauses of its own. If the agent's program
-// uses its own account, free returns that account with an empty name, unless it is paused.
+// free returns the accounts of an agent that are not paused, in the order of the pool. The argument
+// as is the name of the agent or, if the agent is a fallback, the fallback as written in the plan,
+// such as claude:haiku. An account has separate pauses for each of these names. If the pool has no
+// account of the agent, the agent's program uses its own account. free returns it with an empty
+// name if it is not paused.
 func (p *pool) free(agent, as string) (list []WorkerAccount) {
 	all := p.accounts(agent)
 	if len(all) == 0 {
@@ -120,17 +124,18 @@ func (p *pool) free(agent, as string) (list []WorkerAccount) {
 	return list
 }
 
-// use says with which agent an attempt can start, and with which accounts of this agent.
+// use says which agent an attempt can use, and which accounts of this agent.
 type use struct {
 	fallback string          // the fallback as written in the plan; empty if the task's own agent is used
-	accounts []WorkerAccount // the accounts that are free, in the order of the pool
+	accounts []WorkerAccount // the agent's accounts that are not paused, in the order of the pool
 }
 
-// choose returns the first of a task's agents that has a free account, and the agent's free
-// accounts. agents are the task's own agent and its fallbacks; a worker that cannot use fallbacks
-// gets only the task's own agent. If the worker does not run an agent but the agent has a free
-// account in shared, another worker can start the task with it. Then choose tries no further
-// agents, and ok is false. ok is also false if no agent has a free account.
+// choose chooses the agent for the next attempt at a task. agents are the task's own agent and its
+// fallbacks, in order of preference. choose returns the first agent that the worker runs and that
+// has a free account, with all its free accounts. A worker that cannot use fallbacks gets only the
+// task's own agent. ok is false if there is no such agent. ok is also false if an earlier agent in
+// the list, which the worker does not run, has a free account in shared: then another worker can
+// start the task with that agent.
 func (p *pool) choose(agents []string, shared *pool) (u use, ok bool) {
 	for i, name := range agents {
 		agent, fallback := name, ""
@@ -150,7 +155,8 @@ func (p *pool) choose(agents []string, shared *pool) (u use, ok bool) {
 	return u, false
 }
 
-// blocked returns the names of the [store.Account] rows whose tasks cannot start with this pool.
+// blocked returns the names of the [store.Account] rows whose tasks cannot start with the accounts
+// of this pool.
 func (p *pool) blocked(shared *pool) (names []string) {
 	known := map[string]bool{}
 	add := func(name string, agents []string) {
@@ -166,7 +172,8 @@ func (p *pool) blocked(shared *pool) (names []string) {
 		switch {
 		case len(row.Chain) > 0:
 			add(name, row.Chain)
-		case p.allows(name): // leave out agents that the worker does not run: a claim never asks the store for their tasks
+		// Leave out agents that the worker does not run: the worker never claims their tasks.
+		case p.allows(name):
 			add(name, []string{name})
 		}
 	}
@@ -186,9 +193,9 @@ func (p *pool) chainNames(blocked []string) (names []string) {
 	return names
 }
 
-// pickAccount returns the name of the account for a new attempt. It prefers accounts that are not
-// in reserve, then accounts with fewer running attempts, then those that come first in free. free
-// must not be empty.
+// pickAccount returns the name of the account for a new attempt. It prefers accounts without
+// Reserve, then accounts with fewer running attempts, then accounts that come first in free. The
+// caller must pass a non-empty free.
 func (c *txContext) pickAccount(free []WorkerAccount) (string, error) {
 	if len(free) == 1 {
 		return free[0].Name, nil
@@ -213,10 +220,11 @@ func (c *txContext) pickAccount(free []WorkerAccount) (string, error) {
 	return best.Name, nil
 }
 
-// rememberPool stores which accounts a worker has, so that the engine knows when all accounts of an
-// agent are paused. An empty name stands for the program's own account. If replace is true, the
-// worker's accounts replace the stored accounts. If not, they are added to the stored accounts. If a
-// stored list changes, tasks that can now start become ready, and changed is true.
+// rememberPool stores the names of a worker's accounts, by agent, so that the engine knows when all
+// accounts of an agent are paused. The empty name means the account that the agent's program uses
+// by itself. If replace is true, the worker's accounts of an agent replace the stored ones. If not,
+// they are added. If a stored list changes, tasks that can now start become ready, and changed is
+// true.
 func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool, err error) {
 	byAgent := map[string][]string{}
 	var agents []string
@@ -226,8 +234,8 @@ func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool
 		}
 		byAgent[a.Agent] = append(byAgent[a.Agent], a.Name)
 	}
-	// Other workers may have accounts of an agent for which this worker has none. Then add an empty
-	// name, because this worker uses the program's own account.
+	// If other workers have accounts of an agent and this worker has none, add the empty name: on
+	// this worker, the agent's program uses its own account.
 	for _, row := range stored.rows {
 		own := len(r.Agents) == 0 || slices.Contains(r.Agents, row.Name)
 		if len(row.Pool) > 0 && byAgent[row.Name] == nil && own && !r.Only && !replace {
@@ -255,8 +263,8 @@ func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool
 	return true, c.states.makeAllReady()
 }
 
-// rememberChain stores the [store.Account] row for tasks with these agents: the task's own agent
-// and its fallbacks. It does nothing if the store has the row already.
+// rememberChain stores the [store.Account] row for tasks with fallbacks. agents are the tasks' own
+// agent and its fallbacks. rememberChain does nothing if the store already has the row.
 func (s *submissions) rememberChain(agents []string) error {
 	name := chainName(agents)
 	if _, err := s.Account(name); !errors.Is(err, store.ErrNotFound) {

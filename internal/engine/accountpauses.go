@@ -16,9 +16,9 @@ type rateLimits struct {
 	states *taskStates
 }
 
-// maxPause is the longest pause of an account. Even weekly rate limits are shorter, so a later end
-// that an agent reports must be wrong. Such a pause must not last for years, because users cannot
-// end a pause themselves.
+// maxPause is the longest pause of an account. It is longer than a weekly rate limit. If an agent
+// reports a later end of its rate limit, that end is probably wrong. Users cannot end a pause
+// themselves, so a wrong end must not pause the account for years.
 const maxPause = 8 * 24 * time.Hour
 
 // refusedLoginPause is how long an account is not used after its login was refused. Then it is
@@ -26,9 +26,9 @@ const maxPause = 8 * 24 * time.Hour
 const refusedLoginPause = time.Hour
 
 // pauseAccount prevents attempts from using an account before end. If end has passed or is zero, it
-// pauses the account for a minute. In runs with a parallel limit, ready tasks that cannot start any
-// more wait again, and tasks of other agents become ready in their place. reason is the failure
-// class that has caused the pause.
+// pauses the account for a minute. reason is the failure class that has caused the pause. In runs
+// with a limit on parallel tasks, ready tasks that cannot start because of the pause go back to
+// waiting, and tasks of other agents become ready instead.
 func (l *rateLimits) pauseAccount(account string, end time.Time, reason failure.Class) error {
 	paused, err := l.Account(account)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -37,7 +37,9 @@ func (l *rateLimits) pauseAccount(account string, end time.Time, reason failure.
 	if most := l.now.Add(maxPause); end.After(most) {
 		end = most
 	}
-	if end.Before(l.now) { // the end of the limit is unknown or has passed: pause for a minute, and do not shorten a longer pause
+	// If the end is unknown or has passed, pause for a minute, but do not shorten an existing
+	// longer pause.
+	if end.Before(l.now) {
 		if end = l.now.Add(time.Minute); paused.Until.After(end) {
 			end = paused.Until
 		}

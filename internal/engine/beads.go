@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// BeadHeldError reports that a task cannot run for a bead (a work item of the ledger protocol),
-// because another task, By, works on the bead now or was created for it later.
+// BeadHeldError reports that a task cannot run for a bead (a work item of the ledger protocol). The
+// reason is another task, By: it has not ended yet, or it is a newer task for the same bead.
 type BeadHeldError struct {
 	Bead   string
 	By     store.TaskKey
@@ -27,22 +27,24 @@ func (e *BeadHeldError) Error() string {
 // Conflict marks the error as a conflict with the task By.
 func (e *BeadHeldError) Conflict() bool { return true }
 
-// beads records, for each bead, the task that was created for it last: the bead's holder. A bead
-// cannot have two unfinished tasks.
+// beads stores, for each bead (a work item of the ledger protocol), the task that was created last
+// for this bead. That task is the bead's holder. A bead cannot have two unfinished tasks.
 type beads struct{ *txContext }
 
-// beadKey returns the key of the idempotency record that stores which task holds a bead.
+// beadKey returns the key of the database row that stores the latest task of a bead (a work item of
+// the ledger protocol).
 func beadKey(d *plan.Dispatch) string { return "bead " + d.Bead + " " + d.Ledger }
 
-// lastHolder returns the task that was created last for the bead of d. If the bead has never had a
-// task, the error is [store.ErrNotFound].
+// lastHolder returns the task that was created last for the bead d.Bead, a work item of the ledger
+// protocol. If the bead has never had a task, the error is [store.ErrNotFound].
 func (b *beads) lastHolder(d *plan.Dispatch) (store.Task, error) {
 	return holderOf(b, beadKey(d))
 }
 
-// take makes the new task with the given key the holder of the bead of d. It returns a
-// [*BeadHeldError] if the bead's previous task has not ended. In the returned Dispatch, Earlier
-// includes the attempts of the previous task, so that the new task continues their numbers.
+// take stores that the new task with the given key works on the bead d.Bead, a work item of the
+// ledger protocol. It returns a [*BeadHeldError] if the bead's previous task has not ended. In the
+// returned Dispatch, Earlier includes the number of attempts of the previous task, so that the new
+// task continues the numbering of attempts.
 func (b *beads) take(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error) {
 	before, err := b.lastHolder(&d)
 	switch {
@@ -66,8 +68,8 @@ func (b *beads) take(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error)
 	return &d, nil
 }
 
-// checkHolds checks that an ended task may run again. It returns a [*BeadHeldError] if a newer task
-// was created for the bead of t, and nil if t has no bead.
+// checkHolds checks that an ended task may run again. It returns a [*BeadHeldError] if the task has
+// a bead (a work item of the ledger protocol) and a newer task was created for this bead.
 func (b *beads) checkHolds(t store.Task) error {
 	d, err := dispatchOf(t)
 	if err != nil || d == nil {

@@ -23,17 +23,19 @@ func Dollars(usd float64) store.Amount { return AmountOf(plan.Budget{USD: usd}) 
 // BudgetOf converts a budget that a user has given to the type that the store uses.
 func BudgetOf(c fleet.Cost) store.Amount { return AmountOf(plan.Budget{USD: c.USD, Tokens: c.Tokens}) }
 
-// Limits are the user's limits of what attempts of all runs may spend. A zero amount means no limit.
+// Limits are the user's limits on what the attempts of all runs together may spend. A zero amount
+// means no limit.
 type Limits struct {
 	PeriodLimits
-	// Accounts has the limits of single accounts, by the name of the account's row in the store, such
-	// as "claude/work".
+	// Accounts has the limits of single accounts, by the name of the account's row in the store,
+	// such as "claude/work".
 	Accounts map[string]PeriodLimits
 }
 
-// Removed is the amount of money, in millionths of a dollar, of a limit that the user has removed.
-// No attempt can reach it. Unlike zero, it counts as a limit: the engine goes on checking it, finds
-// that it is not reached, and starts the tasks that wait because of the old limit.
+// Removed is the amount, in millionths of a dollar, that replaces a limit after the user has
+// removed it. No attempt can reach this amount. It is not zero, because the engine ignores limits
+// of zero. So the engine still checks the limit, and starts the tasks that wait because of the old
+// limit.
 const Removed = math.MaxInt64 / 4
 
 // budgets computes what attempts may spend, and counts what they have spent.
@@ -41,31 +43,34 @@ type budgets struct{ *txContext }
 
 // scope is one of the limits that apply to an attempt.
 type scope struct {
-	name  string       // such as "the day's budget"
-	id    string       // identifies the limit, such as "run ID"; for a limit of a day or month, its [SpendingID]
+	name string // name for the user, such as "the day's budget"
+	// id identifies the limit, such as "run ID". For a limit of a day or month, it is the
+	// [SpendingID].
+	id    string
 	limit store.Amount // zero means no limit
-	// others is what has been spent or is reserved in this scope, without what the attempt itself has
-	// spent.
+	// others is what has been spent or is reserved within this limit, without what the attempt
+	// itself has spent.
 	others store.Amount
 	until  time.Time // when the limit's day or month ends; zero for a limit without a period
 }
 
-// spent reports whether nothing of the scope's limit is left. own is what the attempt has spent.
-// The result is false if the scope has no limit.
+// spent reports whether the scope's limit is reached. own is what the attempt itself has spent. The
+// result is false if the scope has no limit.
 func (s scope) spent(own store.Amount) bool { return s.others.Add(own).Reaches(s.limit) }
 
-// text says that the limit is reached, such as "the day's budget of $20.00 is spent".
+// text returns a text for the user which says that the limit is reached, such as "the day's budget
+// of $20.00 is spent".
 func (s scope) text() string { return fmt.Sprintf("%s of %s is spent", s.name, s.limit.LimitText()) }
 
-// taskScope returns the budget of a task. What the task's earlier attempts have spent counts against
-// this budget.
+// taskScope returns the budget of a task. What the task's earlier attempts have spent counts
+// against this budget.
 func taskScope(t store.Task) scope {
 	return scope{name: "the task's budget", id: "task " + TaskItemID(t.TaskKey), limit: t.Reserve, others: t.Spent}
 }
 
-// runScope returns the budget of a run. own is what the attempt itself has spent. If the task has a
-// budget for money or for tokens, the run has reserved this amount for the task. So the returned
-// scope does not limit the money or the tokens a second time.
+// runScope returns the budget of a run, for an attempt at the task t. own is what the attempt
+// itself has spent. If the task has its own budget for money or for tokens, the run's budget has
+// reserved that amount. So the returned scope does not limit the money or the tokens a second time.
 func (b *budgets) runScope(run store.Run, t store.Task, own store.Amount) (scope, error) {
 	s := scope{name: "the run's budget", id: "run " + run.ID, limit: withoutBudget(t, run.Budget)}
 	if !s.limit.Limits() {
@@ -76,8 +81,8 @@ func (b *budgets) runScope(run store.Run, t store.Task, own store.Amount) (scope
 	return s, err
 }
 
-// withoutBudget returns the parts of an amount, money and tokens, that the task's budget does not
-// limit.
+// withoutBudget returns the amount a without the parts that the task's own budget limits: without
+// the money, the tokens, or both.
 func withoutBudget(t store.Task, a store.Amount) (rest store.Amount) {
 	if t.Reserve.MicroUSD == 0 {
 		rest.MicroUSD = a.MicroUSD
@@ -121,7 +126,9 @@ func (b *budgets) uncountLive(a store.Attempt, t store.Task, run store.Run) erro
 	if !run.Budget.Limits() {
 		return nil
 	}
-	if run.Active <= 1 { // this was the last running attempt: delete the sum, even if it has not become zero
+	// This was the last running attempt of the run. Delete the sum, even if it would not become
+	// zero.
+	if run.Active <= 1 {
 		live, err := b.spending(runSpendingID(run.ID))
 		if err != nil || live == (store.Amount{}) {
 			return err
@@ -133,13 +140,14 @@ func (b *budgets) uncountLive(a store.Attempt, t store.Task, run store.Run) erro
 }
 
 // applies reports whether a limit may apply to an attempt. If so, the attempt's limit must be
-// computed again at each of its heartbeats.
+// computed again at each heartbeat of the attempt's worker.
 func (b *budgets) applies(a store.Attempt) bool {
 	limits := b.userLimits()
 	return a.Limit.Limits() || limits.Day.Limits() || limits.Month.Limits() || len(limits.Accounts) > 0
 }
 
-// scopes returns all limits that apply to an attempt. a.Counted is what the attempt itself has spent.
+// scopes returns all limits that apply to an attempt. a.Counted is what the attempt itself has
+// spent.
 func (b *budgets) scopes(a store.Attempt, t store.Task, run store.Run) ([]scope, error) {
 	ofRun, err := b.runScope(run, t, a.Counted)
 	if err != nil {
@@ -150,9 +158,9 @@ func (b *budgets) scopes(a store.Attempt, t store.Task, run store.Run) ([]scope,
 	return append([]scope{taskScope(t), ofRun}, periods...), err
 }
 
-// limitOf returns what an attempt may spend: the smallest amount that is left of any limit, for
-// money and for tokens separately. If nothing is left, it returns 1 (a millionth of a dollar, or a
-// token), because zero means no limit.
+// limitOf returns what an attempt may spend in total: the smallest amount that others have left of
+// any limit, for money and for tokens separately. If they have left nothing, it is 1 (a millionth
+// of a dollar, or one token), because zero would mean no limit.
 func limitOf(scopes []scope) (limit store.Amount) {
 	least := func(now, most, others int64) int64 {
 		if most <= 0 {
@@ -171,9 +179,9 @@ func limitOf(scopes []scope) (limit store.Amount) {
 	return limit
 }
 
-// follow counts what a running attempt has spent, and computes its limit again. If the attempt has
-// reached the limit, follow sets its StopReason, which asks the worker to interrupt the agent. The
-// caller must store a.
+// follow counts what a running attempt has spent, and computes the attempt's limit again. If the
+// attempt has reached the limit, follow sets a.StopReason, which tells the worker to interrupt the
+// agent. The caller must store a.
 func (b *budgets) follow(a *store.Attempt) error {
 	changed := a.Spent.MicroUSD != a.Counted.MicroUSD || a.Spent.Tokens != a.Counted.Tokens
 	limited := b.applies(*a)
@@ -208,7 +216,8 @@ func (b *budgets) follow(a *store.Attempt) error {
 	return b.attemptEvent("attempt.stopping", *a, spentScope(scopes, a.Counted))
 }
 
-// spentScope returns a text that names the first limit that is reached, or "" if none is reached.
+// spentScope returns the text of the first limit that is reached, or "" if none is reached. own is
+// what the attempt itself has spent.
 func spentScope(scopes []scope, own store.Amount) string {
 	for _, s := range scopes {
 		if s.spent(own) {
@@ -221,8 +230,9 @@ func spentScope(scopes []scope, own store.Amount) string {
 // warnPercent is the percentage of a limit that must be spent before the user is warned.
 const warnPercent = 80
 
-// warn appends an event for each limit of which at least warnPercent is spent. Each limit gets only
-// one event, and another one only after its amount was changed.
+// warn appends a warning event for each limit of which at least warnPercent is spent. It appends
+// only one event for each limit. After the user has changed the amount of a limit, it may append
+// another.
 func (b *budgets) warn(scopes []scope, a store.Attempt) error {
 	for _, s := range scopes {
 		total := s.others.Add(a.Counted)
@@ -246,10 +256,10 @@ func (b *budgets) warn(scopes []scope, a store.Attempt) error {
 	return nil
 }
 
-// BudgetWarning is what the event budget.warning stores as its Row.
+// BudgetWarning is the data of the event budget.warning, which is stored in the event's field Row.
 type BudgetWarning struct {
 	Scope string       `json:"scope"` // identifies the limit, such as "run ID" or "2026-11-18"
-	Name  string       `json:"name"`  // such as "the day's budget"
+	Name  string       `json:"name"`  // name for the user, such as "the day's budget"
 	Spent store.Amount `json:"spent"`
 	Limit store.Amount `json:"limit"`
 	Until time.Time    `json:"until,omitzero"` // when the limit's day or month ends; zero for a limit without a period

@@ -15,26 +15,28 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// PeriodLimits limit what may be spent in a day and in a month. The whole cost of an attempt
-// belongs to the day on which it started.
+// PeriodLimits limit what may be spent in a day and in a month. The whole cost of an attempt counts
+// for the day on which the attempt started.
 type PeriodLimits struct{ Day, Month store.Amount }
 
-// BudgetLane is the prefix of the names of account rows that stand for a limit of the user. Such a
-// row is paused while its limit is reached. See [fleet.Lane].
+// BudgetLane is the prefix of names such as budget:day. The store has a [store.Account] row with
+// such a name for the user's limit of the day, and one for the limit of the month. The row is
+// paused while the limit is reached. See also [fleet.Lane].
 const BudgetLane = fleet.BudgetLane
 
-// SpendingKind is the kind of store items that hold what attempts have spent: in a day, in a month,
-// and in a run that has a budget. [SpendingID] returns the id of the item of a day or month.
+// SpendingKind is the kind of the store items that contain sums of what attempts have spent. There
+// are items for days and months, for all accounts together and for each of the user's accounts (see
+// [SpendingID]). There are also items for runs that have a budget.
 const SpendingKind = "spending"
 
-// Spending is the data of an item of kind [SpendingKind].
+// Spending is the data of a store item of kind [SpendingKind].
 type Spending struct {
 	Spent store.Amount `json:"spent"`
 }
 
-// SpendingID returns the id of the item that holds what was spent in a period. The period is a day
-// such as 2026-11-18, or a month such as 2026-11. The account is the name of an account's row, or
-// empty for the sum of all accounts.
+// SpendingID returns the id of the store item with the sum of what was spent in a period. The
+// period is a day such as 2026-11-18, or a month such as 2026-11. account is the name of an
+// account, such as claude/work, or empty for the sum of all accounts.
 func SpendingID(account, period string) string {
 	if account == "" {
 		return period
@@ -42,16 +44,18 @@ func SpendingID(account, period string) string {
 	return account + " " + period
 }
 
-// runSpendingID returns the id of the item that holds what the running attempts of a run have spent.
-// Amounts that a task's own budget limits are left out, because the run has reserved that budget.
+// runSpendingID returns the id of the store item with the sum of what the running attempts of a run
+// have spent. The sum leaves out money or tokens that a task's own budget limits, because the run's
+// budget has reserved them.
 func runSpendingID(run string) string { return "run " + run }
 
-// DayOf returns the day of a time, such as 2026-11-18. Its first seven characters are the month.
+// DayOf returns the date of a time in a time zone, such as 2026-11-18. The first seven characters
+// of the result are the month.
 func DayOf(t time.Time, zone *time.Location) string { return t.In(zone).Format(time.DateOnly) }
 
 func (b *budgets) zone() *time.Location { return cmp.Or(b.opts.Zone, time.Local) }
 
-// userLimits returns the user's limits of days and months.
+// userLimits returns the user's current limits on what may be spent per day and per month.
 func (b *budgets) userLimits() Limits {
 	if b.opts.Limits == nil {
 		return Limits{}
@@ -60,8 +64,8 @@ func (b *budgets) userLimits() Limits {
 }
 
 // periodScopes returns the user's limits for a day and its month: those for all attempts, and those
-// for an account. own is what the attempt itself has spent. The stored sums contain it, so
-// periodScopes subtracts it.
+// for an account. own is what the attempt itself has spent. periodScopes subtracts own from the
+// stored sums, because they include it.
 func (b *budgets) periodScopes(account, day string, own store.Amount) (list []scope, err error) {
 	limits := b.userLimits()
 	add := func(account, period, name string, limit store.Amount, until time.Time) error {
@@ -88,8 +92,8 @@ func (b *budgets) periodScopes(account, day string, own store.Amount) (list []sc
 	return list, err
 }
 
-// spending returns the amount in the item of kind [SpendingKind] with an id. It returns zero if there
-// is no such item.
+// spending returns the amount in the store item of kind [SpendingKind] with this id. It returns
+// zero if there is no such item.
 func (b *budgets) spending(id string) (store.Amount, error) { return spendingOf(b.Tx, id) }
 
 func spendingOf(r ItemReader, id string) (store.Amount, error) {
@@ -116,8 +120,8 @@ func (b *budgets) setSpending(id string, spent store.Amount) error {
 	return nil
 }
 
-// addSpending adds an amount to the item of kind [SpendingKind] with an id. It does nothing if the
-// amount is zero.
+// addSpending adds an amount to the store item of kind [SpendingKind] with this id. It does nothing
+// if the amount is zero.
 func (b *budgets) addSpending(id string, more store.Amount) error {
 	if more.MicroUSD == 0 && more.Tokens == 0 {
 		return nil
@@ -129,7 +133,8 @@ func (b *budgets) addSpending(id string, more store.Amount) error {
 	return b.setSpending(id, spent.Add(more))
 }
 
-// ItemReader returns store items, in a transaction or in a read-only snapshot.
+// ItemReader reads store items by their keys. Transactions and read-only snapshots of the store
+// implement it.
 type ItemReader interface {
 	Item(key store.ItemKey) (store.Item, error)
 }
@@ -163,15 +168,14 @@ func CostLimits(r ItemReader, limits Limits, now time.Time, zone *time.Location)
 
 func costOf(a store.Amount) fleet.Cost { return fleet.Cost{USD: a.USD(), Tokens: a.Tokens} }
 
-// dayOf returns the day to which the cost of an attempt belongs. Older versions of gaffer did not
-// store this day; then dayOf computes it from the attempt's start.
+// dayOf returns the day for which the cost of an attempt counts. If an older version of gaffer has
+// stored the attempt without this day, dayOf computes it from the attempt's start.
 func (b *budgets) dayOf(a store.Attempt) string { return cmp.Or(a.Day, DayOf(a.Started, b.zone())) }
 
-// holdForUserLimits reports whether the user's limit for the day or for the month is reached, so
-// that no agent may start now. Each of these limits has a lane: an account row that all views show.
-// holdForUserLimits pauses the lane if the limit is reached. If it is not, for example because the
-// user has raised the limit, it opens the lane. Without a limit for days or months, it does
-// nothing.
+// holdForUserLimits reports whether the user's limit for the day or for the month is reached. Then
+// no agent may start now. The store has a [store.Account] row for each of these limits, so that
+// users see the limit as they see a paused account. holdForUserLimits pauses the row if the limit
+// is reached, and ends the pause if it is not. If the user has set neither limit, it does nothing.
 func (b *budgets) holdForUserLimits() (held bool, err error) {
 	limits := b.userLimits()
 	if !limits.Day.Limits() && !limits.Month.Limits() {
@@ -196,10 +200,11 @@ func (b *budgets) holdForUserLimits() (held bool, err error) {
 	return held, nil
 }
 
-// checkLanes pauses or opens the lanes of the user's limits, see holdForUserLimits, and opens the
-// accounts whose limit the user has raised. Opening a lane or an account appends an event, which
-// wakes the workers. checkLanes is a step of [Engine.Sweep]. It always returns 0, because it never
-// needs to run again at once.
+// checkLanes pauses or reopens the [store.Account] rows of the user's limits for the day and the
+// month (see holdForUserLimits). It also reopens accounts that were paused because of the user's
+// limit, if the limit is no longer reached. Reopening a row appends an event, which wakes the
+// workers. [Engine.Sweep] calls checkLanes. The result is always 0, which tells Sweep that no work
+// is left.
 func (b *budgets) checkLanes() (int, error) {
 	if _, err := b.holdForUserLimits(); err != nil {
 		return 0, err
@@ -230,8 +235,9 @@ func pausedByLimit(a store.Account) bool {
 	return !a.Until.IsZero()
 }
 
-// setLane pauses the lane or account with the given name until the scope's period ends, or opens it
-// if paused is false. If that changes nothing, it stores nothing and appends no event.
+// setLane pauses the [store.Account] row with this name until the end of the scope's period. If
+// paused is false, it ends the pause of the row instead. If the row already has this state, setLane
+// stores nothing and appends no event.
 func (b *budgets) setLane(name string, s scope, paused bool) error {
 	was, err := b.Account(name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -273,8 +279,8 @@ func (b *budgets) periodSpent(t store.Task, a store.Attempt) (bool, error) {
 }
 
 // pauseSpentAccount pauses an account, such as "claude/work", until the end of the day or month if
-// the account's limit for that period is reached. A pause that ends later stays as it is. A claim
-// calls it for each account of the worker before it chooses one.
+// the account's limit for that period is reached. A pause that ends later stays as it is. When a
+// worker claims a task, the engine calls pauseSpentAccount for each account of the worker.
 func (b *budgets) pauseSpentAccount(account string) error {
 	s, err := b.spentAccountScope(account)
 	if err != nil || s == nil {

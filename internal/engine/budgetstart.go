@@ -29,7 +29,8 @@ func (c *claims) overBudget(t store.Task, run store.Run) error {
 	return c.failOverBudget(t, "the run's budget does not allow it")
 }
 
-// failOverBudget fails a task that has not started. It returns errNoBudget, or an error of the store.
+// failOverBudget sets the status of a task that cannot start to failed, because a budget does not
+// allow the task. It returns errNoBudget, or an error of the store.
 func (c *claims) failOverBudget(t store.Task, why string) error {
 	t.Outcome = string(failure.OverBudget)
 	if err := c.states.setStatus(&t, store.Failed, why); err != nil {
@@ -53,7 +54,8 @@ func reserveOf(t store.Task) store.Amount {
 	return store.Amount{MicroUSD: left(t.Reserve.MicroUSD, t.Spent.MicroUSD), Tokens: left(t.Reserve.Tokens, t.Spent.Tokens)}
 }
 
-// withinBudget reports whether a run's budget has room to reserve the amount more for an attempt.
+// withinBudget reports whether enough of a run's budget is left to reserve another amount, more,
+// for an attempt.
 func withinBudget(run store.Run, more store.Amount) bool {
 	total := run.Spent.Add(run.Reserved).Add(more)
 	return (run.Budget.MicroUSD == 0 || total.MicroUSD <= run.Budget.MicroUSD) &&
@@ -63,11 +65,11 @@ func withinBudget(run store.Run, more store.Amount) bool {
 // costsNothing reports whether a task starts no agent, and so spends nothing.
 func costsNothing(t store.Task) bool { return slices.Contains(freeAccounts(), t.Account) }
 
-// freeAccounts returns the values of [store.Task.Account] of tasks that start no agent.
+// freeAccounts returns the values that [store.Task.Account] has for tasks that start no agent.
 func freeAccounts() []string { return []string{plan.CommandAgent, plan.PickAgent} }
 
-// mayStart returns nil if the budgets of a task and its run allow another attempt. If not, it returns
-// a [*BudgetError] that says which budget is too small.
+// mayStart returns nil if the budgets of a task and its run allow another attempt. If not, it
+// returns a [*BudgetError] that says which budget is too small.
 func (b *budgets) mayStart(run store.Run, t store.Task) error {
 	if s := taskScope(t); s.spent(store.Amount{}) {
 		return &BudgetError{Run: run.ID, Task: t.Task, Limit: t.Reserve, Spent: t.Spent}
@@ -97,7 +99,7 @@ func (b *budgets) mayStartNow(run store.Run, t store.Task) (bool, error) {
 
 // BudgetError reports that a budget does not allow another attempt.
 type BudgetError struct {
-	Run, Task    string // Task is empty if the budget is the run's
+	Run, Task    string // Task is empty if the run's budget is too small
 	Limit, Spent store.Amount
 }
 

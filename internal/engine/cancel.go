@@ -83,7 +83,8 @@ func (c *cancellation) cancelDependents(t store.Task, why string) error {
 }
 
 // cancelOne cancels a queued task, or asks the worker to end a running task. It does nothing if the
-// task has ended. A task that was queued again only for a message gets its earlier status back.
+// task has ended. If the task had ended before, and was queued again only because of a user's
+// message, cancelOne restores the earlier status.
 func (c *cancellation) cancelOne(key store.TaskKey, why string) error {
 	t, err := c.task(key)
 	if err != nil {

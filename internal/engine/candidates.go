@@ -11,9 +11,10 @@ import (
 	"gaffer/internal/plan"
 )
 
-// compareCandidates writes the results of the candidates into the prompt of a task that picks or
-// judges them. It does nothing for other tasks. The prompt is stored when the attempt starts, so
-// that every process that continues the attempt sees the same results.
+// compareCandidates prepares a task that picks or judges candidates, which are tasks that have all
+// tried to do the same work. It writes the results of the candidates into the prompt of t. It does
+// nothing for other tasks. The prompt is stored when the attempt starts, so that every process that
+// continues the attempt sees the same results.
 func (c *claims) compareCandidates(t *store.Task) error {
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil || spec.Pick == nil {
@@ -82,7 +83,7 @@ func (c *claims) candidateResult(key store.TaskKey) (fleet.Candidate, error) {
 	if err != nil {
 		return one, err
 	}
-	spent := cmp.Or(t.Spent, a.Spent) // older versions of gaffer stored no sum: use the cost of the last attempt
+	spent := cmp.Or(t.Spent, a.Spent) // if an older gaffer stored no sum, use the cost of the last attempt
 	one.Summary, one.Spent = a.Summary, fleet.Cost{USD: float64(spent.MicroUSD) / 1e6, Tokens: spent.Tokens}
 	one.WorkedMS = max(t.Worked, a.Ended.Sub(a.Started)-a.Waited, 0).Milliseconds()
 	var checks []fleet.Check
@@ -98,9 +99,9 @@ func (c *claims) candidateResult(key store.TaskKey) (fleet.Candidate, error) {
 	return one, nil
 }
 
-// pickTaskError returns the error for a message to a task that picks one of its candidates. The
-// task has no agent that could receive the message. If it has picked a candidate, the error tells
-// the user to send the message to that candidate.
+// pickTaskError returns the error for a user's comment or message to a task that picks one of
+// several candidate tasks. The pick task has no agent that could receive the message. If it has
+// picked a candidate, the error tells the user to send the message to the candidate.
 func (c *txContext) pickTaskError(t store.Task) error {
 	id := ""
 	if t.LastAttempt != "" {

@@ -15,19 +15,24 @@ import (
 type Claim struct {
 	Worker string
 	Labels []string
-	Only   bool   // claim only tasks whose required labels are exactly Labels
-	Key    string // idempotency key: a second claim with the same key returns the same attempt, or no task if that attempt has ended
-	After  string // id of the attempt that the worker ends in the same request; empty if it ends none
-	// OneOf holds sets of labels. The worker gets only tasks that have at least one label of each
-	// set.
+	Only   bool // claim only tasks whose required labels are exactly Labels
+	// Key is an idempotency key. A second claim with the same key returns the same attempt, or no
+	// task if that attempt has ended.
+	Key string
+	// After is the id of the attempt that the worker ends in the same request. It is empty if the
+	// worker ends none.
+	After string
+	// Each element of OneOf is a set of labels. The worker gets only tasks that require at least
+	// one label of each set.
 	OneOf [][]string `json:"-"`
 	// Agents are the agents whose tasks the worker can run. Empty means all agents.
 	Agents []string `json:"-"`
-	// Accounts are the accounts of the user that the worker has. Those of one agent are in the order
-	// in which they should be used. For an agent without accounts here, the agent's program uses its
-	// own account.
+	// Accounts lists the user's accounts that the worker can use. The accounts of one agent are in
+	// order of preference. If the list has no account for an agent, the worker uses the account
+	// that the agent's program is logged in to.
 	Accounts []WorkerAccount `json:"-"`
-	// Fallbacks says that the worker can use the fallbacks of a task. Older workers cannot.
+	// Fallbacks is set if the worker can run a task with one of the task's fallback agents. Workers
+	// with an older version of gaffer cannot.
 	Fallbacks bool `json:"-"`
 	// May reports whether the worker may take a task; the engine skips tasks for which it returns
 	// false. If May is nil, the worker may take every task.
@@ -43,13 +48,14 @@ type Assignment struct {
 	// continues its conversation, they are its next prompt. If it starts a new conversation, they
 	// are appended to the task's prompt.
 	Messages []fleet.Message
-	// Earlier are the messages that agents of earlier attempts have received. An agent that starts
-	// a new conversation must get them again.
+	// Earlier are the user's messages that an agent of the task has already received. An agent that
+	// starts a new conversation must get them again.
 	Earlier []fleet.Message
-	// Grants are the rules that hold for the task because a user has answered a question with them.
+	// Grants are the permission rules that users have made by answering questions, and that hold
+	// for the task.
 	Grants []fleet.Grant
-	// Lease is how long the attempt stays valid without a heartbeat, counted from the
-	// reply to the claim. Zero means forever; the engine never sets zero.
+	// Lease is how long the attempt stays valid without a heartbeat, counted from the reply to the
+	// claim. The engine never sets zero, which would mean forever.
 	Lease time.Duration `json:"-"`
 }
 
@@ -67,8 +73,8 @@ type claims struct {
 	budgets     *budgets
 }
 
-// withLease sets a.Lease, unless a is nil, and returns a. The lease is computed for each reply,
-// because less of it is left when a reply is repeated.
+// withLease sets a.Lease to the time that is left of the attempt's lease now, and returns a. If a
+// is nil, it returns nil. The time must be computed again when a reply is repeated.
 func (c *claims) withLease(a *Assignment) *Assignment {
 	if a != nil {
 		a.Lease = Remaining(a.Attempt, c.now)
@@ -93,7 +99,7 @@ func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
 	return *a, nil
 }
 
-// claimOp is the operation in the keys of idempotency records that store answers to claims.
+// claimOp is the first word of the keys of the idempotency records that store replies to claims.
 const claimOp = "work-claim"
 
 // claimOnce claims a task. If r.Key was used before, it returns the assignment of the first claim
@@ -114,9 +120,9 @@ func (c *claims) claimOnce(r Claim) (*Assignment, error) {
 	return c.withLease(given), err
 }
 
-// claim starts an attempt at the first task that the worker may take. If no task can start, it
-// returns nil and no error. An error would roll back its changes, but they must be stored: claim
-// may have failed tasks that the budget does not allow.
+// claim starts an attempt at the first task that the worker may take. If no task can start, claim
+// returns nil and no error. It may have set tasks to failed because their budget is spent, and an
+// error would roll back these changes.
 func (c *claims) claim(r Claim) (*Assignment, error) {
 	for _, a := range r.Accounts {
 		if err := c.budgets.pauseSpentAccount(AccountName(a.Agent, a.Name)); err != nil {
@@ -160,7 +166,9 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 			}
 		}
 		with, ok := worker.choose(list[0].AllAgents(), shared)
-		if !ok { // no agent of the task is free: the query leaves out most such tasks, but not those of agents without a row in the store
+		// If no agent of the task is free, try the next task. The query has already left out most
+		// such tasks, but not those whose agents have no row in the store.
+		if !ok {
 			passed[list[0].TaskKey] = true
 			query.Skip = func(key store.TaskKey) bool { return passed[key] }
 			continue
@@ -175,9 +183,10 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 	}
 }
 
-// query returns the store query for the next task that the worker can run: the worker has the task's
-// labels, and an account of one of the task's agents is free. While a limit of the user is reached,
-// only tasks without an agent can start. query returns errNoBudget if the worker runs no such tasks.
+// query returns the store query for the next task that the worker can run: the worker has the
+// task's labels, and an account of one of the task's agents is free. While the user's spending
+// limit for the day or the month is reached, only tasks that start no agent are returned. If the
+// worker does not run such tasks, query then returns errNoBudget.
 func (c *claims) query(r Claim, worker, shared *pool) (store.ClaimQuery, error) {
 	paused := worker.blocked(shared)
 	q := store.ClaimQuery{PausedAccounts: paused, Accounts: r.Agents, Limit: 1}
@@ -188,7 +197,8 @@ func (c *claims) query(r Claim, worker, shared *pool) (store.ClaimQuery, error) 
 	if err != nil {
 		return q, err
 	}
-	if held { // only tasks that start no agent may start
+	// If a spending limit of the user is reached, only tasks that start no agent may start.
+	if held {
 		q.Accounts = freeAccounts()
 		if len(r.Agents) > 0 {
 			q.Accounts = slices.DeleteFunc(q.Accounts, func(name string) bool { return !slices.Contains(r.Agents, name) })
@@ -217,8 +227,8 @@ func joinLabels(labels []string) string {
 	return strings.Join(slices.Compact(sorted), ",")
 }
 
-// Satisfies reports whether a worker with these labels may take a task. set has the labels that the
-// task requires, in the format of [store.Task.Labels].
+// Satisfies reports whether a worker with the given labels may take a task that requires the labels
+// in set. set has the format of [store.Task.Labels].
 func Satisfies(labels []string, set string) bool {
 	for label := range strings.SplitSeq(set, ",") {
 		if label != "" && !slices.Contains(labels, label) {
@@ -228,8 +238,8 @@ func Satisfies(labels []string, set string) bool {
 	return true
 }
 
-// hasOneOfEach reports whether the labels of a task, separated by commas, contain at least one
-// label of each set.
+// hasOneOfEach reports whether the labels of a task contain at least one label of each set. labels
+// has the format of [store.Task.Labels].
 func hasOneOfEach(labels string, sets [][]string) bool {
 	for _, set := range sets {
 		if !slices.ContainsFunc(strings.Split(labels, ","), func(l string) bool { return slices.Contains(set, l) }) {
@@ -241,11 +251,11 @@ func hasOneOfEach(labels string, sets [][]string) bool {
 
 // startAttempt stores a new running attempt at a task. The attempt uses one of the accounts in
 // with. If the budget of the task or of its run does not allow the attempt, startAttempt returns
-// errNoBudget. In this case, it has failed the task or made it wait, so that the next query does
-// not return it.
+// errNoBudget. It has then set the task to failed or made it wait, so that the next query does not
+// return the task again.
 func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, error) {
-	// Each lookup is made even if another one fails, so that a remote database gets all of them in
-	// one round trip, see [store.Loader].
+	// Make all lookups before checking their errors. On a remote database, each lookup fails at
+	// first, and one round trip then loads all rows (see [store.Loader]).
 	account, errAccount := c.pickAccount(with.accounts)
 	run, errRun := c.run(t.Run)
 	before, errBefore := c.previousAttempt(t)
@@ -253,7 +263,9 @@ func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, erro
 	if err := errors.Join(errAccount, errRun, errBefore, given.AddMessages(c), given.AddGrants(c)); err != nil {
 		return Assignment{}, err
 	}
-	if run.Active == 0 { // no attempt is running, so nothing is reserved; an older version of gaffer may have left an amount
+	// If no attempt of the run is running, no part of the run's budget can be reserved. Remove an
+	// amount that an older version of gaffer may have left.
+	if run.Active == 0 {
 		run.Reserved = store.Amount{}
 	}
 	var refused *BudgetError
@@ -289,9 +301,13 @@ func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, erro
 		return Assignment{}, err
 	}
 	a.Limit = limitOf(scopes)
-	if before != nil && before.Worker == r.Worker && !t.NewConversation && agentOfAttempt(*before, t) == agentOfAttempt(a, t) { // only the worker and the agent of the previous attempt can continue its conversation
+	// The agent can continue the previous attempt's conversation only if the worker and the agent
+	// are the same.
+	if before != nil && before.Worker == r.Worker && !t.NewConversation && agentOfAttempt(*before, t) == agentOfAttempt(a, t) {
 		a.SpentEarlier = before.SpentEarlier.Add(before.Spent)
-		a.Thread = before.Thread // set now, so that it is not lost if the attempt ends before its agent has started
+		// Set Thread, the id of the conversation, now. If the agent never starts, it cannot report
+		// the id.
+		a.Thread = before.Thread
 	}
 	a.HasMessages, t.EndedAs = len(given.Messages) > 0, ""
 	for _, m := range given.Messages {
@@ -334,7 +350,8 @@ func (c *claims) previousAttempt(t store.Task) (*store.Attempt, error) {
 
 // stillAssigned returns the assignment of the attempt with this id, which an earlier reply has
 // assigned to the worker. It returns nil if id is nil, or if the worker does not run the attempt
-// any more: if an ended attempt were assigned again, two agents could work on one task.
+// any more. An ended attempt must not be assigned again, because two agents could then work on one
+// task.
 func (c *claims) stillAssigned(id *string, worker string) (*Assignment, error) {
 	if id == nil {
 		return nil, nil

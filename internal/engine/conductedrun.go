@@ -16,9 +16,9 @@ type Extension struct {
 	Tasks []plan.Task
 }
 
-// Extend adds tasks to a conducted run. They must not depend on other tasks, because a
-// conductor adds a task only when it may start. Extend returns a [*ConflictError] if the
-// run has ended or is stopping, or if a task already exists.
+// Extend adds tasks to a conducted run. The new tasks must not depend on other tasks, because a
+// conductor adds a task only when the task may start. Extend returns a [*ConflictError] if the run
+// has ended or is stopping, or if a task already exists.
 func (e *Engine) Extend(ctx context.Context, x Extension) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		_, err := once(tx.txContext, "extend", x.Key, func() (int, error) { return len(x.Tasks), tx.submissions.extend(x) })
@@ -76,7 +76,7 @@ func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why s
 // Reopening is a user's request to continue a conducted run.
 type Reopening struct {
 	Run, Who, Why string
-	Budget        store.Amount // replaces the budget of the run; the zero amount keeps the old budget
+	Budget        store.Amount // the run's new budget; zero keeps the old budget
 }
 
 // Reopen sets the budget of a conducted run and, if the run has ended, continues it.

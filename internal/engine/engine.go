@@ -1,7 +1,7 @@
-// Package engine decides which task runs next and what follows from a failure. It is a
-// set of transactions on a store: Submit, Claim, Beat, Ask, Answer, Finish, Cancel,
-// Retry, Sweep. The engine keeps no state in memory, so several processes may use one
-// store. It is the only writer of the store's rows.
+// Package engine decides which task runs next, and whether a failed task is retried. It is a set of
+// transactions on a store: Submit, Claim, Beat, Ask, Answer, Finish, Cancel, Retry, Sweep. The
+// engine keeps no state in memory, so several processes may use one store. It is the only writer of
+// the store's rows.
 package engine
 
 import (
@@ -18,24 +18,25 @@ type Options struct {
 	NewID func() string  // returns a new id; must never return the same id twice
 	Rand  func() float64 // returns a random number in [0, 1), to vary the delays of retries
 	Lease time.Duration  // how long an attempt stays valid after a heartbeat; DefaultLease if zero
-	Who   string         // user or program that events name as their cause if a request names none
-	// Endless is set for an engine whose workers are on this machine, and whose leases are very
-	// long. A coordinator with shorter leases may use the same database. An endless engine does not
-	// end attempts that the coordinator has assigned.
+	Who   string         // author of events if the request names none: a user or program
+	// Endless is set if the engine's workers run on this machine and its leases practically never
+	// end. A gaffer server with shorter leases may use the same database. An endless engine does
+	// not end attempts that the server has assigned.
 	Endless bool
-	// Limits returns the user's limits of what all attempts may spend. It is called in every
-	// transaction that needs them, so that a changed limit holds at once. If Limits is nil, there
-	// are no limits.
+	// Limits returns the user's limits on what all attempts together may spend. It is called in
+	// every transaction that needs the limits, so that a changed limit holds at once. If Limits is
+	// nil, there are no limits.
 	Limits func() Limits
 	Zone   *time.Location // time zone of the days and months of Limits; nil means the machine's
 }
 
 // DefaultLease is the default of Options.Lease. Workers send a heartbeat every 15 s, so an attempt
-// stays valid if up to three heartbeats in a row are lost.
+// stays valid if three heartbeats in a row are lost.
 const DefaultLease = time.Minute
 
-// MaxLease is the longest lease that workers enforce. They take a longer one for a lease that never
-// ends, as those of a local run, and do not freeze the agent when it ends.
+// MaxLease is the longest lease that workers enforce: shortly before such a lease ends, the worker
+// freezes the agent. Workers treat a longer lease as one that never ends. The engine grants longer
+// leases only if all workers are on its own machine.
 const MaxLease = 24 * time.Hour
 
 // Engine runs the transactions that change the store. It is safe for concurrent use.

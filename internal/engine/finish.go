@@ -20,19 +20,25 @@ type Finish struct {
 	Token   int64
 	Key     string // idempotency key: a repeated report with the same key gets the same result
 
-	fleet.Progress // the last progress of the attempt; its LogFrom is set even if the agent has not started
+	// Progress is the last progress of the attempt. Even if the agent has not started, the worker
+	// sets Progress.LogFrom, the offset in the log at which the attempt's output starts.
+	fleet.Progress
 	fleet.Ending
-	Final bool      // do not retry this failure, even if the task has retries left
-	Reset time.Time // when the agent's rate limit ends, if the attempt failed because of it; zero if unknown
+	Final bool // do not retry this failure, even if the task has retries left
+	// Reset is when the rate limit ends that the agent has reached. It is zero if the agent has
+	// reached none, or if the end is unknown.
+	Reset time.Time
 	// Delivered are the ids of the messages that the agent's program has received.
 	Delivered []string
 }
 
 // FinishResult describes the task after one of its attempts has ended.
 type FinishResult struct {
-	Status          store.Status `json:"status"`          // status of the task
-	RetryAt         time.Time    `json:"retry,omitzero"`  // earliest start of the next attempt; zero if it may start at once or the task has ended
-	NewConversation bool         `json:"fresh,omitempty"` // the next attempt starts a new conversation
+	Status store.Status `json:"status"`
+	// RetryAt is the earliest start of the next attempt. It is zero if that attempt may start at
+	// once, or if the task has ended.
+	RetryAt         time.Time `json:"retry,omitzero"`
+	NewConversation bool      `json:"fresh,omitempty"` // the next attempt starts a new conversation
 }
 
 // Finish ends an attempt. It changes nothing and returns a [*ConflictError] if the attempt
@@ -70,7 +76,8 @@ func (e *finishes) finish(f Finish) (FinishResult, error) {
 		return FinishResult{}, err
 	}
 	a.Ending = f.Ending
-	if f.Spent != (store.Amount{}) { // if the report contains no cost, keep the cost of the last heartbeat
+	// If the report contains a cost, store that cost. If not, keep the cost of the last heartbeat.
+	if f.Spent != (store.Amount{}) {
 		a.Spent = f.Spent
 	}
 	a.Thread, a.Log, a.LogFrom = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log), cmp.Or(a.LogFrom, f.LogFrom)
@@ -103,9 +110,9 @@ func (e *finishes) pauseAccountOf(a store.Attempt, f Finish) error {
 	return e.rateLimits.pauseAccount(accountOf(a, t), end, f.Class)
 }
 
-// hasOtherLogin reports whether the agent of an attempt has another account, whose login was not
-// refused. That other account may be paused because of a rate limit. The result is false if the
-// attempt has used the program's own account, which is none of the user's accounts.
+// hasOtherLogin reports whether the agent of an attempt has another account whose login was not
+// refused. That other account may be paused because of a rate limit. If the attempt has used none
+// of the user's accounts but the program's own login, the result is false.
 func (e *finishes) hasOtherLogin(a store.Attempt, t store.Task) (bool, error) {
 	if a.Account == "" {
 		return false, nil
@@ -123,8 +130,9 @@ func (e *finishes) hasOtherLogin(a store.Attempt, t store.Task) (bool, error) {
 // endAttempt ends an attempt, decides whether its task is retried, and updates the task and its
 // run.
 func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) (FinishResult, error) {
-	// Each lookup is made even if another one fails, so that a remote database gets all of them in
-	// one round trip, see [store.Loader]. The dependents are needed later, by statusChanged.
+	// Make all lookups before checking their errors. On a remote database, each lookup fails at
+	// first, and one round trip then loads all rows (see [store.Loader]). The dependents are needed
+	// later, by statusChanged.
 	t, errTask := e.task(a.Key())
 	run, errRun := e.run(a.Run)
 	_, errDependents := e.Dependents(a.Key())
@@ -185,7 +193,9 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	if !v.Counts {
 		t.CountedAttempts--
 	}
-	if v.Delay > 0 && !run.Ordered { // an ordered run has no delays, because the next task would start before the delayed one
+	// Do not delay a retry in an ordered run, whose tasks run one after the other. The next task
+	// would otherwise start before the delayed one.
+	if v.Delay > 0 && !run.Ordered {
 		t.NotBefore = e.now.Add(v.Delay)
 	}
 	o := FinishResult{Status: v.Status, RetryAt: t.NotBefore, NewConversation: v.NewConversation}
@@ -195,10 +205,10 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	return o, e.propagation.statusChanged(t)
 }
 
-// decide decides what happens to the task of an attempt that has ended with this class. It queues a
-// failed task again if the task can continue when the user's limit for the day or month ends, or
-// with another login. If final is set, the worker has found out that no other attempt can succeed,
-// so the task fails instead of being queued again.
+// decide decides what happens to the task of an attempt that has ended with this class. A failed
+// task is queued again if it can continue with another login, or when the user's spending limit for
+// the day or month ends. If final is set, the worker knows that no other attempt can succeed, so
+// the task fails instead of being queued again.
 func (e *finishes) decide(a store.Attempt, t store.Task, run store.Run, class failure.Class, final bool) (v decision, err error) {
 	v = decideNext(class, a.StopReason, t, e.opts.Rand())
 	continues := false
@@ -238,8 +248,8 @@ func (e *finishes) decideForMessages(v decision, a store.Attempt, t *store.Task,
 }
 
 // settle adds what an ended attempt has spent to its run, its task and the sums of its day and
-// month, and returns the attempt's class. If the attempt has spent more than its limit, the class
-// is OverBudget even if the agent reports success. The attempt's work and answer are kept.
+// month. It returns the attempt's class. If a successful attempt has spent more than its limit, the
+// class becomes OverBudget. The attempt's work and answer are kept.
 func (e *finishes) settle(a *store.Attempt, t *store.Task, run *store.Run, class failure.Class) (failure.Class, error) {
 	if err := e.budgets.count(a, *t, *run); err != nil {
 		return class, err
@@ -263,8 +273,8 @@ func (e *finishes) settle(a *store.Attempt, t *store.Task, run *store.Run, class
 	return class, nil
 }
 
-// OverBudgetText says that an attempt has spent more than it was allowed to, such as "spent $0.0047 of
-// $0.0020".
+// OverBudgetText returns a text for an attempt that has spent more than it was allowed to, such as
+// "spent $0.0047 of $0.0020".
 func OverBudgetText(spent, limit store.Amount) string { return "spent " + spent.Of(limit) }
 
 // Release ends attempts that a worker gives back because it is stopping. Their tasks are queued
@@ -298,8 +308,8 @@ func (e *finishes) release(worker string, held []HeldAttempt) error {
 }
 
 // expireAttempts ends attempts whose worker has stopped sending heartbeats, and asks workers to end
-// attempts past their deadline. It returns how many attempts it has handled. reachableSince is the
-// parameter of [Engine.Sweep].
+// attempts past their deadline. It returns how many attempts it has handled. reachableSince has the
+// same meaning as in [Engine.Sweep].
 func (e *finishes) expireAttempts(reachableSince time.Time) (expired int, err error) {
 	due, err := e.DueAttempts(e.now, sweepAtOnce)
 	if err != nil {
@@ -307,20 +317,26 @@ func (e *finishes) expireAttempts(reachableSince time.Time) (expired int, err er
 	}
 	for _, a := range due {
 		if e.opts.Endless && a.Lease.Before(e.now.Add(e.opts.Lease/2)) {
-			continue // the lease is too short to be from this engine: a coordinator has assigned the attempt, and only the coordinator may end it
+			// The lease is shorter than the leases of this engine, so a gaffer server has assigned
+			// the attempt. Only the server may end it.
+			continue
 		}
 		expired++
 		silent, until := a.Lease.Before(e.now), e.leaseEnd(reachableSince)
 		switch {
 		case silent && e.now.Before(until):
-			a.Lease = until // the worker may have been unable to reach this process; if the deadline has passed too, the next sweep handles that
+			// The worker may have been unable to reach this process, so extend the lease. If the
+			// deadline has passed too, the next call of expireAttempts handles that.
+			a.Lease = until
 			e.PutAttempt(a)
 		case silent:
 			a.Summary = "the worker was not heard of for " + e.opts.Lease.String()
 			_, err = e.endAttempt(a, failure.Lost, false)
 		default:
 			a.StopReason = cmp.Or(a.StopReason, string(failure.TimedOut))
-			a.Deadline = time.Time{} // StopReason asks the worker to stop; later sweeps need not ask again
+			// Clear the deadline, so that the next call does not ask again. StopReason asks the
+			// worker to stop.
+			a.Deadline = time.Time{}
 			e.PutAttempt(a)
 			err = e.attemptEvent("attempt.stopping", a, "its deadline has passed")
 		}

@@ -10,11 +10,11 @@ import (
 )
 
 // FinishAndClaim ends an attempt like [Engine.Finish], and then claims the next task for the same
-// worker like [Engine.Claim], in one transaction. Nothing is claimed if r names no worker, or if the
+// worker like [Engine.Claim], in one transaction. It claims nothing if r names no worker, or if the
 // attempt had already ended. next is nil if no task was claimed.
 //
-// Such a request is called a turn. A worker may repeat a turn if it has not received the reply; it
-// needs no idempotency key. A repeated turn changes nothing. It returns the same result, and the
+// Such a request is called a turn. If a worker has not received the reply, it may repeat the turn,
+// without an idempotency key. A repeated turn changes nothing. It returns the same result, and the
 // same assignment if that attempt is still running.
 func (e *Engine) FinishAndClaim(ctx context.Context, f Finish, r Claim) (o FinishResult, next *Assignment, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
@@ -24,20 +24,23 @@ func (e *Engine) FinishAndClaim(ctx context.Context, f Finish, r Claim) (o Finis
 	return o, next, err
 }
 
-// storedTurn is the answer to a turn as an idempotency record stores it.
+// storedTurn is the reply to a [Engine.FinishAndClaim] request, as it is stored in an idempotency
+// record.
 type storedTurn struct {
 	Result FinishResult `json:"outcome"`
-	Next   *string      `json:"next,omitempty"` // id of the attempt that the turn has assigned; nil if none
+	Next   *string      `json:"next,omitempty"` // id of the attempt that was assigned next; nil if none
 }
 
-// turnOp is the operation in the keys of idempotency records that store answers to turns.
+// turnOp is the first word of the keys of the idempotency records that store replies to
+// [Engine.FinishAndClaim].
 const turnOp = "work-turn"
 
-// completedResult is the result of a turn whose task is complete, as in nearly all turns. It can be
-// computed from the attempt's row, so no idempotency record is stored for it.
+// completedResult is the result of [Engine.FinishAndClaim] if the task is complete, as in nearly
+// all requests. No idempotency record is stored for this result, because a repeated request can
+// compute it from the attempt's row.
 var completedResult = FinishResult{Status: store.Complete}
 
-// turns ends attempts and assigns the next tasks to the same workers.
+// turns handles the requests of [Engine.FinishAndClaim], which are called turns.
 type turns struct {
 	*txContext
 	claims   *claims
@@ -53,8 +56,8 @@ func (t *turns) turn(f Finish, r Claim) (FinishResult, *Assignment, error) {
 		return t.repeatedTurn(a, f)
 	}
 	if f.Class == failure.RateLimited && r.Worker != "" {
-		// Forget accounts that the user has removed. They would never be paused, so the engine would
-		// never find that all accounts of the agent are paused.
+		// Forget accounts that the user has removed. A removed account never reaches a rate limit,
+		// so the engine would never find that all accounts of the agent have reached one.
 		stored, err := t.sharedPool()
 		if err != nil {
 			return FinishResult{}, nil, err
@@ -86,9 +89,9 @@ func (t *turns) turn(f Finish, r Claim) (FinishResult, *Assignment, error) {
 
 func turnKey(f Finish) string { return fmt.Sprintf("%s %d", f.Attempt, f.Token) }
 
-// repeatedTurn answers a turn whose attempt a has already ended. If an earlier turn has ended a,
-// repeatedTurn returns the same answer again. If not, for example because a user has cancelled a,
-// it returns a [*ConflictError].
+// repeatedTurn answers a request whose attempt a has already ended. If an earlier copy of the
+// request has ended a, repeatedTurn returns the same reply again. If a has ended for another
+// reason, for example because a user has cancelled it, repeatedTurn returns a [*ConflictError].
 func (t *turns) repeatedTurn(a store.Attempt, f Finish) (FinishResult, *Assignment, error) {
 	done := storedTurn{Result: completedResult}
 	kept, err := t.IdempotencyRecord(turnOp + " " + turnKey(f))
@@ -111,9 +114,8 @@ func (t *turns) repeatedTurn(a store.Attempt, f Finish) (FinishResult, *Assignme
 	return done.Result, t.claims.withLease(next), err
 }
 
-// assignedAfter returns the id of the attempt that was assigned in the turn that ended the attempt
-// previous. It returns nil if no attempt was assigned or the assigned attempt is not running any
-// more.
+// assignedAfter returns the id of the running attempt that was assigned in the same request that
+// ended the attempt previous. It returns nil if there is none.
 func (t *turns) assignedAfter(previous store.Attempt) (*string, error) {
 	running, err := t.heldBy(previous.Worker)
 	for _, a := range running {

@@ -20,11 +20,12 @@ import (
 // answering a question. The parent of these items is the [GrantParent] of the grant's run.
 const GrantKind = "grant"
 
-// GrantParent returns the parent of the items that hold the grants of a run and of its tasks. For an
-// empty run, it returns the parent of the grants that hold for all runs.
+// GrantParent returns the parent of the items that hold the grants of a run and of its tasks. If
+// run is empty, it returns the parent of the grants that hold for all runs.
 func GrantParent(run string) string { return cmp.Or(run, "*") }
 
-// GrantError reports why an answer cannot make a grant: a rule that holds for longer than one request.
+// GrantError reports why an answer cannot make a grant: a rule that holds for longer than one
+// request.
 type GrantError struct{ Why string }
 
 func (e *GrantError) Error() string { return "grant: " + e.Why }
@@ -32,8 +33,9 @@ func (e *GrantError) Error() string { return "grant: " + e.Why }
 // Invalid marks the error as the caller's mistake.
 func (e *GrantError) Invalid() bool { return true }
 
-// Grants returns the grants that hold for a run and its tasks, those for all runs included. If run is
-// empty, it returns the grants of all running runs, and those for all runs. The oldest come first.
+// Grants returns the grants that hold for a run and its tasks, including those that hold for all
+// runs. If run is empty, it returns the grants of all running runs and those that hold for all
+// runs. The oldest grants come first.
 func (e *Engine) Grants(ctx context.Context, run string) (list []fleet.Grant, err error) {
 	err = e.store.Read(ctx, func(r store.Reader) error {
 		parents := []string{"", run}
@@ -63,8 +65,8 @@ func (e *Engine) Grants(ctx context.Context, run string) (list []fleet.Grant, er
 	return list, err
 }
 
-// RemoveGrant removes a grant. An agent that is running may still follow the grant until the agent
-// ends, because its program may have remembered it.
+// RemoveGrant removes a grant. A running agent may still follow the grant until the agent ends,
+// because the agent's program may have remembered it.
 func (e *Engine) RemoveGrant(ctx context.Context, id, who string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		item, err := tx.Item(store.ItemKey{Kind: GrantKind, ID: id})
@@ -87,8 +89,8 @@ func decodeGrant(item store.Item) (g fleet.Grant, err error) {
 	return g, nil
 }
 
-// grantsOf returns the grants of a run and of its tasks. If run is empty, it returns those that hold
-// for all runs.
+// grantsOf returns the grants of a run and of its tasks. If run is empty, it returns those that
+// hold for all runs.
 func grantsOf(r ItemLister, run string) ([]fleet.Grant, error) {
 	items, err := r.Items(GrantKind, GrantParent(run), math.MinInt64, math.MaxInt32)
 	if err != nil {
@@ -115,8 +117,8 @@ func taskGrants(r ItemLister, key store.TaskKey) ([]fleet.Grant, error) {
 	return all, errors.Join(errAll, errRun)
 }
 
-// AddGrants sets a.Grants to the grants that hold for a.Task. It does nothing for a command, which
-// never asks for permission.
+// AddGrants sets a.Grants to the grants that hold for a.Task. It does nothing if the task is only a
+// command, because a command never asks for permission.
 func (a *Assignment) AddGrants(r ItemLister) (err error) {
 	if a.Task.Agent() == plan.CommandAgent {
 		return nil
@@ -125,9 +127,9 @@ func (a *Assignment) AddGrants(r ItemLister) (err error) {
 	return err
 }
 
-// rulesOf returns the rules of a task and its grants. An allow rule that this version of gaffer
-// cannot read is left out. A deny or ask rule that it cannot read is replaced by a rule that asks
-// the user about everything.
+// rulesOf returns the permission rules of a task, including its grants. It leaves out an allow rule
+// that this version of gaffer cannot read. It replaces a deny or ask rule that it cannot read by a
+// rule that asks the user about everything.
 func rulesOf(spec plan.Task, grants []fleet.Grant) (rules permission.Rules) {
 	for _, text := range spec.Permissions.Allow {
 		if r, err := permission.Parse(text); err == nil {
@@ -160,20 +162,23 @@ func rulesOf(spec plan.Task, grants []fleet.Grant) (rules permission.Rules) {
 	return rules
 }
 
-// decide decides a question by the rules and the grants of its task. If it can, it sets the answer
-// in q, and the caller stores q. decided is false if the user must answer. That is always so for a
-// task that picks a candidate.
+// decide tries to answer a question by the rules and the grants of its task. If they decide the
+// question, decide sets the answer in q, and the caller must store q. If the user must answer,
+// decided is false. The user answers all questions of a task that picks one of several candidates.
 func (qs *questions) decide(q *store.Question, t store.Task) (decided bool, err error) {
 	if t.Account == plan.PickAgent {
 		return false, nil
 	}
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil {
-		return false, nil // the user answers, because this version of gaffer cannot read the rules of the task
+		// This version of gaffer cannot read the rules of the task, so the user must answer.
+		return false, nil
 	}
 	policy := permission.Policy(cmp.Or(string(spec.Questions), string(permission.AskUser)))
 	if q.Tool == "" && (policy == permission.AllowOthers || policy == permission.DenyAll) {
-		policy = permission.AskUser // with these policies, package agent answers such questions itself; it has left this one to the user
+		// The policies allow and deny are only for tool calls. If no rule decides a question that
+		// is not about a tool, the user must answer.
+		policy = permission.AskUser
 	}
 	grants, err := taskGrants(qs, t.TaskKey)
 	if err != nil {
@@ -211,13 +216,13 @@ func callOf(q store.Question) permission.Call {
 
 // Limits of what is stored about a tool call.
 const (
-	maxInput       = 64 << 10 // length of the input in bytes
+	maxInput       = 64 << 10 // maximum length of the tool's input, in bytes
 	maxSuggestions = 8
 )
 
-// setCall sets the tool call that a question is about, and suggests rules that would allow the call.
-// An input that is too long is dropped, never cut, because a rule could allow the cut input by
-// mistake. Without the input, only a rule for all calls of the tool can allow the call.
+// setCall sets the tool call that a question is about, and suggests rules that would allow the
+// call. An input that is too long is dropped, never cut, because a rule could allow the cut input
+// by mistake. Without the input, only a rule for all calls of the tool can allow the call.
 func setCall(q *store.Question, a Ask) {
 	if a.Tool == "" {
 		return
@@ -235,8 +240,8 @@ func setCall(q *store.Question, a Ask) {
 	}
 }
 
-// grant stores the grant that an answer makes, and returns it. made is false if the answer holds only
-// for this one request, and so makes no grant.
+// grant stores the rule that an answer makes for later requests, and returns it. made is false if
+// the answer holds only for this one request.
 func (qs *questions) grant(q store.Question, a Answer) (g fleet.Grant, made bool, err error) {
 	switch a.Scope {
 	case "", fleet.GrantOnce:
@@ -275,8 +280,8 @@ func (qs *questions) grant(q store.Question, a Answer) (g fleet.Grant, made bool
 	return g, true, qs.putGrant(&g)
 }
 
-// putGrant stores the grant g. If the same rule already holds in the same scope, it stores nothing
-// and sets g to the stored grant.
+// putGrant stores the grant g. If the same rule already holds in the same scope, putGrant stores
+// nothing, and replaces *g by the stored grant.
 func (qs *questions) putGrant(g *fleet.Grant) error {
 	known, err := grantsOf(qs, g.Run)
 	if err != nil {

@@ -14,39 +14,43 @@ import (
 type HeldAttempt struct {
 	Attempt string
 	Token   int64
-	Now     fleet.Progress // what the agent is doing; ignored if its State is empty
+	Now     fleet.Progress // progress of the agent; ignored if Now.State is empty
 	Asking  []string       // ids of the questions whose answers the worker waits for
-	Dropped []string       // questions that the agent has withdrawn, by the ids that the agent has given them
+	Dropped []string       // ids, given by the agent, of questions that it has withdrawn
 	// Delivered are the ids of the messages that the agent's program has received. A worker may
-	// report an id again.
+	// report the same id several times.
 	Delivered []string
 }
 
 // Order says what a worker must do about an attempt that it is running.
 type Order struct {
 	Attempt string
-	Stop    string           // why the worker must end the attempt; empty if it may continue
-	Gone    bool             // the attempt no longer belongs to the worker: it must end the agent, and not report the attempt's end
-	Answers []store.Question // the questions of HeldAttempt.Asking that are closed, with their answers
-	Waits   bool             // the agent waits for a user; the worker does not know this if the agent asked with gaffer's MCP tool
-	Lease   time.Duration    // how long the attempt stays valid after this heartbeat; 0 if Gone is set
+	Stop    string // why the worker must end the attempt; empty if it may continue
+	// Gone is set if the attempt no longer belongs to the worker. The worker must then end the
+	// agent, and must not report the attempt's end.
+	Gone    bool
+	Answers []store.Question // questions of HeldAttempt.Asking that are closed, with their answers
+	// Waits is set while the agent waits for a user. The worker does not know this by itself if the
+	// agent asked with gaffer's MCP tool.
+	Waits bool
+	Lease time.Duration // how long the attempt stays valid after this heartbeat; 0 if Gone is set
 	// Messages are the messages that the agent has not received, oldest first. Each heartbeat
 	// returns them again until the worker reports that they were delivered.
 	Messages []fleet.Message
 	// Interrupt is set if the reason in Stop is a user's interrupt or a spent budget. The worker
-	// then ends only the agent's current turn, or stops the agent if it does not support this. The
-	// conversation can be continued in both cases.
+	// then ends only the agent's current turn. If the agent does not support that, the worker stops
+	// the agent. The conversation can be continued in both cases.
 	Interrupt bool
 	// Limit is what the attempt may spend. It changes when other attempts spend from the same
 	// budget. Zero means no limit.
 	Limit store.Amount
 }
 
-// Beat records a heartbeat of a worker, and renews the leases of the attempts that it holds. It
-// returns what the worker must do about each attempt. Fields that are empty in the worker's report
-// keep their stored value, except Task and Now. Beat appends an event when an agent has started,
-// and when the data of a worker with a name has changed. It appends none when only the activity of
-// an agent has changed.
+// Beat records a heartbeat of a worker. held are the attempts that the worker is running: Beat
+// renews their leases, and returns what the worker must do about each of them. Fields of report
+// that are empty, except Task and Now, do not change the worker's stored fields. Beat appends an
+// event when an agent has started, and when the stored data of a worker with a name has changed. It
+// appends no event if only the activity of an agent has changed.
 func (e *Engine) Beat(ctx context.Context, report store.Worker, held []HeldAttempt) (orders []Order, err error) {
 	err = e.write(ctx, report.ID, func(tx *transaction) error {
 		orders, err = tx.heartbeats.recordWorker(report, held)
@@ -68,7 +72,9 @@ func (b *heartbeats) recordWorker(report store.Worker, held []HeldAttempt) (orde
 	if err := b.workers.recordHeartbeat(report); err != nil {
 		return nil, err
 	}
-	for _, h := range held { // request all rows first, so that a remote database loads them in one round trip
+	// Look up all rows first, without handling errors, so that a remote database loads them in one
+	// round trip.
+	for _, h := range held {
 		_, _ = b.Attempt(h.Attempt)
 	}
 	for _, h := range held {

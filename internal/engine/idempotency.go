@@ -9,16 +9,17 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// IdempotencyRecordRun returns the id of the run to which an idempotency record belongs. bound
-// reports whether the record must be kept as long as that run, because it stores which task holds a
-// bead or an item, or that a conductor has added tasks. If bound is false, the record belongs to no
-// run. It only answers repeated requests, and may expire.
+// IdempotencyRecordRun returns the id of the run to which an idempotency record belongs. bound is
+// true if the record must be kept as long as that run. Such a record stores that a conductor has
+// added tasks, or which task was created last for an item of a source, such as an issue, or for a
+// bead, which is a work item of a ledger. If bound is false, the record belongs to no run. It only
+// answers repeated requests, and may be deleted after some time.
 func IdempotencyRecordRun(p store.IdempotencyRecord) (run string, bound bool) {
 	operation, rest, _ := strings.Cut(p.Key, " ")
 	switch operation {
 	case "bead", "item":
 		var key store.TaskKey
-		_ = json.Unmarshal(p.Answer, &key) // if this fails, the returned id is empty, as if the run did not exist
+		_ = json.Unmarshal(p.Answer, &key) // if this fails, the returned run id is empty
 		return key.Run, true
 	case "extend":
 		run, _, _ := strings.Cut(rest, " ")

@@ -14,36 +14,39 @@ import (
 
 // ItemReportKind is the kind of store items that hold an [ItemReport]. The parent of a report that
 // was sent is the id of its run. Reports that are not sent yet have no parent, so that one query
-// finds those of all runs.
+// finds the unsent reports of all runs.
 const ItemReportKind = "item-report"
 
-// ItemReport says what gaffer must tell a source of tasks, such as an issue tracker, about the end of
-// a task. The transaction that ends the task stores the report, so none is forgotten. A process
+// ItemReport says what gaffer must tell a source of tasks, such as an issue tracker, about the end
+// of a task. The transaction that ends the task stores the report, so none is forgotten. A process
 // claims the report before it tells the source, and records the result afterwards. If the process
 // dies in between, the next process that claims the report finds Tries above 1. It must then check
 // whether the source has received the report already.
 type ItemReport struct {
 	store.TaskKey
-	Item    plan.SourceItem `json:"item"`
-	Number  int             `json:"number"` // 1 for the first end of the task; grows if the task ends again after the source may have been told
-	Status  store.Status    `json:"status"`
-	Attempt string          `json:"attempt,omitempty"` // id of the task's last attempt; empty if it had none
-	Outcome string          `json:"outcome,omitempty"` // why the task has ended, if it is not complete
-	Ended   time.Time       `json:"ended"`
+	Item plan.SourceItem `json:"item"`
+	// Number is 1 for the first end of the task. It increases if the task ends again after the
+	// source may have received the previous report.
+	Number  int          `json:"number"`
+	Status  store.Status `json:"status"`
+	Attempt string       `json:"attempt,omitempty"` // id of the task's last attempt; empty if it had none
+	Outcome string       `json:"outcome,omitempty"` // why the task has ended, if it is not complete
+	Ended   time.Time    `json:"ended"`
 
 	Tries  int             `json:"tries,omitempty"`  // how often a process has claimed the report
 	Sender json.RawMessage `json:"sender,omitempty"` // the process that sends the report; empty if none does
 	Since  time.Time       `json:"since,omitzero"`   // when Sender has claimed the report
-	Next   time.Time       `json:"next,omitzero"`    // when the next try may begin, after a failed one
+	Next   time.Time       `json:"next,omitzero"`    // earliest time of the next try, after a failed try
 	Error  string          `json:"error,omitempty"`  // why the last try failed
-	Sent   time.Time       `json:"sent,omitzero"`    // when the source was told; zero if it was not told yet
+	Sent   time.Time       `json:"sent,omitzero"`    // when the report was sent; zero if it was not sent yet
 }
 
 func itemReportKey(key store.TaskKey) store.ItemKey {
 	return store.ItemKey{Kind: ItemReportKind, ID: TaskItemID(key)}
 }
 
-// recordEnd stores the report about the end of a task, if the plan asks for one for the task's item.
+// recordEnd stores a report about the end of a task. It does nothing if the task was made from no
+// item, or if the plan wants no report for the item.
 func (i *items) recordEnd(t store.Task, why string) error {
 	spec, err := itemSpec(t)
 	if err != nil || spec.Item.Report.IsZero() || spec.Candidate != "" {
@@ -53,11 +56,15 @@ func (i *items) recordEnd(t store.Task, why string) error {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
+	// If the task was queued again only for a message, and the message was withdrawn, this end of
+	// the task is already recorded.
 	if r.Number > 0 && t.LastAttempt != "" && r.Attempt == t.LastAttempt && r.Status == t.Status {
-		return nil // this end is already recorded: the task was queued again for a message, and the message was withdrawn
+		return nil
 	}
 	number := r.Number
-	if r.Tries > 0 || number == 0 { // the first end, or the source may have been told of the previous end: use a new number; if not, replace the previous report, which was not sent
+	// If this is the first report, or the source may have received the previous one, use a new
+	// number. If not, replace the previous report, which no process has tried to send.
+	if r.Tries > 0 || number == 0 {
 		number++
 	}
 	outcome := t.Outcome
@@ -115,11 +122,12 @@ func (e *Engine) ItemReports(ctx context.Context, run string) (list []ItemReport
 	return list, err
 }
 
-// ClaimItemReport claims a report for the process sender. This process then tells the source, and
-// calls FinishItemReport. gone reports whether an earlier sender has ended. If now is true, the
-// claim does not wait for the pause after a failed try. ok is false if there is nothing to send
-// now: there is no report, it was sent, another process is sending it, its next try is not due, or
-// its task was queued again. If the task was deleted, ClaimItemReport deletes the report.
+// ClaimItemReport claims a report for a process, which sender describes. This process must then
+// send the report to the source, and call FinishItemReport. gone must report whether the process of
+// an earlier claim has ended. If now is true, the pause after a failed try is ignored. ok is false
+// if there is nothing to send at the moment: there is no report, it was sent, another process is
+// sending it, its next try is not due, or its task was queued again. If the task was deleted,
+// ClaimItemReport deletes the report.
 func (e *Engine) ClaimItemReport(ctx context.Context, key store.TaskKey, sender json.RawMessage, now bool, gone func(sender json.RawMessage, since time.Time) bool) (r ItemReport, ok bool, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		ok = false
@@ -153,8 +161,8 @@ const (
 )
 
 // FinishItemReport records that the source has received the report or, if problem is not empty, why
-// the try has failed. It does nothing if the task has ended again, or another process has claimed the
-// report, since the caller claimed it.
+// the try has failed. It does nothing if, since the claim, the task has ended again or another
+// process has claimed the report.
 func (e *Engine) FinishItemReport(ctx context.Context, claimed ItemReport, problem string) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		r, err := tx.items.report(claimed.TaskKey)

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// HeldItem is an item of a source that cannot get a task now, because the task By holds it. A source
-// of tasks is, for example, an issue tracker; its items are the issues.
+// HeldItem is an item of a source of tasks, such as an issue of an issue tracker, that may not get
+// a new task now. By is the task that was created for the item last. Status is the status of By.
 type HeldItem struct {
 	Item   plan.SourceItem
 	By     store.TaskKey
@@ -23,8 +23,9 @@ func (h HeldItem) String() string {
 	return fmt.Sprintf("%s of %s is %s in run %s", h.Item.ID, h.Item.Source, h.Status, h.By.Run)
 }
 
-// ItemsHeldError reports items that other tasks hold. The engine returns it if a new run cannot have
-// tasks for these items, or if an ended task cannot continue because of its item.
+// ItemsHeldError reports items, such as issues, for which other tasks were created. The engine
+// returns it if a new run may not have tasks for these items, or if an ended task cannot be queued
+// again because another task works on its item.
 type ItemsHeldError struct{ Items []HeldItem }
 
 func (e *ItemsHeldError) Error() string {
@@ -41,22 +42,25 @@ func (e *ItemsHeldError) Error() string {
 // Conflict marks the error as a conflict with other runs.
 func (e *ItemsHeldError) Conflict() bool { return true }
 
-// items records, for each item of a source, the task that was created for it last: the item's
-// holder. An item cannot have two unfinished tasks.
+// items records, for each item of a source (such as an issue of an issue tracker), the task that
+// was created for the item last. This task is called the item's holder. An item cannot have two
+// unfinished tasks.
 type items struct{ *txContext }
 
-// itemKey returns the key of the idempotency record that stores which task holds an item.
+// itemKey returns the key of the idempotency record that stores which task was created for an item
+// last.
 func itemKey(i plan.SourceItem) string { return "item " + i.Source + " " + i.ID }
 
-// holderReader is the part of a store's reader that finds the holder of an item. Both a transaction
-// and a reader implement it.
+// holderReader has the methods of [store.Reader] that find the last task of an item. Both a
+// transaction and a reader implement it.
 type holderReader interface {
 	IdempotencyRecord(key string) (store.IdempotencyRecord, error)
 	Task(key store.TaskKey) (store.Task, error)
 }
 
-// holderOf returns the task that was created last for the item or bead with this record key. The
-// error is [store.ErrNotFound] if there is none.
+// holderOf returns the task that was created last for an item, or for a bead (a work item of a
+// ledger). key is the key of the idempotency record that stores this task's key. If there is no
+// such task, the error is [store.ErrNotFound].
 func holderOf(r holderReader, key string) (t store.Task, err error) {
 	p, err := r.IdempotencyRecord(key)
 	if err != nil {
@@ -69,14 +73,16 @@ func holderOf(r holderReader, key string) (t store.Task, err error) {
 	return r.Task(by)
 }
 
-// HeldItems returns those items of a new plan's tasks that cannot get a task now.
+// HeldItems returns the items in the tasks of a new plan for which no new task may be created now.
 func HeldItems(r holderReader, tasks []plan.Task) (held []HeldItem, err error) {
 	for _, t := range tasks {
 		if t.Item.ID == "" || t.Candidate != "" {
 			continue
 		}
 		keys := []string{itemKey(t.Item)}
-		if t.Dispatch != nil { // 'gaffer dispatch' may have created a task for the bead
+		// If the task does a bead, which is a work item of a ledger, the command 'gaffer dispatch'
+		// may have created another task for the bead.
+		if t.Dispatch != nil {
 			keys = append(keys, beadKey(t.Dispatch))
 		}
 		for _, key := range keys {
@@ -96,8 +102,8 @@ func HeldItems(r holderReader, tasks []plan.Task) (held []HeldItem, err error) {
 	return held, nil
 }
 
-// mayNotTake reports whether an item must not get another task. status is the status of the item's
-// last task. take says for which items the plan wants tasks.
+// mayNotTake reports whether no new task may be created for an item. status is the status of the
+// item's last task. take says for which items the plan wants tasks.
 func mayNotTake(take plan.ItemTake, status store.Status) bool {
 	switch {
 	case !status.Final():
@@ -108,8 +114,8 @@ func mayNotTake(take plan.ItemTake, status store.Status) bool {
 	return take == plan.TakeNew
 }
 
-// take makes a new task the holder of its item. It does nothing for a candidate: its item belongs to
-// the task that picks one of the candidates.
+// take records that a new task was created for its item. It does nothing for a candidate: its item
+// belongs to the task that picks one of the candidates.
 func (i *items) take(run string, t plan.Task) error {
 	if t.Item.ID == "" || t.Candidate != "" {
 		return nil
@@ -126,9 +132,9 @@ func (i *items) setHolder(item plan.SourceItem, key store.TaskKey) error {
 	return nil
 }
 
-// holdAgain makes an ended task, which is queued again, the holder of its item. It returns an
-// [*ItemsHeldError] if another task works on the item. It does nothing if the task has no item or
-// is a candidate.
+// holdAgain records that an ended task, which is queued again, works on its item again. It returns
+// an [*ItemsHeldError] if another unfinished task works on the item. It does nothing if the task
+// has no item or is a candidate.
 func (i *items) holdAgain(t store.Task) error {
 	spec, err := itemSpec(t)
 	if err != nil || spec.Item.ID == "" || spec.Candidate != "" {
@@ -146,8 +152,8 @@ func (i *items) holdAgain(t store.Task) error {
 	return i.setHolder(spec.Item, t.TaskKey)
 }
 
-// itemSpec returns the spec of t if t was made from an item, and a zero spec if not. Few tasks have
-// an item, so itemSpec decodes only specs that contain one.
+// itemSpec returns the decoded spec of t if t was made from an item, and a zero spec if not. Few
+// tasks are made from an item, so itemSpec decodes only specs that contain one.
 func itemSpec(t store.Task) (plan.Task, error) {
 	if !strings.Contains(string(t.Spec), `"Item":`) { // JSON name of plan.Task.Item
 		return plan.Task{}, nil
@@ -159,12 +165,14 @@ func itemSpec(t store.Task) (plan.Task, error) {
 	return spec, nil
 }
 
-// WithoutItems returns the plan without the tasks of held items. It also leaves out the candidates
-// of these tasks, and tasks that depend on these tasks, because they could never start. But if the
-// task that holds an item is complete, its work is done: tasks that depend on it stay in the plan
-// and need not wait.
+// WithoutItems returns the plan without the tasks for the items in held, and without the candidates
+// of these tasks. It also leaves out tasks that depend on a task that is left out, because they
+// could never start. There is one exception: if another run has completed the work on an item, the
+// tasks that depend on that work stay in the plan, and need not wait.
 func WithoutItems(p plan.Plan, held []HeldItem) plan.Plan {
-	left, done := map[string]bool{}, map[string]bool{} // by id of the task: whether it is left out, and whether another run has completed its work
+	// left contains the ids of tasks that are left out. done[id] is true if another run has
+	// completed the work of such a task.
+	left, done := map[string]bool{}, map[string]bool{}
 	for i, t := range p.Tasks {
 		at := slices.IndexFunc(held, func(h HeldItem) bool { return itemKey(h.Item) == itemKey(t.Item) })
 		if t.Item.ID != "" && at >= 0 {

@@ -79,7 +79,7 @@ func (ms *messages) waiting(key store.TaskKey) (list []fleet.Message, err error)
 	return list, err
 }
 
-// get returns the message with an id. The error is [store.ErrNotFound] if there is none.
+// get returns the message with the given id. The error is [store.ErrNotFound] if there is none.
 func (ms *messages) get(id string) (m message, err error) {
 	item, err := ms.Item(store.ItemKey{Kind: MessageKind, ID: id})
 	if err != nil {
@@ -92,8 +92,8 @@ func (ms *messages) get(id string) (m message, err error) {
 	return m, nil
 }
 
-// put stores a message and appends an event of the given kind. Of the message, the event contains
-// only the id and the beginning of the text.
+// put stores a message and appends an event of the given kind. The event contains only the
+// message's id and the beginning of its text.
 func (ms *messages) put(m message, kind, attempt string) error {
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -113,7 +113,7 @@ func (ms *messages) put(m message, kind, attempt string) error {
 // shortText is the maximum number of characters of a message's text in an event.
 const shortText = 100
 
-// MessageRow is what events about a message store as their Row.
+// MessageRow is what [store.Event.Row] contains, as JSON, in events about a message.
 type MessageRow struct {
 	ID string `json:"id"`
 }
@@ -141,18 +141,18 @@ func (ms *messages) deliver(a store.Attempt, ids []string) error {
 	return nil
 }
 
-// maxUndelivered is how many attempts in a row may fail without the agent having received a
-// message. After that, the task is not queued again for the message, which waits until the user
+// maxUndelivered is how many attempts in a row may fail before the agent has received a message.
+// After that, the task is not queued again for the message. The message waits until the user
 // retries the task.
 const maxUndelivered = 3
 
 // needsAttempt reports whether a task must be queued again because a message waits for its agent.
-// class says how the task's attempt ends now. The result is true if the newest waiting message was
-// sent after that attempt had started. It is also true if the attempt has failed, and fewer than
-// maxUndelivered attempts have started since the message was sent.
+// class says how the current attempt at the task has ended. The result is true if the newest
+// waiting message was sent after that attempt had started. It is also true if the attempt has
+// failed, and fewer than maxUndelivered attempts have started since the message was sent.
 func (ms *messages) needsAttempt(t store.Task, class failure.Class) (bool, error) {
 	all, err := ms.ofTask(t.TaskKey)
-	tried := maxUndelivered // how many attempts have started since the newest waiting message was sent
+	tried := maxUndelivered // how many attempts have started since the newest waiting message
 	for _, m := range all {
 		if m.Waiting() {
 			tried = t.Tries - m.TriesWhenSent

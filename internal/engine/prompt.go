@@ -23,14 +23,15 @@ func AgentOf(spec plan.Task) string {
 }
 
 // Prompt returns the prompt for an attempt: the task's prompt, and a text about how the previous
-// attempt failed. previous is nil if there was none. For a task with a command line, Prompt returns
-// the task's prompt unchanged.
+// attempt failed. If there was no previous attempt, previous is nil. For a task with a command
+// line, Prompt returns the task's prompt unchanged.
 func Prompt(spec plan.Task, previous *store.Attempt) string {
 	if previous == nil || previous.Class == "" || len(spec.Argv) > 0 {
 		return spec.Prompt
 	}
 	switch previous.Class {
-	case failure.RateLimited, failure.Released: // the previous attempt did not fail because of its work, so the prompt does not mention it
+	// The previous attempt did not fail because of its work, so the prompt does not mention it.
+	case failure.RateLimited, failure.Released:
 		return spec.Prompt
 	case failure.OverBudget:
 		return fmt.Sprintf("%s\n\n---\nAttempt %d was stopped because its budget was spent. There is more now. Go on where it stopped: its files are as it left them.\n", spec.Prompt, previous.Number)

@@ -85,9 +85,9 @@ func (p *propagation) stopRun(run store.Run, why string) error {
 	return nil
 }
 
-// cancelDependents is called after t has ended without being complete. It cancels the tasks that
-// can no longer start: the tasks that need t and, unless t is Optional, the tasks of later waves.
-// For tasks with AnyNeed see needEnded.
+// cancelDependents cancels the tasks that cannot start any more, because t has ended without being
+// complete. These are the tasks that need t and, unless t is Optional, the tasks of later waves.
+// For tasks with AnyNeed, it calls needEnded instead.
 func (p *propagation) cancelDependents(t store.Task) error {
 	why := fmt.Sprintf("%s is %s", t.Task, t.Status)
 	below, err := p.Dependents(t.TaskKey)
@@ -118,11 +118,12 @@ func (p *propagation) cancelDependents(t store.Task) error {
 	return nil
 }
 
-// needEnded updates t, a task with AnyNeed, after one of its needs has ended without being
-// complete. If all needs of t have ended and none is complete, t fails, or is cancelled if all its
-// needs were cancelled.
+// needEnded updates t, a task with AnyNeed, after one of the tasks that t needs has ended without
+// being complete. Such a task starts when all tasks that it needs have ended and at least one is
+// complete. If all have ended and none is complete, t fails, or is cancelled if all were cancelled.
 func (p *propagation) needEnded(t store.Task, why string) error {
-	t, err := p.task(t.TaskKey) // read the task again: it may have changed since the caller has read it
+	// Read the task again, because it may have changed since the caller has read it.
+	t, err := p.task(t.TaskKey)
 	if err != nil || t.Status != store.Queued {
 		return err
 	}
@@ -180,7 +181,7 @@ func (p *propagation) cancelQueued(key store.TaskKey, why string) error {
 }
 
 // endedUnstarted updates the tasks that need t, after t has ended without being started. t is
-// complete if it was complete before, and was queued again only for a message.
+// complete only if it was complete before and was queued again for a message.
 func (p *propagation) endedUnstarted(t store.Task) error {
 	if t.Status == store.Complete {
 		return p.states.unblockDependents(t.TaskKey)
@@ -207,7 +208,7 @@ func (p *propagation) stopAllTasks(run, why string) error {
 }
 
 // stopTask asks the worker of a running task to end the attempt, so that the task is cancelled. It
-// does nothing if the task is not running or is being cancelled already. reason is the text of the
+// does nothing if the task is not running or is already being cancelled. reason is the text of the
 // event.
 func (p *propagation) stopTask(t store.Task, reason string) error {
 	if t.Status != store.Running {

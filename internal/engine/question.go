@@ -19,22 +19,26 @@ import (
 type Ask struct {
 	Attempt string
 	Token   int64
-	Ref     string // id that the agent has given the question; repeating it does not create a second question
+	// Ref is the id that the agent has given the question. A second question with the same Ref in
+	// the same attempt is not stored.
+	Ref     string
 	Text    string
 	Options []string
 	Within  time.Duration // how long the question waits for an answer; zero means forever
-	Default string        // the answer if the user gives none in time; if empty, the request is denied
+	Default string        // answer if the user gives none in time; empty denies the request
 
 	// Tool and Input are the tool call that the agent asks permission for; empty for any other
 	// question. Suggestions are rules that would allow this call.
 	Tool        string
 	Input       json.RawMessage
 	Suggestions []string
-	Dir         string // absolute path of the agent's work folder, to which paths in Input and in rules are relative; empty if unknown
+	// Dir is the absolute path of the agent's work folder. Relative paths in Input and in rules
+	// start there. Dir is empty if the folder is unknown.
+	Dir string
 }
 
-// Ask stores a question and returns its id. If the rules and grants of the task decide it, it is
-// stored with its answer, and no user is asked.
+// Ask stores a question and returns its id. If the rules and grants of the task decide the
+// question, Ask stores it with the answer, and no user is asked.
 func (e *Engine) Ask(ctx context.Context, a Ask) (id string, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		id, err = tx.questions.ask(a)
@@ -106,7 +110,7 @@ func questionID(attempt, ref string) string {
 }
 
 // withdraw closes questions that an attempt's agent no longer asks. refs are the ids that the agent
-// has given them; unknown ids are ignored.
+// has given the questions. withdraw ignores unknown ids.
 func (qs *questions) withdraw(attempt string, refs []string) error {
 	for _, ref := range refs {
 		q, err := qs.Question(questionID(attempt, ref))
@@ -130,13 +134,13 @@ type Answer struct {
 	Deny     bool // denies the request; Text is the reason
 	Who      string
 	Scope    fleet.GrantScope // for how long the answer holds; empty means GrantOnce
-	Rule     string           // the rule that holds within Scope; empty means the first of the question's Suggestions
+	Rule     string           // the granted rule; empty means the first of the question's Suggestions
 }
 
 // Answer stores the answer to a question. It returns a [*ConflictError] if the question is closed,
-// because it was answered before or its attempt has ended. If the answer has a scope, Answer also
-// stores a grant, and uses it to answer the other open questions that it decides. Answer returns a
-// [*GrantError] or a [*permission.RuleError] if the grant is not valid.
+// because it was answered before or its attempt has ended. If a.Scope is wider than GrantOnce,
+// Answer also stores a grant. It then answers the other open questions that the grant decides. It
+// returns a [*GrantError] or a [*permission.RuleError] if the grant is not valid.
 func (e *Engine) Answer(ctx context.Context, a Answer) error {
 	return e.write(ctx, a.Who, func(tx *transaction) error {
 		q, err := tx.Question(a.Question)
@@ -164,15 +168,15 @@ func (qs *questions) answerOnceOrGrant(q store.Question, a Answer) error {
 	return qs.answerCovered(g)
 }
 
-// answer closes a question with an answer that was not decided by rules. The author of the answer
+// answer closes a question with an answer that does not come from a rule. The author of the answer
 // is qs.who.
 func (qs *questions) answer(q store.Question, answer string, deny bool) error {
 	q.Answer, q.Denied, q.By = answer, deny, qs.who
 	return qs.storeAnswer(q)
 }
 
-// storeAnswer stores a question as closed, and appends an event. The caller has set its Answer,
-// Denied and By.
+// storeAnswer stores a question as closed, and appends an event. The caller must have set q.Answer,
+// q.Denied and q.By.
 func (qs *questions) storeAnswer(q store.Question) error {
 	q.Answered, q.Closed = qs.now, true
 	qs.PutQuestion(q)

@@ -23,14 +23,14 @@ type decision struct {
 	NewConversation bool          // the next attempt starts a new conversation
 }
 
-// maxLostAttempts is how often a task is retried after its attempts were lost, unless the task
-// allows more retries. The limit prevents a task that crashes its workers from crashing all of
-// them.
+// maxLostAttempts is how often a task is retried after its attempts were lost. If the task allows
+// more retries than that, the task's number is the limit. The limit prevents a task that crashes
+// its workers from crashing all workers.
 const maxLostAttempts = 5
 
 // decideNext decides whether and how a task is retried after an attempt has ended with the given
-// class. The counters of t include this attempt. stop is the attempt's StopReason. jitter is a
-// random number in [0, 1).
+// class. t's counters of attempts already include this attempt. stop is the attempt's StopReason.
+// jitter is a random number in [0, 1).
 func decideNext(class failure.Class, stop string, t store.Task, jitter float64) decision {
 	again := func(v decision) decision {
 		if t.CountedAttempts > t.Retries {
@@ -58,7 +58,9 @@ func decideNext(class failure.Class, stop string, t store.Task, jitter float64) 
 	case class == failure.Cancelled, class == failure.Interrupted:
 		return decision{Status: store.Cancelled, Counts: true}
 	}
-	fresh := class == failure.Crashed // after the other failures that are left here, the agent can continue its conversation
+	// After a crash, the agent starts a new conversation. After the other failures that reach this
+	// line, such as a timeout, it can continue its conversation.
+	fresh := class == failure.Crashed
 	return again(decision{Status: store.Queued, Counts: true, Delay: backoff(t.CountedAttempts, jitter), NewConversation: fresh})
 }
 

@@ -88,9 +88,9 @@ func decodeReview(item store.Item) (v fleet.Review, err error) {
 }
 
 // ChangeReview calls change with the review of a task, and stores the changed review. change should
-// call functions of package review, which check the rules. It may run more than once. If it returns
-// an error or changes nothing, nothing is stored. ChangeReview returns a [*ConflictError] if change
-// approves a task that has not ended.
+// call functions of package review, which check the rules. change may run more than once. If it
+// returns an error or changes nothing, nothing is stored. ChangeReview returns a [*ConflictError]
+// if change approves the work of a task that has not ended.
 func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string, change func(*fleet.Review) error) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		t, err := tx.task(key)
@@ -108,7 +108,8 @@ func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string
 		if reflect.DeepEqual(v, before) { // nothing has changed, for example because the request was repeated
 			return nil
 		}
-		if len(v.Comments) > len(before.Comments) && t.Account == plan.PickAgent { // a pick task has no agent that could receive comments
+		// A task that picks one of several candidates has no agent that could receive comments.
+		if len(v.Comments) > len(before.Comments) && t.Account == plan.PickAgent {
 			return tx.pickTaskError(t)
 		}
 		if v.State == fleet.ReviewApproved && before.State != v.State && !t.Status.Final() {
@@ -152,8 +153,8 @@ func (rs *reviews) put(t store.Task, v fleet.Review, old fleet.ReviewState) erro
 	return nil
 }
 
-// update applies rule, a function of package review, to the review of a task. It does nothing if the
-// task has no review. It does not change By, the user who changed the review last.
+// update applies rule, a function of package review, to the review of a task. It does nothing if
+// the task has no review. It keeps v.By, the user who changed the review last.
 func (rs *reviews) update(key store.TaskKey, rule func(*fleet.Review)) error {
 	v, known, err := reviewOf(rs.Tx, key)
 	if err != nil || !known {

@@ -14,17 +14,25 @@ import (
 // StandaloneQuestion is a question that belongs to no task, for example because a user has started
 // the asking agent by hand.
 type StandaloneQuestion struct {
-	From    string // name of the asking agent, shown to the user
-	Ref     string // id that the agent has given the question; repeating it does not create a second question
+	From string // name of the asking agent, shown to the user
+	// Ref is an id that the agent has chosen for the question, or empty. If the agent asks again
+	// with the same Ref, no second question is created.
+	Ref     string
 	Text    string
 	Options []string
-	Within  time.Duration // how long the user has to answer; more than 0, and at most MaxStandaloneWait
-	Asker   string        // id of the credential that asks, and that may withdraw the question; empty if unknown
-	Attempt string        // id of the asking agent's attempt, which waits for the answer; empty if gaffer has not started the agent
+	// Within is how long the user has to answer. It must be more than 0 and at most
+	// MaxStandaloneWait.
+	Within time.Duration
+	// Asker is the id of the credential with which the question is asked. The question can be
+	// withdrawn with the same credential. Asker is empty if unknown.
+	Asker string
+	// Attempt is the id of the asking agent's attempt, which waits for the answer. It is empty if
+	// gaffer has not started the agent.
+	Attempt string
 }
 
-// MaxStandaloneWait is the longest time that a question without a task may stay open. If the agent
-// that asked has crashed, only this limit closes the question.
+// MaxStandaloneWait is the longest time that a question without a task may stay open. Without a
+// limit, the question of an agent that has crashed could stay open forever.
 const MaxStandaloneWait = 24 * time.Hour
 
 // AskStandalone stores a question that belongs to no task, and returns its id.
@@ -87,9 +95,9 @@ func (qs *questions) askStandalone(a StandaloneQuestion) (string, error) {
 	return q.ID, qs.startWait(attempt)
 }
 
-// Withdraw closes a question that belongs to no task, because the agent that asked no longer waits
-// for the answer. It does nothing if the question is already closed. It returns a [*ConflictError]
-// if the question belongs to a task.
+// Withdraw closes a question that belongs to no task, because the agent that asked it no longer
+// waits for the answer. It does nothing if the question is already closed. It returns a
+// [*ConflictError] if the question belongs to a task.
 func (e *Engine) Withdraw(ctx context.Context, question, why string) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		q, err := tx.Question(question)

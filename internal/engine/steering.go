@@ -118,9 +118,9 @@ func (s *steering) reachableTask(key store.TaskKey) (run store.Run, t store.Task
 	return run, t, err
 }
 
-// SendBack sends all draft comments of a task's review to its agent, in one message. tree
-// is the id of the git tree that the user has seen, or empty. SendBack returns the same
-// errors as [Engine.Send], and a [*review.RefusedError] if there are no drafts.
+// SendBack sends all draft comments of a task's review to the task's agent, in one message. tree is
+// the id of the git tree that the user has reviewed, or empty. SendBack returns the same errors as
+// [Engine.Send], or a [*review.RefusedError] if there are no drafts.
 func (e *Engine) SendBack(ctx context.Context, key store.TaskKey, who, tree string) error {
 	return e.write(ctx, who, func(tx *transaction) error { return tx.steering.sendBack(key, tree) })
 }
@@ -192,9 +192,9 @@ func (s *steering) withdraw(m message) error {
 }
 
 // Interrupt asks the worker of a running task to end the agent's current turn. Then the task is
-// cancelled, and a later message can continue the conversation. If messages already wait for the
-// agent, it continues with them at once. Interrupt returns a [*ConflictError] if the task is not
-// running, or if its run is a team's.
+// cancelled, and a later message can continue the conversation. But if messages already wait for
+// the agent, the task is queued again, and the agent continues with these messages. Interrupt
+// returns a [*ConflictError] if the task is not running, or if its run belongs to a team.
 func (e *Engine) Interrupt(ctx context.Context, key store.TaskKey, who string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		run, err := tx.run(key.Run)

@@ -12,17 +12,23 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Submission is a plan to run.
+// Submission is a request to run a plan.
 type Submission struct {
 	Plan plan.Plan
 	Who  string
 	Key  string // idempotency key: a second submission with the same key returns the same run
 
-	ID         string // id of the run; the engine chooses one if empty
-	Project    string // path of the folder that the run works in; empty if the run is not bound to a machine
-	Base       string // id of the commit that the run's worktrees start from
-	OnlyWorker string // name or id of the only worker that may claim the run's tasks; empty allows all workers
-	StartedBy  string // what started the run, as in [store.Run.StartedBy]; empty if the user did
+	ID string // id of the run; the engine chooses one if empty
+	// Project is the path of the folder in which the run works. It is empty if the run is not bound
+	// to a folder on one machine.
+	Project string
+	Base    string // id of the commit that the run's worktrees start from
+	// OnlyWorker is the name or id of the only worker that may claim the run's tasks. If it is
+	// empty, all workers may claim them.
+	OnlyWorker string
+	// StartedBy says what started the run, such as "schedule nightly". It is empty if the user
+	// started the run.
+	StartedBy string
 
 	// Conducted marks a run with a conductor: a program that adds tasks with [Engine.Extend] and
 	// ends the run with [Engine.Conclude].
@@ -32,11 +38,13 @@ type Submission struct {
 	Ordered bool
 }
 
-// Submit stores a run and its tasks. Tasks that depend on no other task become ready. Submit
-// returns the run's id, or a [*BeadHeldError] if another task works on a bead of the plan.
+// Submit stores a run and its tasks, and returns the run's id. Tasks that need not wait become
+// ready, so that workers can claim them. If another task works on a bead of the plan (a work item
+// of the ledger protocol), Submit returns a [*BeadHeldError].
 //
-// If items of the plan cannot get a task now, because tasks of other runs hold them, Submit leaves
-// out their tasks (see [WithoutItems]). If no task is left, it returns an [*ItemsHeldError].
+// A task may be made from an item, such as an issue of an issue tracker. If an item may not get a
+// new task, because it already has a task in another run, Submit leaves out the new task (see
+// [WithoutItems]). If no task is left, Submit returns an [*ItemsHeldError].
 func (e *Engine) Submit(ctx context.Context, s Submission) (string, error) {
 	for {
 		id, err := e.submit(ctx, s)
@@ -50,8 +58,8 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (string, error) {
 	}
 }
 
-// submit stores a run with all tasks of the plan. It returns an [*ItemsHeldError] if other tasks
-// hold items of the plan.
+// submit stores a run with all tasks of the plan. It returns an [*ItemsHeldError] if items of the
+// plan, such as issues, may not get new tasks because they already have tasks in other runs.
 func (e *Engine) submit(ctx context.Context, s Submission) (id string, err error) {
 	text, err := planText(s)
 	if err != nil {
@@ -72,7 +80,8 @@ func planText(s Submission) (json.RawMessage, error) {
 	return text, nil
 }
 
-// submissions stores new runs, and adds tasks to conducted runs.
+// submissions stores new runs, and adds tasks to runs that have a conductor (see
+// [Submission.Conducted]).
 type submissions struct {
 	*txContext
 	states *taskStates
@@ -143,18 +152,22 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 	return s.states.setStatus(&t, store.Queued, "")
 }
 
-// agentsOf returns the agent of a task and its fallbacks, or nil if it has no fallback.
+// agentsOf returns the agent of a task and its fallbacks: the agents that may replace it. It
+// returns nil if the task cannot use a fallback.
 func agentsOf(task plan.Task) []string {
 	own := AgentOf(task)
 	others := slices.DeleteFunc(slices.Clone(task.Fallback), func(name string) bool { return name == own })
+	// A command has no agent. Candidates are tasks that do the same work with different agents, so
+	// each must keep its own agent. The task that picks or judges the candidates keeps its agent
+	// too.
 	if len(others) == 0 || len(task.Argv) > 0 || task.Pick != nil || task.Candidate != "" {
-		return nil // commands have no agent; a candidate must keep its own agent, because the user wants to compare the agents' results
+		return nil
 	}
 	return append([]string{own}, others...)
 }
 
-// labelsOf returns the labels that a worker must have to claim a task. onlyWorker is the run's
-// OnlyWorker, or empty.
+// labelsOf returns the labels that a worker must have to claim a task, as one string. If onlyWorker
+// is not empty, one of them is the label of that worker (see [WorkerLabel]).
 func labelsOf(task plan.Task, onlyWorker string) string {
 	labels := slices.Clone(task.Labels)
 	if onlyWorker != "" {

@@ -5,16 +5,22 @@ import (
 	"time"
 )
 
-// sweepAtOnce is the maximum number of rows of each kind that one sweep handles.
+// sweepAtOnce is the maximum number of attempts that one call of [Engine.Sweep] handles. The same
+// maximum applies to questions and to delayed tasks.
 const sweepAtOnce = 100
 
-// Sweep makes all changes that become due by the passing of time. It ends attempts whose worker has
-// stopped sending heartbeats, asks workers to end attempts past their deadline, closes expired
-// questions, ends pauses of accounts when their time is over, and makes delayed tasks ready. It
-// also ends the pause because of the user's limit for a day or a month, if the user has raised that
-// limit. An expired question gets its default answer, or is denied if it has none. Sweep handles a
-// limited number of rows. If unfinished is true, there may be more, and the caller should call
-// Sweep again at once.
+// Sweep makes all changes that become due by the passing of time:
+//
+//   - It ends attempts whose worker has stopped sending heartbeats.
+//   - It asks workers to end attempts whose deadline has passed.
+//   - It closes questions that were not answered in time. Such a question gets its default answer,
+//     or is denied if it has none.
+//   - It ends pauses of accounts when their time is over.
+//   - It checks the user's limits for the day and the month, which the user may have changed.
+//   - It makes tasks ready when their delay has ended.
+//
+// One call handles a limited number of changes. If unfinished is true, more changes may be due, and
+// the caller should call Sweep again at once.
 //
 // reachableSince is the time since which workers have been able to reach this process without
 // interruption. Earlier heartbeats may have been lost. So Sweep ends no attempt for missing
@@ -22,8 +28,8 @@ const sweepAtOnce = 100
 // always reach this process.
 func (e *Engine) Sweep(ctx context.Context, reachableSince time.Time) (unfinished bool, err error) {
 	err = e.write(ctx, "sweep", func(tx *transaction) error {
-		// If the write had to wait until ctx has ended, reachableSince is out of date, so change
-		// nothing.
+		// If ctx has ended while this transaction had to wait, reachableSince may be out of date.
+		// Then change nothing.
 		if err := ctx.Err(); err != nil {
 			return err
 		}

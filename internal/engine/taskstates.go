@@ -15,15 +15,17 @@ import (
 // decides which tasks may be claimed.
 type taskStates struct {
 	*txContext
-	workers          *workers
-	reviews          *reviews
-	items            *items
-	lastCompletedRun string // id of the run whose task was completed last in this transaction; empty if none was
+	workers *workers
+	reviews *reviews
+	items   *items
+	// lastCompletedRun is the id of the run of the task that this transaction has completed last.
+	// It is empty if this transaction has completed no task.
+	lastCompletedRun string
 }
 
 // allowedTransitions lists, for each status of a task, the statuses that may follow it. A final
-// status changes only when a user retries the task or sends it a message. If the user withdraws the
-// message, the task gets its final status back.
+// status changes only at a user's request, such as a retry or a message to the task's agent. If the
+// user withdraws the message before the agent receives it, the task gets its final status back.
 var allowedTransitions = map[store.Status][]store.Status{
 	"":              {store.Queued},
 	store.Queued:    {store.Running, store.Cancelled, store.Failed, store.Complete},
@@ -39,8 +41,8 @@ func (s *taskStates) setStatus(t *store.Task, to store.Status, why string) error
 	return s.setStatusWithAttempt(t, nil, to, why)
 }
 
-// setStatusWithAttempt does the same as setStatus, and stores the attempt a, which starts or ends
-// with the change.
+// setStatusWithAttempt does the same as setStatus. It also stores a, the attempt whose start or end
+// changes the status, unless a is nil.
 func (s *taskStates) setStatusWithAttempt(t *store.Task, a *store.Attempt, to store.Status, why string) error {
 	from := t.Status
 	if !slices.Contains(allowedTransitions[from], to) {
@@ -85,8 +87,8 @@ func (s *taskStates) setStatusWithAttempt(t *store.Task, a *store.Attempt, to st
 	return s.event(e, *t)
 }
 
-// addToCounters adds delta, which is 1 or -1, to those counters of a run that include a task with
-// status s.
+// addToCounters adds delta (1 or -1) to those counters of a run that count the task t while its
+// status is s.
 func addToCounters(run *store.Run, t store.Task, s store.Status, delta int) {
 	wave := t.Wave
 	switch {
@@ -102,7 +104,8 @@ func addToCounters(run *store.Run, t store.Task, s store.Status, delta int) {
 	if wave == 0 {
 		return
 	}
-	run.Waves = slices.Clone(run.Waves) // other readers use the same slice, so copy it before changing it
+	// Copy the slice before changing it, because other copies of the run's row share it.
+	run.Waves = slices.Clone(run.Waves)
 	i, found := slices.BinarySearchFunc(run.Waves, wave, func(w store.WaveCount, n int) int { return w.Wave - n })
 	if !found {
 		run.Waves = slices.Insert(run.Waves, i, store.WaveCount{Wave: wave})
@@ -110,8 +113,8 @@ func addToCounters(run *store.Run, t store.Task, s store.Status, delta int) {
 	run.Waves[i].Open += delta
 }
 
-// openWave returns the number of the lowest wave that has unfinished tasks. Tasks of later waves
-// may not start yet. If no wave has unfinished tasks, openWave returns MaxInt32.
+// openWave returns the lowest wave number that has unfinished tasks. Tasks with a higher wave
+// number may not start yet. If no wave has unfinished tasks, openWave returns MaxInt32.
 func openWave(run store.Run) int {
 	for _, w := range run.Waves {
 		if w.Open > 0 {
@@ -121,9 +124,9 @@ func openWave(run store.Run) int {
 	return math.MaxInt32
 }
 
-// endQueued cancels a queued task and sets its outcome. If the task had ended before and was queued
-// again for a message, it gets its earlier status back instead, and its undelivered messages are
-// withdrawn.
+// endQueued ends a queued task. Normally it cancels the task and stores the outcome. But if the
+// task had already ended and was queued again only because of a user's message, endQueued gives it
+// the earlier status again and withdraws the undelivered messages.
 func (s *taskStates) endQueued(t *store.Task, outcome, why string) error {
 	to := t.EndedAs
 	if to == "" {
@@ -144,8 +147,9 @@ func (s *taskStates) endQueued(t *store.Task, outcome, why string) error {
 	return s.setStatus(t, to, why)
 }
 
-// setReady changes whether a task may be claimed, and appends an event. t.Ready must not already
-// have this value, because setReady also changes the run's number of ready tasks.
+// setReady sets the field Ready of a task, which says whether workers may claim the task, and
+// appends an event. It also updates the run's number of ready tasks, so it must be called only if
+// the value of the field changes.
 func (s *taskStates) setReady(t store.Task, ready bool, why string) error {
 	run, err := s.run(t.Run)
 	if err != nil {
@@ -164,9 +168,10 @@ func (s *taskStates) setReady(t store.Task, ready bool, why string) error {
 	return s.event(store.Event{Kind: kind, Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
-// makeTasksReady makes waiting tasks of a run ready, as many as the run's parallel limit allows.
-// The limit keeps the number of ready tasks small, so that a claim does not scan all queued tasks.
-// In a run that has ended or is stopping, no task becomes ready.
+// makeTasksReady makes queued tasks of a run ready, so that workers can claim them. It leaves out
+// tasks that must wait for other tasks, for their delay or for a paused account. If the run has a
+// parallel limit, at most as many tasks as the limit are ready or running at the same time. In a
+// run that has ended or is stopping, no task becomes ready.
 func (s *taskStates) makeTasksReady(id string) error {
 	run, err := s.run(id)
 	if err != nil {
@@ -198,8 +203,8 @@ func (s *taskStates) makeTasksReady(id string) error {
 	return nil
 }
 
-// unblockDependents is called when the task with this key has become complete. It decrements
-// Blockers of every task that needs it.
+// unblockDependents updates the tasks that depend on the task with this key, which has just become
+// complete. It decrements the field Blockers of each, the number of tasks that it still waits for.
 func (s *taskStates) unblockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {
@@ -213,9 +218,9 @@ func (s *taskStates) unblockDependents(key store.TaskKey) error {
 	return nil
 }
 
-// blockDependents is called when the task with this key was complete and is queued again. It
-// increments Blockers of every task that needs it. This does not affect tasks that have already
-// started.
+// blockDependents updates the tasks that depend on the task with this key, which was complete and
+// is queued again. It increments the field Blockers of each, the number of tasks that it waits for.
+// This does not stop tasks that have already started.
 func (s *taskStates) blockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {
@@ -248,8 +253,9 @@ func (s *taskStates) unblockOne(t store.Task, why string) error {
 	return s.event(store.Event{Kind: "task.unblocked", Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
-// endRunIfDone ends a run if all its tasks have ended. A conducted run is ended here only if it is
-// stopping; if it is not, its conductor decides when it ends.
+// endRunIfDone ends a run if all its tasks have ended. If the run has a conductor (a program that
+// adds tasks to it), endRunIfDone ends it only if it is stopping. Otherwise the conductor decides
+// when the run ends.
 func (s *taskStates) endRunIfDone(id string) error {
 	run, err := s.run(id)
 	if err != nil {
@@ -264,7 +270,9 @@ func (s *taskStates) endRunIfDone(id string) error {
 		to = store.Cancelled
 	case run.Failed > 0 || run.Stopping != "":
 		to = store.Failed
-	case s.lastCompletedRun != id: // no task of the run was completed in this transaction: if the run has tasks and none is complete, it is cancelled
+	case s.lastCompletedRun != id:
+		// This transaction has completed no task of the run. If the run has tasks and none of them
+		// is complete, the run is cancelled.
 		tasks, err := s.Tasks(id)
 		if err != nil {
 			return err
@@ -276,8 +284,9 @@ func (s *taskStates) endRunIfDone(id string) error {
 	return s.setRunStatus(run, to, "")
 }
 
-// setRunStatus changes a run's status and appends an event with the reason. If the run ends, a
-// worker that works only for this run is marked as having left.
+// setRunStatus changes a run's status and appends an event with the reason. If the run ends,
+// setRunStatus also records that the worker that works only for this run has left. Not every run
+// has such a worker.
 func (s *taskStates) setRunStatus(run store.Run, to store.Status, reason string) error {
 	from := run.Status
 	run.Status = to
@@ -293,7 +302,7 @@ func (s *taskStates) setRunStatus(run store.Run, to store.Status, reason string)
 	return s.workers.markLeft(run)
 }
 
-// makeAllReady calls makeTasksReady for all running runs.
+// makeAllReady makes tasks ready in all running runs (see makeTasksReady).
 func (s *taskStates) makeAllReady() error {
 	runs, err := s.RunningRuns()
 	if err != nil {
@@ -307,8 +316,8 @@ func (s *taskStates) makeAllReady() error {
 	return nil
 }
 
-// clearReady makes ready tasks of a run wait again: the tasks for which waits returns true, or all
-// ready tasks if waits is nil.
+// clearReady makes ready tasks of a run wait again, so that workers cannot claim them. It affects
+// the tasks for which waits returns true. If waits is nil, it affects all ready tasks of the run.
 func (s *taskStates) clearReady(run string, waits func(store.Task) bool, why string) error {
 	tasks, err := s.Tasks(run)
 	if err != nil {
@@ -324,9 +333,9 @@ func (s *taskStates) clearReady(run string, waits func(store.Task) bool, why str
 	return nil
 }
 
-// startDelayed makes tasks ready whose NotBefore has passed, and returns how many it has handled.
-// If a task cannot become ready for another reason, startDelayed clears its NotBefore, so that the
-// next sweep does not find the same task again instead of others.
+// startDelayed makes the tasks ready whose delay has ended, that is, whose NotBefore has passed. It
+// returns how many such tasks it has found. If a task cannot become ready for another reason,
+// startDelayed clears its NotBefore. Otherwise the next call would find the same task again.
 func (s *taskStates) startDelayed() (int, error) {
 	tasks, err := s.DelayedTasks(s.now, sweepAtOnce)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// transaction is an engine transaction in progress. Each of its parts makes one kind of change, and
-// has pointers only to the parts that it uses.
+// transaction is an engine transaction in progress. Each field has the methods for one kind of
+// change. For example, the methods of questions store questions and answers. A field has pointers
+// only to the other fields that it uses.
 type transaction struct {
 	*txContext
 	beads        beads
@@ -37,7 +38,8 @@ type transaction struct {
 	steering     steering
 }
 
-// newTransaction returns a transaction whose parts have pointers to the parts that they use.
+// newTransaction returns a transaction. It sets the pointers from each field to the other fields
+// that this field uses.
 func newTransaction(c *txContext) *transaction {
 	tx := &transaction{txContext: c, beads: beads{c}, items: items{c}, budgets: budgets{c}, workers: workers{c}, questions: questions{c}, messages: messages{c}}
 	tx.reviews = reviews{c, &tx.messages}
@@ -69,9 +71,10 @@ func (e *Engine) write(ctx context.Context, who string, fn func(tx *transaction)
 	})
 }
 
-// repeatableIDs returns a function that returns the strings in ids one by one, and then new ids,
-// which it adds to ids. A store may call the function of a transaction several times until it can
-// commit. With repeatableIDs, each call uses the same ids, and so changes the same rows.
+// repeatableIDs returns a function that returns the next id of a list at each call. At the end of
+// the list, it adds a new id to the list. A store may run the function of a transaction several
+// times until it can commit. With repeatableIDs, each of these runs uses the same ids, and so
+// changes the same rows.
 func repeatableIDs(ids *[]string, newID func() string) func() string {
 	used := 0
 	return func() string {
@@ -92,7 +95,8 @@ type txContext struct {
 	who  string
 }
 
-// run, task and attempt return the row with the given id, or a [*NotFoundError].
+// The methods run, task and attempt return the row with the given id or key. If there is no such
+// row, the error is a [*NotFoundError].
 
 func (c *txContext) run(id string) (store.Run, error) {
 	run, err := c.Run(id)
@@ -109,8 +113,9 @@ func (c *txContext) attempt(id string) (store.Attempt, error) {
 	return a, asNotFound(err, "attempt", id)
 }
 
-// ownedAttempt returns attempt id if it is running and token is its fencing token. If not, it
-// returns a [*ConflictError], or a [*NotFoundError] if the attempt does not exist.
+// ownedAttempt returns the attempt with the given id. The error is a [*NotFoundError] if the
+// attempt does not exist. It is a [*ConflictError] if the attempt is not running, or if token is
+// not its fencing token.
 func (c *txContext) ownedAttempt(id string, token int64) (store.Attempt, error) {
 	a, err := c.attempt(id)
 	switch {
@@ -138,8 +143,8 @@ func (c *txContext) heldBy(worker string) ([]store.Attempt, error) {
 	return slices.DeleteFunc(all, func(a store.Attempt) bool { return a.Worker != worker }), err
 }
 
-// blockedAccounts returns the names of the accounts whose tasks may not start now, because all
-// accounts of their agents are paused.
+// blockedAccounts returns the names of the [store.Account] rows whose tasks cannot start now,
+// because all accounts that the tasks' agents can use are paused.
 func (c *txContext) blockedAccounts() ([]string, error) {
 	p, err := c.sharedPool()
 	if err != nil {
@@ -200,8 +205,8 @@ func (c *txContext) recordCompactions(a store.Attempt, p fleet.Progress) error {
 // maxCompactions is how many compaction events one attempt may have.
 const maxCompactions = 1000
 
-// asNotFound converts store.ErrNotFound to a [*NotFoundError] that names the row. It returns any other
-// err unchanged.
+// asNotFound converts store.ErrNotFound to a [*NotFoundError] that names the row. It returns any
+// other err unchanged.
 func asNotFound(err error, what, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{what, id}

@@ -27,7 +27,7 @@ func (s *Tx) Now() time.Time { return s.tx.now }
 // NewID returns a new unique id.
 func (s *Tx) NewID() string { return s.tx.opts.NewID() }
 
-// NextSeq returns the Seq that the next appended event will get.
+// NextSeq returns the sequence number (Seq) that the next appended event will get.
 func (s *Tx) NextSeq() int64 { return s.tx.NextSeq() }
 
 // Worker returns the worker with the given id. Like Run, Task, Attempt and Item, it returns
@@ -65,8 +65,9 @@ func (s *Tx) DropItem(key store.ItemKey) { s.tx.DropItem(key) }
 // Event appends the event e. row is the changed row, which is stored with the event.
 func (s *Tx) Event(e store.Event, row any) error { return s.tx.event(e, row) }
 
-// Submit does the same as [Engine.Submit], as a part of the transaction s, but leaves out no tasks.
-// If other tasks hold items of the plan, it returns an [*ItemsHeldError].
+// Submit does the same as [Engine.Submit], as a part of the transaction s. But it leaves out no
+// tasks: if an item of the plan, such as an issue, may not get a new task, Submit returns an
+// [*ItemsHeldError].
 func (s *Tx) Submit(sub Submission) (string, error) {
 	text, err := planText(sub)
 	if err != nil {
@@ -82,9 +83,9 @@ func (s *Tx) Extend(x Extension) error {
 }
 
 // ClaimForClient assigns a task to a client of the coordinator protocol, like [Engine.Claim]. The
-// client renews its lease with [Tx.ClientHeartbeat]. ClaimForClient returns nil if no task can
-// start. A second claim with the same r.Key returns the stored assignment, even if its attempt has
-// ended.
+// client's heartbeats ([Tx.ClientHeartbeat]) renew the lease of the new attempt. ClaimForClient
+// returns nil if no task can start. A second claim with the same r.Key returns the stored
+// assignment, even if its attempt has ended.
 func (s *Tx) ClaimForClient(r Claim) (*Assignment, error) {
 	return once(s.tx.txContext, "claim", r.Key, func() (*Assignment, error) {
 		a, err := s.tx.claims.claim(r)
@@ -95,10 +96,10 @@ func (s *Tx) ClaimForClient(r Claim) (*Assignment, error) {
 	})
 }
 
-// Assign assigns the queued task with the given key to a client of the coordinator protocol.
-// ([Tx.ClaimForClient] chooses the task itself.) Assign returns a [*ConflictError] if the task has
-// started or ended, if it must wait for other tasks, if its run has ended or is stopping, or if a
-// budget or a limit of the user does not allow it.
+// Assign assigns the queued task with the given key to a client of the coordinator protocol. Unlike
+// Assign, [Tx.ClaimForClient] chooses the task itself. Assign returns a [*ConflictError] if the
+// task has started or ended, if it must wait for other tasks, if its run has ended or is stopping,
+// or if a budget or a limit of the user does not allow it.
 func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	tx := s.tx
 	t, err := tx.task(key)
@@ -140,8 +141,8 @@ func (s *Tx) Cancel(t Target, why string) error { return s.tx.cancellation.cance
 // Tasks returns all tasks of a run.
 func (s *Tx) Tasks(run string) ([]store.Task, error) { return s.tx.Tasks(run) }
 
-// ClaimForWorker assigns a task to a gaffer worker, like [Engine.Claim]. The worker renews its
-// lease with [Tx.Beat]. ClaimForWorker returns nil if no task can start.
+// ClaimForWorker assigns a task to a gaffer worker, like [Engine.Claim]. The worker's heartbeats
+// ([Tx.Beat]) renew the lease of the new attempt. ClaimForWorker returns nil if no task can start.
 func (s *Tx) ClaimForWorker(r Claim) (*Assignment, error) { return s.tx.claims.claimOnce(r) }
 
 // Beat does the same as [Engine.Beat], as a part of the transaction s.
@@ -149,16 +150,17 @@ func (s *Tx) Beat(report store.Worker, held []HeldAttempt) ([]Order, error) {
 	return s.tx.heartbeats.recordWorker(report, held)
 }
 
-// Messages returns two lists of messages to a task's agent: those that it has not received, and
-// those that it has received. Both are ordered from the oldest to the newest, and have no withdrawn
-// messages.
+// Messages returns the messages that users have sent to a task's agent. waiting are the messages
+// that the agent has not received yet. delivered are those that it has received. Both lists are
+// ordered from the oldest to the newest, and leave out withdrawn messages.
 func (s *Tx) Messages(t store.Task) (waiting, delivered []fleet.Message, err error) {
 	a := Assignment{Task: t}
 	err = a.AddMessages(s)
 	return a.Messages, a.Earlier, err
 }
 
-// Grants returns the grants that hold for a task.
+// Grants returns the permission rules that apply to a task and that users have made by answering
+// questions.
 func (s *Tx) Grants(key store.TaskKey) ([]fleet.Grant, error) { return taskGrants(s, key) }
 
 // FinishAndClaim does the same as [Engine.FinishAndClaim], as a part of the transaction s.

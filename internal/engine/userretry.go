@@ -29,21 +29,24 @@ type retries struct {
 type Retrying struct {
 	store.TaskKey
 	Who, Why string
-	// Budget is the new budget of the task: what all its attempts may spend together. If its money
-	// or its tokens are zero, the task keeps the old value of that part.
+	// Budget is the new budget of the task: what all its attempts may spend together. It has two
+	// parts, money and tokens. If a part is zero, the task keeps the old value of this part.
 	Budget store.Amount
 }
 
 // Retry queues a failed or cancelled task again, with its full number of retries. It also queues
-// the tasks that were cancelled only because of that task, and continues the run if it has ended. A
-// complete task that has picked a candidate can be retried too: it takes the candidate's newer
-// work. Complete tasks that depend on the retried task stay complete. Retry returns a [*BudgetError]
-// if a budget does not allow another attempt.
+// the tasks that were cancelled only because of that task, and continues the run if it has ended.
+// Retry returns a [*BudgetError] if a budget does not allow another attempt.
+//
+// A complete task can be retried only if it has picked one of several candidates, that is, tasks
+// that did the same work with different agents. It then takes the newer work of the picked
+// candidate. Complete tasks that depend on the retried task stay complete.
 func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) error {
 	return e.RetryWith(ctx, Retrying{TaskKey: key, Who: who, Why: why})
 }
 
-// RetryWith does the same as [Engine.Retry], and may change the task's budget.
+// RetryWith does the same as [Engine.Retry], and can also change the task's budget (see
+// [Retrying]).
 func (e *Engine) RetryWith(ctx context.Context, r Retrying) error {
 	key, why := r.TaskKey, r.Why
 	return e.write(ctx, r.Who, func(tx *transaction) error {
@@ -92,9 +95,9 @@ func (e *Engine) RetryWith(ctx context.Context, r Retrying) error {
 	})
 }
 
-// isFinalBudgetError reports whether an error of mayStart is final, so that it does not help to
-// wait. Only an error about the run's budget is not final: running tasks may spend less than is
-// reserved for them.
+// isFinalBudgetError reports whether err, an error of mayStart, will remain even if the task waits.
+// An error about the run's budget may go away, because running tasks may spend less than is
+// reserved for them. All other errors remain.
 func isFinalBudgetError(err error) bool {
 	var refused *BudgetError
 	return !errors.As(err, &refused) || refused.Task != ""
@@ -103,7 +106,9 @@ func isFinalBudgetError(err error) bool {
 // Raise is a user's request to continue a run with another budget.
 type Raise struct {
 	Run, Who, Why string
-	Budget        store.Amount // the new budget; if its money or its tokens are zero, the run keeps the old value of that part
+	// Budget is the new budget. It has two parts, money and tokens. If a part is zero, the run
+	// keeps the old value of this part.
+	Budget store.Amount
 }
 
 // RaiseBudget sets the budget of a run. It queues the tasks again that have failed because of the
@@ -199,8 +204,9 @@ func (r *retries) requeueWithRetries(t store.Task, why string) error {
 }
 
 // queueAgain queues an ended task again. If the user has approved the task's change, the approval
-// is void. If the task was complete, the caller must also call blockDependents. queueAgain returns
-// a [*BeadHeldError] or an [*ItemsHeldError] if another task holds the task's bead or item.
+// becomes void. If the task was complete, the caller must also call blockDependents. If another
+// task was created for the same work item, such as an issue or a bead of the ledger protocol,
+// queueAgain may return a [*BeadHeldError] or an [*ItemsHeldError].
 func (r *retries) queueAgain(t store.Task, why string) error {
 	if err := r.beads.checkHolds(t); err != nil {
 		return err
@@ -224,8 +230,8 @@ func (r *retries) queueAgain(t store.Task, why string) error {
 	if err := r.states.setStatus(&t, store.Queued, why); err != nil || ended == store.Complete {
 		return err
 	}
-	// A dependent with AnyNeed waits only until its needs have ended. This task had ended and is
-	// queued again, so block the dependent again.
+	// The task t had ended without being complete, and is queued again. A dependent with AnyNeed
+	// waits until all tasks in its Needs have ended, so it must wait for t again.
 	dependents, err := r.Dependents(t.TaskKey)
 	if err != nil {
 		return err
@@ -269,7 +275,8 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 		if err := r.states.blockDependents(t.TaskKey); err != nil {
 			return err
 		}
-		if run.Ordered || t.Wave > 0 { // this task must start before the tasks that are ready now, so they wait again
+		// This task must start before the tasks that are ready now, so make them wait again.
+		if run.Ordered || t.Wave > 0 {
 			if err := r.states.clearReady(run.ID, nil, t.Task+" comes first"); err != nil {
 				return err
 			}
@@ -295,14 +302,14 @@ func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	}
 	w, err := r.Worker(last.Worker)
 	if errors.Is(err, store.ErrNotFound) || err == nil && w.Name == "" {
-		return t.Labels, nil // a worker without a name has no label
+		return t.Labels, nil // there is no label for an unknown worker or one without a name
 	}
 	return joinLabels(append(labels, WorkerLabel(w.Name))), err
 }
 
-// requeueDependents queues all tasks of a run again that ended only because of other tasks. It
-// skips a task if it still waits for a task that has failed or was cancelled, or if another task
-// holds its bead or item now.
+// requeueDependents queues the tasks of a run again that ended only because of other tasks. It
+// skips a task if it still waits for a task that has failed or was cancelled. It also skips a task
+// that may not run again because another task was created for the same work item, such as an issue.
 func (r *retries) requeueDependents(run, why string) error {
 	for again := true; again; {
 		again = false
@@ -331,8 +338,9 @@ func (r *retries) requeueDependents(run, why string) error {
 	return nil
 }
 
-// failedNeed returns a task that prevents t from starting: t waits for it, and it has ended without
-// being complete. ok is false if there is none.
+// failedNeed returns a task that prevents t from ever starting: t waits for this task, but it has
+// ended without being complete. If t has AnyNeed, a need prevents t only if all needs of t have
+// ended in this way. ok is false if no task prevents t.
 func failedNeed(t store.Task, tasks []store.Task) (found store.Task, ok bool) {
 	for _, other := range tasks {
 		need := slices.Contains(t.Needs, other.Task)
@@ -344,7 +352,9 @@ func failedNeed(t store.Task, tasks []store.Task) (found store.Task, ok bool) {
 			if !t.AnyNeed || !need {
 				return found, true
 			}
-		case need && t.AnyNeed: // this need of t is complete or unfinished; t waits for any one of its needs, so it can start
+		case need && t.AnyNeed:
+			// This need of t is complete or unfinished. For t, one complete need is enough, so t
+			// can still start.
 			return store.Task{}, false
 		}
 	}

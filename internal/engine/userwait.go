@@ -6,14 +6,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The time that an attempt waits for a user counts neither for the task's timeout nor for its
-// reported working time. The wait starts with the attempt's first open question. When the last
-// question is answered, the agent does not have the answer yet: it comes with the reply to the
-// worker's next heartbeat. So the wait ends with that heartbeat. If the worker is offline when the
-// user answers, the time until it is back is part of the wait too.
+// The time that an attempt waits for a user counts neither towards the task's timeout nor towards
+// the attempt's working time. The wait starts with the attempt's first open question. An answer
+// reaches the agent only with the reply to the worker's next heartbeat. So when the last question
+// is answered, the wait continues until that heartbeat, even if the worker is offline for some
+// time.
 
-// startWait records that attempt a waits for a user from now on. It does nothing if a already
-// waits.
+// startWait records that the attempt a waits for a user from now on. It does nothing if the attempt
+// already waits.
 func (qs *questions) startWait(a store.Attempt) error {
 	if !a.WaitingSince.IsZero() {
 		return nil

@@ -14,10 +14,10 @@ import (
 type workers struct{ *txContext }
 
 // ClientHeartbeat records a heartbeat of a client of the coordinator protocol, which is a worker
-// that does not list its attempts. Fields that are empty in the report keep their stored value,
-// except Task, Now and Left. Owner is stored only if the worker is new. ClientHeartbeat renews the
-// leases of the attempts that [Tx.ClaimForClient] has assigned to the worker. It appends an event,
-// unless only times, Now and HeldAttempts have changed.
+// that does not list its attempts. If a field of the report is empty, the stored value stays,
+// except for Task, Now and Left. Owner is stored only if the worker is new. ClientHeartbeat also
+// renews the leases of the attempts that [Tx.ClaimForClient] and [Tx.Assign] have assigned to the
+// worker. It appends an event if a field has changed that is not a time, Now or HeldAttempts.
 func (s *Tx) ClientHeartbeat(report store.Worker) (store.Worker, error) {
 	return s.tx.workers.clientHeartbeat(report)
 }
@@ -64,16 +64,16 @@ func (ws *workers) isOpenRun(run string) bool {
 	return err == nil && !row.Status.Final()
 }
 
-// markLeft sets Left for the worker that works only for this run, because the run has ended. It
-// does nothing if there is no such worker. A later report of the worker does not clear Left, unless
-// the run was continued.
+// markLeft records that the worker that works only for this run has left, because the run has
+// ended: it sets the worker's field Left to the current time. It does nothing if the run has no
+// such worker. Later heartbeats of the worker do not clear Left, unless the run was continued.
 func (ws *workers) markLeft(run store.Run) error {
 	if run.OnlyWorker != run.ID {
 		return nil // no worker works only for this run
 	}
 	before, err := ws.Worker(run.OnlyWorker)
 	if errors.Is(err, store.ErrNotFound) || err == nil && before.Name == "" {
-		return nil // there is no such worker, or it has reported no name, so users do not see it
+		return nil // the worker does not exist, or has no name and is not shown to users
 	}
 	if err != nil {
 		return err
@@ -108,8 +108,9 @@ func (ws *workers) applyReport(report store.Worker) (before, w store.Worker, err
 	return before, w, nil
 }
 
-// SetLastSeen sets the time of a worker's last heartbeat to t. If t is long enough ago, clients
-// show the worker as offline at once, for example because it has reported that it stops.
+// SetLastSeen sets the time of a worker's last heartbeat to t. If a worker has reported that it
+// stops, the caller passes a time that is long enough ago. Then clients show the worker as offline
+// at once.
 func (s *Tx) SetLastSeen(id string, t time.Time) error {
 	w, err := s.tx.Worker(id)
 	if err != nil {
@@ -120,7 +121,8 @@ func (s *Tx) SetLastSeen(id string, t time.Time) error {
 	return s.tx.event(store.Event{Kind: "worker.changed", From: w.Status, To: w.Status}, w)
 }
 
-// Subscribe replaces the list of channels from which a worker takes tasks.
+// Subscribe replaces the list of channels (of the coordinator protocol) from which a worker takes
+// tasks.
 func (s *Tx) Subscribe(id string, channels []string) (store.Worker, error) {
 	before, err := s.tx.Worker(id)
 	if err != nil {
@@ -131,7 +133,7 @@ func (s *Tx) Subscribe(id string, channels []string) (store.Worker, error) {
 	return s.tx.workers.put(before, w)
 }
 
-// put stores a worker. It appends an event if anything has changed except times, Now and
+// put stores a worker. It appends an event if a field has changed that is not a time, Now or
 // HeldAttempts (see sameButTimes).
 func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	if sameButTimes(&before, &w) {
@@ -154,7 +156,9 @@ func sameButTimes(a, b *store.Worker) bool {
 // extendLeases renews the leases of the attempts in w.HeldAttempts. It returns the ids of those
 // that are still running.
 func (ws *workers) extendLeases(w store.Worker) (held []string, err error) {
-	for _, id := range w.HeldAttempts { // request all rows first, so that a remote database loads them in one round trip
+	// Look up all rows once without using them, so that a remote database loads them in one round
+	// trip.
+	for _, id := range w.HeldAttempts {
 		_, _ = ws.Attempt(id)
 	}
 	for _, id := range w.HeldAttempts {
@@ -172,8 +176,8 @@ func (ws *workers) extendLeases(w store.Worker) (held []string, err error) {
 	return held, nil
 }
 
-// addHeldAttempt adds an attempt to the HeldAttempts of a worker, and removes attempts that have
-// ended from it.
+// addHeldAttempt adds an attempt to the list HeldAttempts of a worker. It also removes ended
+// attempts from the list.
 func (ws *workers) addHeldAttempt(worker, attempt string) error {
 	w, err := ws.Worker(worker)
 	if err != nil {

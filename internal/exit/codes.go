@@ -1,11 +1,11 @@
 // Package exit maps errors to exit codes, and formats errors for users and for programs.
 //
-// Packages other than the commands do not know exit codes. Their errors report their kind with
-// small methods. This package looks for these methods in the whole chain of wrapped errors:
+// Only the commands use exit codes. Errors of all other packages report their kind with small
+// methods. This package looks for these methods in the whole chain of wrapped errors:
 //
 //	NotFound() bool   something does not exist
-//	Conflict() bool   another process holds a lock, or the transition is refused
-//	Busy() bool       the database cannot be used now; it has the exit code of Conflict
+//	Conflict() bool   another process holds a lock, or the current state does not allow the change
+//	Busy() bool       the database cannot be used now; the exit code is the same as for Conflict
 //	Invalid() bool    a document violates its protocol
 //	Usage() bool      the command line or the configuration is wrong
 //	Hint() string     what the user can do next
@@ -20,7 +20,7 @@ import (
 // existing code never changes.
 type Code int
 
-// The exit codes. The table codes describes them.
+// The exit codes. The variable codes describes each of them.
 const (
 	CodeDone        Code = 0
 	CodeFailed      Code = 1
@@ -31,8 +31,8 @@ const (
 	CodeInterrupted Code = 130
 )
 
-// codes describes all exit codes. It is the source of the help topic, of the JSON form of an error,
-// and of tests.
+// codes describes all exit codes. The help topic about exit codes, the JSON form of an error, and
+// tests are made from it.
 var codes = []struct {
 	code    Code
 	name    string

@@ -28,8 +28,8 @@ func Usage(err error) error { return withCode(CodeUsage, err) }
 // NotFound gives err the exit code for something that does not exist. It returns nil if err is nil.
 func NotFound(err error) error { return withCode(CodeNotFound, err) }
 
-// Conflict gives err the exit code for a lock that another process holds, or for a refused
-// transition. It returns nil if err is nil.
+// Conflict gives err the exit code for a lock that another process holds, or for a change that the
+// current state does not allow. It returns nil if err is nil.
 func Conflict(err error) error { return withCode(CodeConflict, err) }
 
 // Invalid gives err the exit code for a document that violates its protocol. It returns nil if err
@@ -37,7 +37,8 @@ func Conflict(err error) error { return withCode(CodeConflict, err) }
 func Invalid(err error) error { return withCode(CodeInvalid, err) }
 
 // Interrupted gives err the exit code for an interruption, even if err already has another code.
-// Its message begins with "interrupted: ". err must not be nil.
+// The message of the returned error begins with "interrupted: ". The caller must pass a non-nil
+// err.
 func Interrupted(err error) error {
 	return withCode(CodeInterrupted, fmt.Errorf("interrupted: %w", err))
 }
@@ -57,9 +58,10 @@ func withCode(code Code, err error) error {
 	return &Error{Code: code, Err: err}
 }
 
-// Of returns the exit code for err. An [Error] in the chain of err decides first. If there is none,
-// [context.Canceled] means an interruption. For all other errors, methods such as NotFound decide;
-// [fs.ErrNotExist] counts as not found. An error without a kind gets CodeFailed.
+// Of returns the exit code for err. If the chain of err contains an [Error], its code is used. If
+// not, [context.Canceled] means an interruption. For all other errors, methods such as NotFound
+// decide, and [fs.ErrNotExist] counts as not found. If none of this applies, the code is
+// CodeFailed.
 func Of(err error) Code {
 	if err == nil {
 		return CodeDone

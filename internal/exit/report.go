@@ -25,7 +25,7 @@ func ReportJSON(w io.Writer, err error) {
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	// Ignore the error: if stderr cannot be written, it cannot be reported.
+	// Ignore an error: if the error report cannot be written, nothing else can be reported either.
 	_ = enc.Encode(map[string]body{"error": {Of(err).String(), err.Error(), Hint(err)}})
 }
 

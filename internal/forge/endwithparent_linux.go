@@ -5,6 +5,6 @@ import (
 	"syscall"
 )
 
-// endWithParent makes the kernel kill the program when the thread that starts it ends, and so when
-// this process dies.
+// endWithParent makes the kernel kill the program when this process dies. The kernel also kills it
+// when only the thread that has started it ends.
 func endWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -1,5 +1,5 @@
-// Package forge runs gh and glab, the programs for GitHub and GitLab. The user has installed them and
-// has logged in with them.
+// Package forge runs gh and glab, the programs for GitHub and GitLab. The user has installed them
+// and has logged in with them.
 package forge
 
 import (
@@ -22,12 +22,12 @@ const (
 	GitLab = "glab"
 )
 
-// Error reports a problem with a program.
+// Error reports that a program is not installed or has failed.
 type Error struct{ Program, Problem, Advice string }
 
 func (e *Error) Error() string { return e.Program + ": " + e.Problem }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict returns true, so that gaffer reports the error as a conflict: exit code 4.
 func (e *Error) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -38,9 +38,9 @@ type Program struct {
 	Name string
 	Dir  string
 	Env  []string // environment; nil means that of this process
-	// EndsWithParent means that the program is killed when this process is killed, where the system
-	// can do that. Otherwise the program could still write a comment after the next gaffer process
-	// has checked whether that comment exists.
+	// EndsWithParent means that the program is killed when this process dies. It has an effect only
+	// on Linux. A program that outlives this process could still post a comment on GitHub or
+	// GitLab, and the next gaffer process could post the same comment again.
 	EndsWithParent bool
 }
 
@@ -54,13 +54,17 @@ func (p *Program) CheckInstalled(advice string) error {
 }
 
 const (
-	runTime   = 2 * time.Minute // time limit for one call
-	endGrace  = 5 * time.Second // how long to wait for the end of the output after the program has exited or was killed
-	maxOutput = 64 << 20        // maximum number of bytes that a program may print
+	// runTime is the time limit for one call of a program.
+	runTime = 2 * time.Minute
+	// endGrace is how long a program's output may stay open after the program has exited or was
+	// killed, for example because a child process still holds it open.
+	endGrace = 5 * time.Second
+	// maxOutput is the maximum number of bytes that a program may print.
+	maxOutput = 64 << 20
 )
 
 // Run runs the program with this input and returns what it prints, without space at both ends. If
-// the program fails, the error is an [*Error] with the program's message.
+// the program exits with an error code, the error is an [*Error] with the program's message.
 func (p *Program) Run(ctx context.Context, input string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTime)
 	defer cancel()
@@ -69,7 +73,9 @@ func (p *Program) Run(ctx context.Context, input string, args ...string) (string
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Dir, p.Env, strings.NewReader(input), &out, &said
 	cmd.WaitDelay = endGrace
 	if p.EndsWithParent {
-		runtime.LockOSThread() // the program must not end because this thread ends
+		// Keep this thread: on Linux, the kernel kills the program when the thread that started it
+		// ends.
+		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		endWithParent(cmd)
 	}

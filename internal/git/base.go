@@ -7,8 +7,10 @@ import (
 
 // Base is the commit at which a task's branch starts.
 type Base struct {
-	Commit string `json:"commit"`           // full id of the commit
-	Branch string `json:"branch,omitempty"` // name of the branch that has Commit as its tip, if that branch was named or checked out; else empty
+	Commit string `json:"commit"` // full id of the commit
+	// Branch is the name of the branch by which Commit was chosen. It is empty if the user named no
+	// branch and none is checked out.
+	Branch string `json:"branch,omitempty"`
 }
 
 // Base resolves the name of a branch or commit. An empty name means the commit that is

@@ -46,8 +46,8 @@ func (g Client) whyNoBranch(ctx context.Context, name, commit string, err error)
 	}
 }
 
-// Branches returns all branches. The keys are their names. The value is true if the branch has
-// commits that are not in the HEAD of the worktree where [Open] was called.
+// Branches returns all branches, by name. The value of a branch is true if the branch has commits
+// that are not in the HEAD of the worktree where [Open] was called.
 func (r *Repo) Branches(ctx context.Context) (map[string]bool, error) {
 	g := r.Git.In(r.here)
 	all, err := g.Run(ctx, "for-each-ref", "--format=%(refname)", Heads)
@@ -81,12 +81,12 @@ func (r *Repo) Branch(ctx context.Context, name string, start Base) (Base, error
 	return made, err
 }
 
-// Tip returns the id of a branch's commit, or "" if the branch does not exist.
+// Tip returns the id of the last commit of a branch, or "" if the branch does not exist.
 func (r *Repo) Tip(ctx context.Context, branch string) (string, error) {
 	return r.Git.CommitID(ctx, Heads+branch)
 }
 
-// TreeOf returns the id of the tree of a branch's commit, or "" if the branch does not exist.
+// TreeOf returns the id of the tree of a branch's last commit, or "" if the branch does not exist.
 func (r *Repo) TreeOf(ctx context.Context, branch string) (string, error) {
 	return r.Git.Resolve(ctx, Heads+branch+"^{tree}")
 }

@@ -12,11 +12,11 @@ import (
 // maxSubject is the maximum length of a commit subject, in bytes. Longer subjects are cut.
 const maxSubject = 200
 
-// Changes returns the files and commits that a branch itself has changed since the commit base,
-// without work that was merged into the branch. Files are sorted and have the names that git uses,
-// which need not be valid UTF-8. Commits have the form "abc1234 - subject", oldest first. A merge
-// is included only if its result differs from git's automatic merge, because it resolves a
-// conflict or changes something else. If the branch does not exist, Changes returns nothing.
+// Changes returns the commits that were made on a branch since the commit base, and the files that
+// they change. It leaves out commits that came into the branch by a merge. The merge commit itself
+// is included if its result differs from git's automatic merge, for example because it resolves a
+// conflict. Files are sorted by name; a name need not be valid UTF-8. Commits have the form
+// "abc1234 - subject", oldest first. If the branch does not exist, Changes returns nothing.
 func (r *Repo) Changes(ctx context.Context, base, branch string) (files, commits []string, err error) {
 	tip, err := r.Git.CommitID(ctx, Heads+branch)
 	if err != nil || tip == "" {

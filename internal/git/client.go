@@ -20,15 +20,14 @@ const (
 	// endGrace is how long a git command that is being stopped may take to delete its lock files,
 	// before it is killed.
 	endGrace = 5 * time.Second
-	// Mark is in the environment of every git process that gaffer starts. A process with this mark
-	// does not count as a process that uses a worktree.
+	// Mark is an environment variable of every git process that gaffer starts. When gaffer looks
+	// for programs that still use a worktree, it ignores processes with this variable.
 	Mark = "GAFFER_WORKTREE_GIT=1"
 )
 
-// settings returns git options for every command. They turn off hooks and background work, and
-// settings of the machine that would change what a command does. The fsync setting makes commits
-// survive a power failure. Some of the options override settings of the repository that name
-// programs. withoutProgram handles the other settings of this kind.
+// settings returns the git options for every command. They turn off hooks and background work, and
+// override settings that would change what a command does. The option core.fsync makes
+// commits survive a power failure.
 func settings() []string {
 	return []string{
 		"--no-pager",
@@ -46,8 +45,8 @@ func settings() []string {
 }
 
 // userVariables returns the names of the git variables that describe the user and the machine.
-// Other git variables, such as GIT_DIR, describe the git command that has started gaffer, for
-// example to run a hook. environ removes them.
+// The function environ removes all other git variables, such as GIT_DIR: if git has started gaffer,
+// for example in a hook, they describe that git command.
 func userVariables() []string {
 	return []string{
 		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
@@ -73,13 +72,15 @@ type Client struct {
 	Dir       string // the folder in which git runs
 	GitFolder string // path of the git folder of the worktree at Dir; set by [Repo.InWorktree]
 	env       []string
-	hold      *os.File // locked file that git processes inherit, so that it stays locked until they end; nil outside of [Repo.Locked]
+	// hold is a locked file that the git processes inherit, so that it stays locked until they end.
+	// It is nil outside of [Repo.Locked].
+	hold *os.File
 }
 
-// In returns a client that runs git in another folder.
+// In returns a copy of the client that runs git in the folder dir.
 func (g Client) In(dir string) Client { g.Dir = dir; return g }
 
-// With returns a client that adds these environment variables.
+// With returns a copy of the client that sets these environment variables too.
 func (g Client) With(env ...string) Client {
 	g.env = append(slices.Clone(g.env), env...)
 	return g

@@ -50,9 +50,9 @@ func (g Client) CommitTree(ctx context.Context, tree, message string, parents ..
 	return strings.TrimSpace(out), err
 }
 
-// WithAuthor returns a client that can create commits. The user is their author and committer. If
-// the user has configured no name, the client uses the name gaffer, and not a name that git derives
-// from the machine's name.
+// WithAuthor returns a client that can create commits, with the user as author and committer. If
+// the user has configured no name for git, the client uses the name gaffer, and not a name that git
+// derives from the machine's name.
 func (g Client) WithAuthor(ctx context.Context) (Client, error) {
 	for _, role := range []string{"GIT_AUTHOR", "GIT_COMMITTER"} {
 		_, err := g.Run(ctx, "-c", "user.useConfigOnly=true", "var", role+"_IDENT")
@@ -67,7 +67,8 @@ func (g Client) WithAuthor(ctx context.Context) (Client, error) {
 }
 
 // UpdateRefs changes refs in one transaction: all steps succeed, or none has an effect. steps has
-// lines for git update-ref --stdin. message is written to the reflog.
+// one line for each change, in the format of git update-ref --stdin. message is written to the
+// reflog.
 func (g Client) UpdateRefs(ctx context.Context, message, steps string) error {
 	_, err := g.Feed(ctx, "start\n"+steps+"prepare\ncommit\n", "update-ref", "-m", message, "--stdin")
 	return err

@@ -73,12 +73,12 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("git %s in %s: %s", e.Args[0], e.Dir, truncate.Bytes(said, 1000))
 }
 
-// SpecError reports that the caller has asked for something invalid.
+// SpecError reports an invalid argument, such as a text that cannot be the name of a branch.
 type SpecError struct{ Problem string }
 
 func (e *SpecError) Error() string { return e.Problem }
 
-// Usage tells the caller that the request was wrong.
+// Usage returns true, so that gaffer reports the error as a usage error: exit code 2.
 func (e *SpecError) Usage() bool { return true }
 
 // MissingError reports a branch, commit or worktree that does not exist.
@@ -86,14 +86,14 @@ type MissingError struct{ What, Name, Advice string }
 
 func (e *MissingError) Error() string { return fmt.Sprintf("%s %s: not found", e.What, e.Name) }
 
-// NotFound tells the caller that something does not exist.
+// NotFound returns true, so that gaffer reports that something does not exist: exit code 3.
 func (e *MissingError) NotFound() bool { return true }
 
 // Hint returns advice for the user.
 func (e *MissingError) Hint() string { return e.Advice }
 
-// TakenError reports a branch, folder or task that cannot be created or used, because something
-// that exists already is in its way.
+// TakenError reports a branch, folder or task that cannot be created or used, because of something
+// that already exists.
 type TakenError struct {
 	What, Name string // the kind of thing that cannot be used, such as "branch", and its name
 	By         string // why it cannot be used, such as "it is checked out in /src"
@@ -102,7 +102,7 @@ type TakenError struct {
 
 func (e *TakenError) Error() string { return fmt.Sprintf("%s %s: %s", e.What, e.Name, e.By) }
 
-// Conflict marks the error as a conflict with the existing state.
+// Conflict returns true, so that gaffer reports the error as a conflict: exit code 4.
 func (e *TakenError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -117,7 +117,7 @@ func FirstFew(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
-// Count returns a number with a noun, such as "2 files".
+// Count returns the number n and the noun thing as text, such as "1 file" or "2 files".
 func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

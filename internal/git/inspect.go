@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Inspect runs a git command that only reads objects. It runs in an empty git folder that borrows
-// the repository's objects. So no setting, attribute, hook, replacement or graft of the repository
-// has an effect, and nothing is written.
+// Inspect runs a git command that only reads objects. The command runs in a new, empty git folder
+// that uses the object store of the repository. So no setting, attribute, hook, replacement or
+// graft of the repository has an effect, and nothing is written to the repository.
 func (r *Repo) Inspect(ctx context.Context, stdin string, args ...string) (string, error) {
 	dir, err := os.MkdirTemp("", "gaffer-worktree-")
 	if err != nil {
@@ -40,8 +40,8 @@ func IsID(text string) bool {
 }
 
 // LinesOf returns the text of the lines first to last of a file in a tree. It returns "" if there
-// is no such file, or if it does not have all of these lines. The first line of a file has the
-// number 1.
+// is no such file, or if the file does not have all of these lines. The first line of a file has
+// the number 1.
 func (r *Repo) LinesOf(ctx context.Context, tree, path string, first, last int) (string, error) {
 	out, err := r.Inspect(ctx, "", "cat-file", "blob", tree+":"+path)
 	if ExitCode(err) > 0 {

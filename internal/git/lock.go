@@ -12,7 +12,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// busyPause is how often awaitOrphans checks whether the git processes have ended.
+// busyPause is how long awaitOrphans waits before it checks again whether all git processes of a
+// killed gaffer have ended.
 const busyPause = 20 * time.Millisecond
 
 // Locked calls fn while it holds the repository's lock. All gaffer processes take that lock before
@@ -26,7 +27,7 @@ func (r *Repo) Locked(ctx context.Context, fn func(Client) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Unlock() }() // ignore the error: the file is closed even then
+	defer func() { _ = lock.Unlock() }() // ignore the error: the lock file is closed even if Unlock fails
 	busy, err := r.awaitOrphans(ctx)
 	if err != nil {
 		return err
@@ -37,9 +38,10 @@ func (r *Repo) Locked(ctx context.Context, fn func(Client) error) error {
 	return fn(g)
 }
 
-// awaitOrphans waits for git processes that a killed gaffer has left running. They have inherited
-// the file that gaffer had locked, and the kernel releases the lock when the last of them ends.
-// awaitOrphans returns the file, open and locked, so that the next git processes inherit it.
+// awaitOrphans waits for git processes that a killed gaffer has left running. These processes keep
+// the file gaffer/busy locked, because they have inherited it from gaffer. The kernel releases the
+// lock when the last of them ends. Then awaitOrphans locks the file and returns it open, so that
+// the caller's git processes can inherit it.
 func (r *Repo) awaitOrphans(ctx context.Context) (*os.File, error) {
 	f, err := host.OpenLock(r.StatePath("busy"))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 // FileDiff describes a file that differs between two trees. Binary files have neither
 // insertions nor deletions.
 type FileDiff struct {
-	Path                  string // path as git has it; need not be valid UTF-8
+	Path                  string // path as git prints it; need not be valid UTF-8
 	Insertions, Deletions int
 }
 
@@ -21,7 +21,8 @@ func ParseNumstat(out string) (list []FileDiff) {
 		}
 		removed, path, _ := strings.Cut(rest, "\t")
 		f := FileDiff{Path: path}
-		f.Insertions, _ = strconv.Atoi(added) // fails for a binary file, which has a dash here: then the number is 0
+		// For a binary file, git prints a dash instead of each number. Then the numbers stay 0.
+		f.Insertions, _ = strconv.Atoi(added)
 		f.Deletions, _ = strconv.Atoi(removed)
 		list = append(list, f)
 	}

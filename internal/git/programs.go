@@ -16,9 +16,9 @@ import (
 // Such settings may come with a copied folder, and agents can write them.
 func (r *Repo) Programs() []trust.Program { return slices.Clone(r.programs) }
 
-// readPrograms finds the programs that the repository's own settings make git run. In r.Git it
-// overrides these settings: with the user's setting if there is one, or else with git's default.
-// r.plain keeps them.
+// readPrograms finds the programs that the repository's own settings make git run, and stores them
+// in r.programs. It changes the client r.Git so that git does not run them: the user's settings or
+// harmless values apply instead. The client r.plain still runs them.
 func (r *Repo) readPrograms(ctx context.Context) error {
 	out, err := r.Git.Run(ctx, "config", "--list", "-z", "--show-scope")
 	if err != nil {
@@ -50,7 +50,7 @@ func (r *Repo) readPrograms(ctx context.Context) error {
 		}
 		r.programs = append(r.programs, p)
 		replaced = append(replaced, neutral...)
-		for _, u := range users { // keep the user's own settings of the same name
+		for _, u := range users { // let the user's own setting of this name apply
 			if u.key == s.key {
 				replaced = append(replaced, u)
 			}
@@ -64,8 +64,8 @@ func (r *Repo) readPrograms(ctx context.Context) error {
 // setting is the key and value of a git setting.
 type setting struct{ key, value string }
 
-// split parses git's list of settings. scoped has the settings whose scope is in scopes. users has
-// the settings of the user and the system.
+// split parses the output of git config --list -z --show-scope. scoped has the settings whose
+// scope, such as "local", is in scopes. users has the settings of the user and the system.
 func split(list string, scopes ...string) (scoped, users []setting) {
 	words := strings.Split(list, "\x00")
 	for i := 0; i+1 < len(words); i += 2 {
@@ -91,9 +91,8 @@ func variables(list []setting) []string {
 }
 
 // withoutProgram returns settings that keep git from running the program that the setting key
-// names. It reports false if it need not do that: the setting names no program, or one that never
-// runs. For every command, the function settings turns off hook files, the pager and the file
-// system monitor, and environ the editor. Diff drivers are never used.
+// names. It returns false if none are needed: key names no program, or a program that git never
+// runs here. For example, the function settings turns off the pager for every git command.
 func withoutProgram(key string) ([]setting, bool) {
 	section, rest, _ := strings.Cut(key, ".")
 	name, middle := rest, ""
@@ -104,13 +103,16 @@ func withoutProgram(key string) ([]setting, bool) {
 	switch section + "." + name {
 	case "filter.clean", "filter.smudge", "filter.process":
 		return []setting{{key, ""}, {"filter." + middle + ".required", "false"}}, true
-	case "merge.driver": // not an empty driver, which would take one side and lose the other
+	case "merge.driver":
+		// Use git's own merge. With an empty driver, git would take one side and lose the other.
 		return become("git merge-file --marker-size=%L %A %O %B")
 	case "hook.command", "core.askpass", "core.alternaterefscommand":
 		return become("true")
 	case "core.sshcommand":
 		return become("ssh")
-	case "core.gitproxy": // git uses the first value, so the setting cannot be overridden: forbid its protocol instead
+	case "core.gitproxy":
+		// Git uses the first value of this setting, so it cannot be overridden. Forbid the protocol
+		// for which git would run the program.
 		return []setting{{"protocol.git.allow", "never"}}, true
 	case "credential.helper":
 		return become("")
@@ -139,7 +141,7 @@ func (r *Repo) MayWrite() error {
 }
 
 // writer returns the client to use for changes of files or commits. If the user trusts all programs
-// of the repository, that client runs them.
+// that the repository's own settings name, the client runs them. Otherwise it runs none of them.
 func (r *Repo) writer() Client {
 	if trust.Check(os.Getenv, r.main, r.programs) != nil {
 		return r.Git
@@ -148,14 +150,14 @@ func (r *Repo) writer() Client {
 }
 
 // Environ returns the environment for a program that runs git in this repository, for example to
-// push. It returns a [*trust.Error] if that needs programs of the repository that the user does not
-// trust.
+// push. It returns a [*trust.Error] if the repository's own settings name programs that the user
+// does not trust.
 func (r *Repo) Environ() ([]string, error) {
 	if err := trust.Check(os.Getenv, r.main, r.programs); err != nil {
 		return nil, err
 	}
 	g := r.plain.With(variables([]setting{{"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}})...)
-	if ask, ok := os.LookupEnv("GIT_ASKPASS"); ok { // keep the user's own password prompt
+	if ask, ok := os.LookupEnv("GIT_ASKPASS"); ok { // use the user's own program for password prompts
 		g = g.With("GIT_ASKPASS=" + ask)
 	}
 	return g.env, nil

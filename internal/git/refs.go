@@ -12,12 +12,12 @@ import (
 const Heads = "refs/heads/"
 
 // maxPart is the maximum length of one part of a ref's name, in bytes. A part becomes a file name,
-// to which git may append something.
+// to which git may append a suffix such as ".lock".
 const maxPart = 200
 
 // RefPart converts an id to a part of a ref's name. It replaces each character that git rejects by
-// a percent sign and two hex digits, and the last part of a long id by a checksum. So different ids
-// stay different.
+// a percent sign and two hex digits. If the result is too long, it replaces the end by a checksum
+// of the id. So different ids give different names.
 func RefPart(id string) string {
 	var b strings.Builder
 	for i := 0; i < len(id); i++ {

@@ -32,8 +32,10 @@ import (
 // Repo is a git repository with a worktree. It keeps no files open. It is safe for
 // concurrent use, also by several processes.
 type Repo struct {
-	Git    Client // runs no programs that the repository's own settings name, such as filters
-	plain  Client // runs the programs that the settings name too; used once the user trusts them, see [Repo.writer]
+	Git Client // runs no programs that the repository's own settings name, such as filters
+	// plain also runs the programs that the repository's own settings name. It is used only if the
+	// user trusts these programs.
+	plain  Client
 	Host   host.Host
 	main   string // path of the main worktree
 	here   string // path of the worktree where Open was called
@@ -42,8 +44,8 @@ type Repo struct {
 	programs []trust.Program // programs that the repository's own settings name
 }
 
-// Main returns the path of the repository's main worktree. A bare repository has none: then it
-// returns the path of the worktree where [Open] was called.
+// Main returns the path of the repository's main worktree. A bare repository has no main worktree.
+// For such a repository, Main returns the path of the worktree where [Open] was called.
 func (r *Repo) Main() string { return r.main }
 
 // Open finds the repository that contains the folder dir, which may also be in a linked worktree.
@@ -72,7 +74,8 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 
 var version = lazyregexp.New(`(\d+)\.(\d+)`)
 
-// The oldest version of git that gaffer supports. It is the first with merge-tree --write-tree.
+// oldestMajor and oldestMinor are the oldest version of git that gaffer supports: 2.38, the first
+// version with git merge-tree --write-tree.
 const oldestMajor, oldestMinor = 2, 38
 
 func (r *Repo) checkVersion(ctx context.Context, dir string) error {
@@ -111,7 +114,8 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	r.here, _ = r.Git.Line(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel") // fails inside a git folder; then here is empty
+	// This command fails if dir is inside a git folder. Then r.here stays empty.
+	r.here, _ = r.Git.Line(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel")
 	if r.main, err = r.findMain(ctx, own); err != nil {
 		return err
 	}
@@ -133,7 +137,7 @@ func (r *Repo) findMain(ctx context.Context, own string) (string, error) {
 		return r.here, nil
 	}
 	g := r.Git.In(r.Folder).With("GIT_DIR=" + r.Folder)
-	// Git exits with 1 if the setting is missing.
+	// The exit code 1 of git config means that the setting is missing.
 	bare, err := g.Line(ctx, "config", "--type=bool", "--get", "core.bare")
 	if err != nil && ExitCode(err) != 1 {
 		return "", err
@@ -153,8 +157,8 @@ func (r *Repo) findMain(ctx context.Context, own string) (string, error) {
 	return filepath.Dir(r.Folder), nil
 }
 
-// checkCommit returns an error if the repository has no commit on any branch. The branch of HEAD
-// may have no commit, if another branch has one.
+// checkCommit returns an error if the repository has no commit on any branch. It returns no error
+// if only the checked-out branch has no commit.
 func (r *Repo) checkCommit(ctx context.Context) error {
 	if tip, err := r.Git.In(r.here).CommitID(ctx, "HEAD"); err != nil || tip != "" {
 		return err

@@ -30,7 +30,7 @@ func (r *Repo) Worktrees(ctx context.Context, g Client) ([]Worktree, error) {
 	}
 	list := parseWorktrees(out)
 	if len(list) > 0 {
-		list[0].Path = r.main // git reports the git folder instead if that folder is not in the main worktree
+		list[0].Path = r.main // git may report the git folder here instead of the main worktree
 	}
 	return list, nil
 }
@@ -78,9 +78,9 @@ func CheckedOut(list []Worktree, branch string) []Worktree {
 	return slices.DeleteFunc(slices.Clone(list), func(e Worktree) bool { return e.Branch != branch })
 }
 
-// GitFolder returns the path of git's own folder for the worktree at path. It returns a
-// [*TakenError] if the two folders do not point to each other: then git would treat the worktree as
-// a part of a surrounding repository.
+// GitFolder returns the path of the folder in which git keeps its files about the linked worktree
+// at path. It returns a [*TakenError] if this folder and the worktree do not point to each other.
+// In such a worktree, git might use a repository in a folder above it.
 func (r *Repo) GitFolder(path string) (string, error) {
 	broken := &TakenError{
 		"folder", path, "there are files in it, but it is not a worktree of this repository any more",
@@ -101,7 +101,8 @@ func (r *Repo) GitFolder(path string) (string, error) {
 	return dir, nil
 }
 
-// readPointer reads a small file in which git keeps a path or the name of a ref.
+// readPointer reads a small git file, such as .git or head-name, that contains a path or a ref
+// name.
 func readPointer(path string) (string, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

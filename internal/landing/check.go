@@ -93,11 +93,13 @@ func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []
 	err := cmd.Wait()
 	close(ended)
 	<-reported
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // fails if no process of the group is left
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // ignore the error: the group may have no processes any more
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // ErrWaitDelay means that the command succeeded, but a process that it started was still running
+	case err == nil, errors.Is(err, exec.ErrWaitDelay):
+		// ErrWaitDelay means that the command succeeded, but a process that it started still held
+		// its output open.
 		return nil
 	case cmd.ProcessState == nil || cmd.ProcessState.Success():
 		return fmt.Errorf("check %s: %w", command, err)
@@ -106,8 +108,7 @@ func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []
 	return &checkError{task, command, strings.TrimSpace(text + "\n(" + cmd.ProcessState.String() + ")")}
 }
 
-// tail is a writer that keeps only the last part of what is written to it: at most twice keptOutput
-// bytes.
+// tail is a writer that keeps only the last bytes that are written to it: 2*keptOutput at most.
 type tail struct{ kept *bytes.Buffer }
 
 func (t *tail) Write(p []byte) (int, error) {

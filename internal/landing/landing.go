@@ -1,10 +1,10 @@
-// Package landing brings the changes of tasks into branches: it merges, rebases and
-// discards them, opens pull requests, and takes these steps back.
+// Package landing brings the changes of tasks into branches. It merges, rebases and discards
+// changes, opens pull requests for them, and undoes merges and discards.
 //
-// A merge is first made and checked without touching any branch. Then the branch moves
-// together with a ref that describes the merge, see [merge.Land]. The review in
-// the store follows. If the process dies in between, [Lander.Sync] finds the ref and
-// completes the review, so nothing is merged twice or forgotten.
+// A merge is first made and checked without touching any branch. Then the target branch is moved,
+// and a git ref that describes the merge is created, see [merge.Land]. Finally, the review of the
+// change in the store is updated. If the process dies before that, [Lander.Sync] finds the ref and
+// updates the review. So no change is merged twice, and no merge is forgotten.
 package landing
 
 import (
@@ -39,7 +39,7 @@ type Options struct {
 	Reviews Reviews
 	Project string               // path of the project's root, for runs that do not name their project
 	Scratch string               // path of the folder for the worktrees in which merges are checked
-	Here    func(store.Run) bool // reports whether the run's worktrees are on this machine
+	Here    func(store.Run) bool // reports whether the worktrees of a run are on this machine
 	Who     string               // name of the user who changes the reviews
 	// Progress is called with a line about work that takes long, such as a check. If it is nil,
 	// these lines are dropped.
@@ -78,7 +78,7 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("the changes of run %s are not on this machine, but on %s", e.Run, cmp.Or(e.Where, "the machine of its worker"))
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict returns true, so that gaffer reports the error as a conflict: exit code 4.
 func (e *ElsewhereError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -90,10 +90,10 @@ type NoChangeError struct{ What, Why string }
 
 func (e *NoChangeError) Error() string { return e.What + " has no change: " + e.Why }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict returns true, so that gaffer reports the error as a conflict: exit code 4.
 func (e *NoChangeError) Conflict() bool { return true }
 
-// change is the change of one task, with its review and its worktree.
+// change is everything that one task has changed, with the task's review and worktree.
 type change struct {
 	task   store.Task
 	spec   plan.Task
@@ -102,7 +102,7 @@ type change struct {
 	gone   bool // the task's worktree was discarded or removed
 	review fleet.Review
 	into   string // name of the branch that the change should be merged into
-	lands  bool   // the run is complete, and its plan says that gaffer merges the change by itself
+	lands  bool   // gaffer merges the change by itself: the plan says so, and the run is complete
 }
 
 func (c *change) key() store.TaskKey { return c.task.TaskKey }
@@ -123,7 +123,8 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 			return nil, fmt.Errorf("task %s: %w", t.Task, err)
 		}
 		if !spec.Worktree && spec.Branch == "" || spec.SharedWorktree != "" || spec.Candidate != "" || spec.Agent == workspace.MergeAgent {
-			continue // skip: the task has no separate worktree, or another task merges its work
+			// Skip the task: it has no worktree of its own, or another task merges its work.
+			continue
 		}
 		dir := cmp.Or(row.Project, l.opts.Project)
 		if spec.Dispatch != nil {
@@ -158,7 +159,8 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 }
 
 // readRun returns a run and its tasks. It returns an error if this Lander cannot merge the run's
-// changes: they are on another machine, or the run merges them itself.
+// changes: they are on another machine, or the run belongs to a team or a workflow, which merges
+// its work itself.
 func (l *Lander) readRun(ctx context.Context, run string) (row store.Run, tasks []store.Task, err error) {
 	err = l.opts.Store.Read(ctx, func(r store.Reader) (err error) {
 		if row, err = r.Run(run); err != nil {
@@ -186,7 +188,8 @@ func (l *Lander) readRun(ctx context.Context, run string) (row store.Run, tasks 
 	return row, tasks, err
 }
 
-// repositories has the repositories of a run's tasks, by the path of their folder.
+// repositories holds the git repositories in which the tasks of a run work, by the path of the
+// folder in which they were opened.
 type repositories map[string]*repository
 
 // repository is a git repository, with the worktrees of one run.
@@ -195,8 +198,8 @@ type repository struct {
 	trees []worktree.Tree
 }
 
-// change returns the change of a task in the repository at dir. It sets the review of the change to
-// a new, open one. The caller replaces that by the stored review if there is one.
+// change returns the change of a task in the repository at dir. The review of the change is a new,
+// open one. If the store has a review of the change, the caller must set that one instead.
 func (r repositories) change(ctx context.Context, dir string, t store.Task, spec plan.Task) (*change, error) {
 	repo := r[dir]
 	if repo == nil {
@@ -227,8 +230,8 @@ func (r repositories) change(ctx context.Context, dir string, t store.Task, spec
 	return c, nil
 }
 
-// Sync brings the reviews of a run up to date after a crash. It compares them with the repository,
-// which knows the changes that were merged and discarded.
+// Sync brings the reviews of a run up to date after a crash. It compares them with refs in the git
+// repository, which say which changes were merged or discarded.
 func (l *Lander) Sync(ctx context.Context, run string) error {
 	_, err := l.changes(ctx, run)
 	return err
@@ -248,7 +251,7 @@ func (l *Lander) sync(ctx context.Context, repo *worktree.Repo, run string, list
 			continue
 		}
 		var last *merge.Landing
-		known := false // set if the repository still has the landing that the review names
+		known := false // whether the repository still has the merge that the review records
 		for i, e := range landed {
 			if e.Task != c.task.Task {
 				continue
@@ -276,7 +279,8 @@ func (l *Lander) sync(ctx context.Context, repo *worktree.Repo, run string, list
 	return nil
 }
 
-// merged sets the landing of a review, even if the review has an older landing.
+// merged records in a review that the change was merged: the landing l describes that merge. The
+// review may already have the landing of an older merge, which l replaces.
 func merged(r *fleet.Review, l fleet.Landing) error {
 	if r.Landing != nil && r.Landing.Undo == l.Undo {
 		return nil
@@ -284,14 +288,15 @@ func merged(r *fleet.Review, l fleet.Landing) error {
 	if r.State == fleet.ReviewMerged {
 		r.State = fleet.ReviewApproved
 	}
-	if r.State == fleet.ReviewSentBack { // the change was merged before it was sent back, but the merge is recorded only now
+	if r.State == fleet.ReviewSentBack {
+		// The change was merged before it was sent back to its agent. Keep it as sent back.
 		r.Landing = &l
 		return nil
 	}
 	return review.Merge(r, l)
 }
 
-// record applies rule to the review of a change, and stores the review.
+// record calls rule, which changes the review of a change, and stores the review.
 func (l *Lander) record(ctx context.Context, c *change, rule func(*fleet.Review) error) error {
 	return l.opts.Reviews.ChangeReview(ctx, c.key(), l.opts.Who, func(r *fleet.Review) error {
 		err := rule(r)

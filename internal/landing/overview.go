@@ -49,7 +49,9 @@ func (l *Lander) Overview(ctx context.Context, run string) (fleet.Changes, error
 		if err != nil {
 			return sum, err
 		}
-		unchanged := tip == "" || tip == c.tree.Base.Commit // no commit was added to the branch, neither by the agent nor by gaffer when the task ended
+		// unchanged means that no commit was added to the branch: not by the agent, and not by
+		// gaffer when the task ended.
+		unchanged := tip == "" || tip == c.tree.Base.Commit
 		switch {
 		case c.review.State == fleet.ReviewMerged:
 			sum.Merged++
@@ -73,7 +75,7 @@ func (l *Lander) Overview(ctx context.Context, run string) (fleet.Changes, error
 				sum.Unknown++
 			case err != nil:
 				return sum, err
-			case found[0].Merged: // for example, the user has merged it with git
+			case found[0].Merged: // for example, the user has merged the branch with git
 				sum.Merged++
 			case len(found[0].Conflicts) > 0:
 				sum.Conflicts++

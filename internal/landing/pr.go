@@ -26,7 +26,7 @@ type PullRequest struct {
 	URL    string `json:"url"`
 	Number int    `json:"number"`
 	State  string `json:"state,omitempty"`
-	New    bool   `json:"new,omitempty"` // the call that returned this value has opened it
+	New    bool   `json:"new,omitempty"` // this call has opened the pull request
 }
 
 // Feedback has the comments and failed checks of a pull request.
@@ -108,9 +108,9 @@ func (l *Lander) FindPR(ctx context.Context, run, task string) (PullRequest, err
 	return p, err
 }
 
-// PR pushes the branch of a task and opens a pull request for it, unless one is already open. into
-// is the target branch; empty means the target branch of the change. program is gh or glab; empty
-// means the one that fits the repository.
+// PR pushes the branch of a task and opens a pull request for it. If a pull request is already
+// open, PR returns that one. into is the target branch; empty means the target branch of the
+// change. program is gh or glab; empty means the one that fits the repository.
 func (l *Lander) PR(ctx context.Context, run, task, into, program string) (PullRequest, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {
@@ -139,7 +139,8 @@ func (l *Lander) pr(ctx context.Context, c *change, into, program string) (PullR
 		}
 	}
 	l.opts.Progress(fmt.Sprintf("%s: pushing %s to origin", task, c.tree.Branch))
-	ref := "refs/heads/" + c.tree.Branch // use the full name, because git reads a leading plus as "force"
+	// Push the full name of the branch: if a name begins with a plus, git would force the push.
+	ref := "refs/heads/" + c.tree.Branch
 	git := *f
 	git.Name = "git"
 	if _, err := git.Run(ctx, "", "push", "origin", ref+":"+ref); err != nil {
@@ -173,8 +174,8 @@ func (l *Lander) pr(ctx context.Context, c *change, into, program string) (PullR
 	return p, nil
 }
 
-// AutoPR opens pull requests for the changes of those tasks of a run whose plan says 'land: pr'.
-// The result also has those that were open already.
+// AutoPR opens a pull request for each task of a run that has 'land: pr' in the plan. The result
+// also has the pull requests that were already open.
 func (l *Lander) AutoPR(ctx context.Context, run string) (opened []PullRequest, err error) {
 	list, err := l.changes(ctx, run)
 	if err != nil {
@@ -243,7 +244,9 @@ func (l *Lander) Feedback(ctx context.Context, run, task, into, program string) 
 			return Feedback{}, err
 		}
 		if text := said.Lines; text == "" || len(text) > review.MaxLines || !utf8.ValidString(text) || strings.Contains(text, "\x00") {
-			said.First, said.Last, said.Side, said.Lines = 0, 0, "", "" // the task's files do not have these lines, so the comment is about the file as a whole
+			// The lines of the comment cannot be found or shown, so make it a comment on the whole
+			// file.
+			said.First, said.Last, said.Side, said.Lines = 0, 0, "", ""
 		}
 	}
 	done := Feedback{PullRequest: p, Added: []fleet.Comment{}, Failed: append([]string{}, failed...)}
@@ -265,13 +268,13 @@ func (l *Lander) Feedback(ctx context.Context, run, task, into, program string) 
 	return done, err
 }
 
-// keyOf returns the key of a comment on a pull request. A later call recognizes the comment by this
-// key, even if its place in the files or in the answer of GitHub or GitLab has changed.
+// keyOf returns the key of a comment on a pull request, which identifies the comment in later
+// calls. The key does not depend on the line of the comment.
 func keyOf(parts ...string) string {
 	return fmt.Sprintf("pr-%x", sha256.Sum256([]byte(strings.Join(parts, "\x00"))))
 }
 
-// maxLog is the maximum number of bytes that are quoted of a failed check's log.
+// maxLog is how many bytes of a failed check's log are quoted at most.
 const maxLog = 4 << 10
 
 // github reads the comments and the failed checks of a pull request with gh.
@@ -321,7 +324,7 @@ func (f *forgeProgram) github(ctx context.Context, number int) (list []fleet.Com
 			Key: keyOf("line", fmt.Sprint(c.ID), c.User.Login, c.Path, c.Body), Text: c.Body, By: c.User.Login,
 			Path: c.Path, First: cmp.Or(c.StartLine, c.Line), Last: c.Line, Side: fleet.NewSide,
 		}
-		if c.Side == "LEFT" { // about a removed line, which the task's files do not have
+		if c.Side == "LEFT" { // the comment is about a removed line
 			said.First, said.Last, said.Side = 0, 0, ""
 			said.Text = fmt.Sprintf("(about the removed line %d) %s", cmp.Or(c.Line, c.OriginalLine), c.Body)
 		}
@@ -389,7 +392,8 @@ func (f *forgeProgram) gitlab(ctx context.Context, number int) (list []fleet.Com
 			list = append(list, said)
 		}
 	}
-	pipelines, err := forge.Ask[[]pipeline](ctx, &f.Program, "api", base+"/pipelines") // the first one is the latest
+	// GitLab lists the latest pipeline first.
+	pipelines, err := forge.Ask[[]pipeline](ctx, &f.Program, "api", base+"/pipelines")
 	latest := slices.Concat(pipelines...)
 	if err != nil || len(latest) == 0 {
 		return list, nil, err
@@ -409,7 +413,8 @@ func (f *forgeProgram) gitlab(ctx context.Context, number int) (list []fleet.Com
 	return list, failed, nil
 }
 
-// failedCheck returns a review comment about a failed check. id identifies this run of the check.
+// failedCheck returns a review comment about a failed check. id identifies this run of the check. A
+// later run has another id, so its failure gets a comment of its own.
 func failedCheck(name, result, url, id, log string) fleet.Comment {
 	text := fmt.Sprintf("The check %s of the pull request has failed (%s). %s", name, result, url)
 	if log = strings.TrimSpace(strings.ToValidUTF8(truncate.Tail(log, maxLog), "\ufffd")); log != "" {

@@ -17,29 +17,29 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Queue merges changes of a run one after the other. It remembers which of them the user had
-// approved. When an agent resolves a conflict, the approval of its change becomes void, but the
-// queue still merges the change.
+// Queue merges changes of a run one after the other. If a change has a conflict, its agent resolves
+// the conflict, and the review of the change then counts as not approved. The queue merges the
+// change nevertheless, because it remembers which changes were approved before.
 type Queue struct {
 	l        *Lander
 	request  fleet.MergeRequest
 	approved map[string]bool
 }
 
-// Queue returns a queue with the changes that a request names.
+// Queue returns a queue that merges the changes which a request selects.
 func (l *Lander) Queue(request fleet.MergeRequest) *Queue {
 	return &Queue{l, request, map[string]bool{}}
 }
 
-// Merge merges the changes that a request names, in one pass of a new queue.
+// Merge merges the changes that a request selects, with a new queue that it uses only once.
 func (l *Lander) Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	return l.Queue(request).Merge(ctx, request.Yes)
 }
 
-// Merge merges the changes of the queue in order, and returns the result of each. It stops at a
-// target branch that may not be moved, and at a change that was sent back to its agent. The caller
-// can call Merge again after that agent has ended. confirmed says that the user agrees to changes
-// of files in a worktree that has the target branch checked out.
+// Merge merges the changes of the queue in order, and returns the result of each. It stops if a
+// target branch cannot be moved. It also stops when it has sent a change back to its agent; the
+// caller can call Merge again after the agent has ended. If a worktree has a target branch checked
+// out, the merge changes the files there. confirmed says that the user agrees to that.
 func (q *Queue) Merge(ctx context.Context, confirmed bool) ([]fleet.MergeResult, error) {
 	q.request.Yes = confirmed
 	list, err := q.l.changes(ctx, q.request.Run)
@@ -70,8 +70,8 @@ func (q *Queue) Merge(ctx context.Context, confirmed bool) ([]fleet.MergeResult,
 	return results, nil
 }
 
-// Auto merges the changes of those tasks of a run whose plan says 'land: merge'. It sends conflicts
-// and failed checks back to the agents.
+// Auto merges the changes of the tasks of a run that have 'land: merge' in the plan. If a change
+// has a conflict or fails a check, Auto sends it back to its agent.
 func (l *Lander) Auto(ctx context.Context, run string) ([]fleet.MergeResult, error) {
 	list, err := l.changes(ctx, run)
 	if err != nil {
@@ -83,7 +83,9 @@ func (l *Lander) Auto(ctx context.Context, run string) ([]fleet.MergeResult, err
 		if c.spec.Land != plan.LandMerge || c.review.State == fleet.ReviewMerged || c.review.State == fleet.ReviewDiscarded {
 			continue
 		}
-		if c.task.Status != store.Complete { // for example, its agent is working on a conflict; later changes wait for this one
+		if c.task.Status != store.Complete {
+			// The task is not complete. For example, its agent is working on a conflict. Later
+			// changes wait for this one.
 			break
 		}
 		m, err := q.merge(ctx, c, list)
@@ -137,7 +139,9 @@ func (q *Queue) merge(ctx context.Context, c *change, list []*change) (fleet.Mer
 	}
 	landing := landingOf(done)
 	m.State, m.Landing, m.Updated = fleet.MergeDone, &landing, done.Updated
-	if done.Earlier { // no need to record it: the review has this landing, or a later one into another branch
+	if done.Earlier {
+		// The change was merged before. The review already describes that merge, or a later one
+		// into another branch, so it need not change.
 		m.State = fleet.MergeAlready
 		return m, nil
 	}
@@ -181,8 +185,8 @@ func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *flee
 	if q.request.All {
 		return nil
 	}
-	// If this task started from the work of another task, merging it would merge that work too. So
-	// that work must be approved, or already be in the target branch.
+	// If the change contains commits of another task, they would be merged too. So the other task's
+	// change must be approved or merged, or its commits must already be in the target branch.
 	for _, other := range list {
 		if other == c || other.repo != c.repo || other.review.State == fleet.ReviewMerged || other.review.State == fleet.ReviewApproved || q.approved[other.task.Task] {
 			continue
@@ -211,9 +215,9 @@ func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *flee
 	return nil
 }
 
-// failed sets in m why a change was not merged, and returns m. If the request asks for fixes, it
-// sends a conflict or a failed check back to the agent. If the whole request must end with err, it
-// returns err too.
+// failed stores in m that err has prevented the merge of a change, and returns m. If err is a
+// conflict or a failed check, and the request asks for fixes, it sends the change back to its
+// agent. failed also returns err if the whole request must end because of it.
 func (q *Queue) failed(ctx context.Context, c *change, m fleet.MergeResult, err error) (fleet.MergeResult, error) {
 	m.Why = strings.TrimPrefix(err.Error(), "merge into "+m.Into+": ")
 	if hint, ok := errors.AsType[interface {
@@ -268,12 +272,12 @@ func conflictText(m fleet.MergeResult, method merge.Method) string {
 // that, the user must decide.
 const maxFixes = 3
 
-// fixPrefix is the start of the ids of messages about conflicts and failed checks.
+// fixPrefix is the prefix of the ids of messages to agents about conflicts and failed checks.
 const fixPrefix = "land-"
 
-// sendBack sends a message about a conflict or a failed check to the agent. The id of the message
-// is derived from the commits, so that a repeated call does not send the message twice. After
-// maxFixes messages it sends no more, and only sets a hint in m.
+// sendBack sends the message text about a conflict or a failed check to the agent of a change. The
+// id of the message is derived from the text and the commits, so that a repeated call does not send
+// the message twice. After maxFixes messages, sendBack only sets a hint in m.
 func (q *Queue) sendBack(ctx context.Context, c *change, m fleet.MergeResult, text string) (fleet.MergeResult, error) {
 	earlier, err := q.l.opts.Reviews.Messages(ctx, c.key())
 	if err != nil {

@@ -14,9 +14,10 @@ import (
 	"gaffer/internal/engine/review"
 )
 
-// Undo takes back the last merge of a task's change. If the target branch is checked out, the
-// request must have the user's consent. If the branch cannot be moved back for a reason that the
-// user can remove, Undo returns no error, and the result says why.
+// Undo takes back the last merge of a task's change. If a worktree has the target branch checked
+// out, the request must say that the user agrees to changes of the files there. If Undo cannot move
+// the branch back, but the user can solve the problem, the error is nil, and the result describes
+// the problem.
 func (l *Lander) Undo(ctx context.Context, request fleet.MergeRequest) (fleet.MergeResult, error) {
 	m := fleet.MergeResult{Run: request.Run, Task: request.Task}
 	c, _, err := l.find(ctx, request.Run, request.Task)
@@ -37,7 +38,8 @@ func (l *Lander) Undo(ctx context.Context, request fleet.MergeRequest) (fleet.Me
 	m.Into = last.Into
 	done, err := merge.Undo(ctx, c.repo, merge.UndoSpec{Landing: last, MoveCheckedOut: request.Yes, Revert: request.Revert})
 	if gone := (*merge.GoneError)(nil); err != nil && !errors.As(err, &gone) {
-		stopped, ok := errors.AsType[interface { // problems that the user can solve
+		// The user can solve the problem if the error has these methods.
+		stopped, ok := errors.AsType[interface {
 			error
 			Conflict() bool
 			Hint() string
@@ -57,8 +59,8 @@ func (l *Lander) Undo(ctx context.Context, request fleet.MergeRequest) (fleet.Me
 	return m, l.record(ctx, c, review.Undo)
 }
 
-// Discard removes the worktree of a task, and keeps its content under a rescue ref. The review that
-// it returns names the ref.
+// Discard removes the worktree of a task, and keeps its content under a git ref, so that Restore
+// can bring it back. The review that Discard returns names the ref.
 func (l *Lander) Discard(ctx context.Context, run, task string) (fleet.Review, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {
@@ -107,9 +109,9 @@ func (l *Lander) Restore(ctx context.Context, run, task string) (fleet.Review, e
 	return c.review, err
 }
 
-// Rebase copies the commits of a task's branch onto another branch: onto the given one or, if that
-// is empty, onto the target branch of its change. An approved change stays approved, because git
-// combines the files without any conflict.
+// Rebase rebases a task's branch onto another branch. An empty branch means the target branch of
+// the task's change. An approved change stays approved, because Rebase succeeds only without a
+// conflict.
 func (l *Lander) Rebase(ctx context.Context, run, task, branch string) (merge.Rebased, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {

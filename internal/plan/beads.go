@@ -13,12 +13,14 @@ import (
 // or in the export format of the issue tracker "beads". One file may contain lines of both formats.
 type beadReader struct {
 	*reporter
-	dir        string                 // path of the folder that contains the file
-	folder     func(path string) bool // reports whether a folder exists
-	defaults   Task                   // values of the keys that a bead does not set
-	keys       []keySpec[Task]        // keys of a bead in gaffer's own format
-	draft      draft
-	issues     []*issue // for each task: the issue in the tracker's format; nil if the bead is in gaffer's own format
+	dir      string                 // path of the folder that contains the file
+	folder   func(path string) bool // reports whether a folder exists
+	defaults Task                   // values of the keys that a bead does not set
+	keys     []keySpec[Task]        // keys of a bead in gaffer's own format
+	draft    draft
+	// issues has an entry for each task: the issue if the bead is in the tracker's format, and nil
+	// if it is in gaffer's own format.
+	issues     []*issue
 	links      []link
 	unreadable map[string]bool // ids of beads on lines that are not valid JSON
 }
@@ -35,8 +37,8 @@ func (l *loader) readBeads(arg, dir string, data []byte) draft {
 	return d
 }
 
-// readBeads reads and checks a file of beads. It marks beads that need no work as Done. folder
-// reports whether a folder exists.
+// readBeads reads and checks a file of beads. It marks the tasks of beads that need no work as
+// Done. folder is a function that reports whether a folder exists.
 func readBeads(file, dir string, data []byte, r *reporter, folder func(string) bool, defaults Task) draft {
 	b := beadReader{reporter: r, dir: dir, folder: folder, defaults: defaults, keys: beadKeys(), unreadable: map[string]bool{}}
 	b.draft.Plan = Plan{Name: defaultName(file), Source: SourceRunPrompt, SourceFile: file, OnFailure: Continue}
@@ -52,7 +54,8 @@ func readBeads(file, dir string, data []byte, r *reporter, folder func(string) b
 		newBeadOrder(&b).setDependencies()
 	}
 	b.draft.check(r, "bead")
-	for i, t := range b.draft.Tasks { // a ledger does not accept all ids that a plan accepts
+	// Check the ids and prompts again: a ledger does not accept all that a plan accepts.
+	for i, t := range b.draft.Tasks {
 		at := b.draft.positions[i]
 		if strings.Contains(t.ID, attemptMark) {
 			b.report(at.id, "the id %.60q has %q, which names the records of earlier attempts", t.ID, attemptMark)
@@ -64,11 +67,12 @@ func readBeads(file, dir string, data []byte, r *reporter, folder func(string) b
 	return b.draft
 }
 
-// attemptMark separates the id of a bead from the number of the attempt in the names of record
-// files. So the id of a bead must not contain it.
+// attemptMark separates the id of a bead from the number of an attempt in the names of the ledger's
+// files. So the id of a bead must not contain attemptMark.
 const attemptMark = ".attempt-"
 
-// isIssue reports whether a line is in the tracker's export format, by the keys that it has.
+// isIssue reports whether a line is in the export format of the issue tracker. It decides by the
+// keys in the line.
 func isIssue(n *node) bool {
 	if n.get("bead") != nil || n.get("prompt") != nil || n.get("prompt_file") != nil || n.get("template") != nil {
 		return false
@@ -76,8 +80,9 @@ func isIssue(n *node) bool {
 	return n.get("_type") != nil || n.get("id") != nil && n.get("agent") == nil || n.get("title") != nil
 }
 
-// beadKeys returns the keys of a bead in gaffer's own format: keys that only beads have, keys that
-// mean something else for beads than for tasks, and all keys of a task that also apply to beads.
+// beadKeys returns the keys of a bead in gaffer's own format. These are the keys of a task in a
+// plan, except those that do not apply to beads, and further keys that only beads have. Some keys,
+// such as priority, have another meaning for beads than for tasks.
 func beadKeys() []keySpec[Task] {
 	keys := []keySpec[Task]{
 		newKey("bead", text(), func(t *Task) *string { return &t.ID },
@@ -105,7 +110,8 @@ func beadKeys() []keySpec[Task] {
 	return keys
 }
 
-// Priorities of beads in a file. 0 is the most urgent. In [Task.Priority], the sign is reversed.
+// Priorities of beads in a file, where 0 is the most urgent. [Task.Priority] gets the negative
+// value, because tasks with a higher value start first.
 const (
 	normalPriority = 2
 	lowestPriority = 4
@@ -130,7 +136,7 @@ func beadAgent() valueType[string] {
 	}}
 }
 
-// newTask returns a task with the values of a bead that sets no keys. n is the line of the bead.
+// newTask returns a task with the default values, for the bead in the line n.
 func (b *beadReader) newTask(n *node) Task {
 	t := b.defaults
 	t.Dispatch, t.FileEntry, t.Priority = &Dispatch{}, FileEntry{Line: n.line}, normalPriority
@@ -166,7 +172,7 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	}
 	_, ownAgent := given["agent"]
 	if _, ownModel := given["model"]; ownAgent && !ownModel {
-		t.Model = "" // the bead names its own agent, which may not know the model of the defaults
+		t.Model = "" // the bead's agent may not know the default model
 	}
 	agent, model, _ := strings.Cut(t.Agent, ":")
 	if t.Agent = agent; model != "" {
@@ -184,7 +190,7 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	_, prompt := given["prompt"]
 	_, file := given["prompt_file"]
 	p, template := given["template"]
-	if name := t.Dispatch.Template; template && name != "" { // if the name is empty, readMapping has already reported it
+	if name := t.Dispatch.Template; template && name != "" { // readMapping has reported an empty name
 		if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName("template", name)); ok {
 			b.report(p.value.withPosition(p.at).position, "template: %.60q %s, want a name such as bug-fix", name, bad.Problem)
 		}
@@ -196,7 +202,9 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 		if !template {
 			b.report(n.position, "a bead needs prompt, prompt_file or template")
 		}
-		given["prompt"] = pair{} // so that checkTask does not report a missing prompt: the template replaces it, or the problem was reported above
+		// Let checkTask not report the missing prompt. Either the template replaces it, or the
+		// problem was just reported.
+		given["prompt"] = pair{}
 	}
 	checkTask(b.reporter, t, n, given)
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// issue is a bead in the tracker's export format.
+// issue is a bead in the export format of the issue tracker.
 type issue struct {
 	id, title, description, design, criteria, notes string
 
@@ -16,7 +16,7 @@ type issue struct {
 	conditional      bool // agents work on the issue only if another bead fails
 }
 
-// link is a relation between two beads. The tracker calls it a dependency.
+// link is a relation between two beads. The issue tracker calls it a dependency.
 type link struct {
 	from, to, kind string
 	at             position
@@ -50,8 +50,8 @@ func optionalText() valueType[string] {
 	}}
 }
 
-// addIssue adds a task for a line in the tracker's export format. It skips lines that are not
-// issues, for example memories that the tracker stores for agents.
+// addIssue adds a task for a line in the export format of the issue tracker. It skips lines that
+// are not issues: the tracker also exports other objects, for example memories of agents.
 func (b *beadReader) addIssue(n *node) {
 	if t := n.get("_type"); t != nil && t.text != "issue" {
 		return
@@ -85,7 +85,8 @@ func onlyKeys[T any](n *node, keys []keySpec[T]) *node {
 	return &kept
 }
 
-// prompt returns the prompt for an issue: its title, followed by its texts, each under a heading.
+// prompt returns the prompt for an issue: its title, and its other texts such as the description,
+// each under a heading.
 func (i *issue) prompt() string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(i.title))
@@ -137,7 +138,7 @@ const (
 	conditional = "conditional-blocks"
 )
 
-// closed reports whether the tracker says that the issue is finished or deleted.
+// closed reports whether the issue is finished or deleted, according to its status in the tracker.
 func (i *issue) closed() bool { return i.status == "closed" || i.status == "tombstone" }
 
 // container reports whether the issue only groups other beads, like an epic. Agents work on the
@@ -172,5 +173,6 @@ func (i *issue) holdReason() string {
 	return ""
 }
 
-// inProgress reports whether the tracker says that work on the issue has already started.
+// inProgress reports whether someone already works on the issue, according to its status in the
+// tracker.
 func (i *issue) inProgress() bool { return i.status == "in_progress" || i.status == "hooked" }

@@ -74,7 +74,8 @@ func wholeFileProblem(line []byte) string {
 	return ""
 }
 
-// unreadableID matches the id of a bead in a line that is not valid JSON. The id is in group 1.
+// unreadableID finds the id of a bead in a line that is not valid JSON. The id is in the regular
+// expression's group 1.
 var unreadableID = lazyregexp.New(`"(?:bead|id)"\s*:\s*"([^"\\]+)"`)
 
 // line parses one line of the file. If the line is not valid, it reports a problem and returns nil.
@@ -116,8 +117,8 @@ type jsonReader struct {
 	line    []byte
 	number  int
 	tokens  *json.Decoder
-	counted int // number of bytes at the start of the line whose characters are already counted in column
-	column  int // number of characters in the first counted bytes of the line
+	counted int // number of bytes at the start of the line whose characters are counted
+	column  int // number of characters in these bytes
 }
 
 // next returns the next JSON token and its position in the file.
@@ -169,5 +170,5 @@ func (j *jsonReader) parts(n *node, open json.Delim) {
 		keys[p.key] = true
 		n.pairs = append(n.pairs, p)
 	}
-	j.next() // skip the closing bracket
+	j.next() // skip the closing bracket or brace
 }

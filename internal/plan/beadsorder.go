@@ -1,19 +1,19 @@
 package plan
 
-// beadOrder computes which beads each bead waits for. A container, such as an epic, only groups
-// other beads, its parts; no agent works on it. A bead that waits for a container waits for all
-// parts of the container, and for every bead that the container waits for. The parts of a container
-// also wait for the beads that the container waits for. Each bead is identified by its index in the
-// draft.
+// beadOrder computes which beads each bead waits for. No agent works on a container, such as an
+// epic: it only groups other beads, which are called its parts. A bead that waits for a container
+// waits for all parts of the container, and for every bead that the container waits for. The parts
+// of a container also wait for the beads that the container waits for. Each bead is identified by
+// its index in the draft.
 type beadOrder struct {
 	*beadReader
-	index   map[string]int  // index of the first bead that has an id, by id
+	index   map[string]int  // for each id: the index of the first bead with this id
 	waits   [][]wait        // for each bead: the beads that it waits for, as written in the file
 	parts   [][]int         // for each bead: the indexes of its parts
 	wholes  [][]int         // for each bead: the indexes of the beads that it is a part of
-	missing []string        // ids of beads that issues wait for and that are not in the file
+	missing []string        // ids that issues wait for, but no bead in the file has
 	noted   map[string]bool // set of the ids in missing
-	steps   int             // number of steps done so far, at most maxSteps
+	steps   int             // number of references between beads followed so far
 }
 
 // wait is a reference to a bead that another bead waits for. bead is the index of the bead, or -1
@@ -24,7 +24,8 @@ type wait struct {
 	at   position
 }
 
-// maxSteps limits the number of steps in which containers are replaced by their parts.
+// maxSteps limits how many references between beads are followed. If a file needs more, for example
+// because many beads wait for containers with many parts, it is rejected.
 const maxSteps = 2_000_000
 
 func newBeadOrder(b *beadReader) *beadOrder {
@@ -72,8 +73,8 @@ func (o *beadOrder) link(l link) {
 	}
 }
 
-// setDependencies sets the field After of each task, and marks the tasks of beads that need no work
-// as Done.
+// setDependencies sets the field After of each task: the ids of the tasks that it waits for. It
+// marks the tasks of beads that need no work as Done.
 func (o *beadOrder) setDependencies() {
 	tasks := o.draft.Tasks
 	for i := range tasks {
@@ -101,8 +102,8 @@ func (o *beadOrder) setDependencies() {
 	}
 }
 
-// needs returns the ids of the beads that bead i waits for, without duplicates. The positions say
-// where the file refers to each of them.
+// needs returns the ids of the beads that bead i waits for, without duplicates, and for each id the
+// position of the reference in the file.
 func (o *beadOrder) needs(i int) ([]string, []position) {
 	above, within := o.containersOf(i)
 	l := needList{order: o, bead: i, within: within, seen: map[string]bool{}}
@@ -123,7 +124,7 @@ func (o *beadOrder) needs(i int) ([]string, []position) {
 type needList struct {
 	order  *beadOrder
 	bead   int
-	within map[int]bool // indexes of the containers that the bead is a part of
+	within map[int]bool // set of the containers that the bead is a part of
 	seen   map[string]bool
 	ids    []string
 	at     []position
@@ -153,13 +154,14 @@ func (l *needList) add(id string, at position) {
 	}
 }
 
-// absent handles the reference w to a bead that is not in the file. If a bead in gaffer's own
-// format refers to it, absent keeps the reference, and draft.check reports a problem. In the
-// tracker's format, the missing bead may be closed and deleted, or be in another project: absent
-// drops the reference, and adds the id to o.missing for a warning.
+// absent handles a reference w to a bead that is not in the file. If the waiting bead is in
+// gaffer's own format, absent keeps the reference, and draft.check later reports a problem. If the
+// waiting bead is in the tracker's format, the missing bead may have been closed and deleted, or be
+// in another project. Then absent drops the reference, and adds the id to o.missing, so that the
+// user gets a warning.
 func (o *beadOrder) absent(l *needList, w wait) {
 	switch {
-	case o.unreadable[w.id]: // the line of the missing bead was already reported as not valid
+	case o.unreadable[w.id]: // the bead is on a line that was already reported as not valid
 	case o.issues[l.bead] == nil:
 		l.add(w.id, w.at)
 	case !o.noted[w.id]:
@@ -169,7 +171,7 @@ func (o *beadOrder) absent(l *needList, w wait) {
 }
 
 // containersOf returns the containers that bead i is a part of, directly or through other
-// containers, as a list and as a set. Containers that are done are left out.
+// containers. It returns them as a list and as a set. It leaves out containers that are done.
 func (o *beadOrder) containersOf(i int) ([]int, map[int]bool) {
 	seen := map[int]bool{}
 	queue := []int{i}
@@ -223,9 +225,9 @@ func (o *beadOrder) expandContainer(container int) []int {
 	return found
 }
 
-// isContainer reports whether a bead that waits for bead i waits for the parts of bead i instead.
-// It returns false if the tracker holds back the container: then the beads that wait for it must be
-// held back too.
+// isContainer reports whether bead i is a container and agents may work on its parts. If the
+// tracker holds back bead i, isContainer returns false: then beads that wait for bead i wait for
+// bead i itself, and are held back too.
 func (o *beadOrder) isContainer(i int) bool {
 	return o.issues[i] != nil && o.issues[i].container() && o.issues[i].holdReason() == ""
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// holdBack marks the beads that must not be worked on now as Done, so that the plan leaves them out,
+// holdBack marks beads as Done on which no agent may work now, so that the plan leaves them out,
 // and adds a warning. These are the beads that the tracker holds back, the parts of such beads, and
 // all beads that wait for any of these.
 func (o *beadOrder) holdBack() {
@@ -59,8 +59,8 @@ func (o *beadOrder) warnHeld(held, others []int) {
 	o.warn(o.lineOf(held[0]), "%s", text)
 }
 
-// warnAll adds warnings about beads in the tracker's format that gaffer treats in a way that users
-// may not expect.
+// warnAll adds warnings about beads in the tracker's format for which gaffer does something that
+// users may not expect. For example, no agent works on an epic itself.
 func (o *beadOrder) warnAll() {
 	var taken, containers []int
 	for i, issue := range o.issues {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// PickAgent is the name of the agent in a task that picks one of several candidates. gaffer executes
-// such a task itself, without an agent program.
+// PickAgent is the name of the agent in a task that picks one of several candidates. Candidates are
+// agents that do the same task. gaffer itself does the picking task, without an agent program.
 const PickAgent = "gaffer-pick"
 
-// PickBy says who picks one of several candidates.
+// PickBy says who picks one of the results if several agents do the same task.
 type PickBy string
 
 // The values of PickBy.
@@ -20,9 +20,9 @@ const (
 	PickJudge  PickBy = "judge"  // another agent compares the results and picks one
 )
 
-// CandidateKeys holds the values of the keys for a task that several agents do. They are set only
-// while a plan is read: [Plan.ExpandCandidates] replaces such a task by one task for each
-// candidate.
+// CandidateKeys holds settings of a task that several agents do, so that one of their results can
+// be picked. The settings exist only while a plan is read: then [Plan.ExpandCandidates] replaces
+// such a task by one task for each agent.
 type CandidateKeys struct {
 	Candidates []string `json:"-"` // the agents, each as AGENT or AGENT:MODEL
 	PickBy     PickBy   `json:"-"`
@@ -30,13 +30,14 @@ type CandidateKeys struct {
 	Rubric     string   `json:"-"` // what the judge must look at when it compares the results
 }
 
-// Pick describes the candidates for two kinds of tasks: the task that picks one of them, and the
-// task in which an agent judges them.
+// Pick describes the candidates: several agents that do the same task. It is set in two kinds of
+// tasks: the task that picks one candidate, and the task in which another agent, the judge,
+// compares their results.
 type Pick struct {
 	By         PickBy   `json:"By"`
 	Candidates []string `json:"Candidates"`      // ids of the candidates' tasks
 	JudgeTask  string   `json:"Judge,omitzero"`  // id of the task that judges the candidates; empty if there is no judge
-	IsJudge    bool     `json:"Judges,omitzero"` // this task judges the candidates; if false, it picks one
+	IsJudge    bool     `json:"Judges,omitzero"` // true for the task that judges, false for the task that picks
 	Goal       string   `json:"Goal,omitzero"`   // the candidates' prompt, which the judge needs
 	Rubric     string   `json:"Rubric,omitzero"` // what the judge must look at when it compares the results
 }
@@ -92,7 +93,8 @@ func (p Plan) ExpandCandidates() Plan {
 			one.Agent, one.Model = SplitAgent(text)
 			one.ID = free(t.ID + "." + candidateSuffix(one.Agent, one.Model))
 			one.Name = t.Name + ", by " + strings.TrimSpace(one.Agent+" "+one.Model)
-			one.Worktree, one.Branch, one.Land, one.Candidate = true, "", LandKeep, t.ID // do not merge the work of a candidate: only the pick task's work is merged
+			// LandKeep means: do not merge the candidate's work. Only the picked work is merged.
+			one.Worktree, one.Branch, one.Land, one.Candidate = true, "", LandKeep, t.ID
 			pick.Pick.Candidates = append(pick.Pick.Candidates, one.ID)
 			tasks = append(tasks, one)
 		}
@@ -114,9 +116,9 @@ func (p Plan) ExpandCandidates() Plan {
 	return p
 }
 
-// CollapseCandidates is the inverse of ExpandCandidates: it replaces the tasks of candidates,
-// judges and picks by the tasks from which they were made. It returns an [*UnwritableError] if a
-// task that picks has no candidates in the plan.
+// CollapseCandidates is the inverse of [Plan.ExpandCandidates]: it replaces the tasks of
+// candidates, the tasks that judge and the tasks that pick by the original tasks. It returns an
+// [*UnwritableError] if the candidates of a task that picks are not in the plan.
 func (p Plan) CollapseCandidates() (Plan, error) {
 	byID := make(map[string]Task, len(p.Tasks))
 	for _, t := range p.Tasks {
@@ -126,7 +128,7 @@ func (p Plan) CollapseCandidates() (Plan, error) {
 	for _, pick := range p.Tasks {
 		switch {
 		case pick.Candidate != "":
-			continue // skip the candidate or judge: the task that picks represents it
+			continue // skip: a candidate or judge is handled with the task that picks
 		case pick.Pick == nil:
 			tasks = append(tasks, pick)
 			continue

@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile"
 )
 
-// Check checks a plan that another program, which is not trusted, has sent. It returns a [Problems]
+// Check checks a plan from another program, which gaffer does not trust. It returns a [Problems]
 // with the first problems that it finds, or nil if it finds none. It reads no files.
 func (p Plan) Check() error {
 	c := planCheck{known: make(map[string]bool, len(p.Tasks))}
@@ -176,8 +176,9 @@ func (c *planCheck) references(t *Task) {
 	}
 }
 
-// OneMachineReason returns what requires that all tasks of the plan run on the same machine, for
-// example "the worktree of task api". It returns "" if the plan can run on several machines.
+// OneMachineReason says why all tasks of the plan must run on the same machine: it returns the part
+// of the plan that requires it, for example "the worktree of task api". It returns "" if the tasks
+// can run on several machines.
 func (p Plan) OneMachineReason() string {
 	what := ""
 	if p.Workflow != nil {

@@ -2,9 +2,9 @@ package plan
 
 import "slices"
 
-// TickCheckbox ticks the checkboxes of the prompt with the given id in an orchestrator's markdown.
-// It changes "[ ]" to "[x]" and no other byte. The second result reports whether a checkbox was
-// changed.
+// TickCheckbox ticks the checkboxes of one prompt in an orchestrator file, which is a plan in
+// markdown with a checkbox for each prompt. id is the id of the prompt. TickCheckbox changes "[ ]"
+// to "[x]" and no other byte. The second result reports whether a checkbox was changed.
 func TickCheckbox(markdown []byte, id string) ([]byte, bool) {
 	var ticked []byte
 	for _, m := range checkbox().FindAllSubmatchIndex(markdown, -1) {

@@ -7,15 +7,16 @@ import (
 )
 
 // cycle is a list of tasks in which each task waits for the next task, and the last task waits for
-// the first. It does not contain the gates of the [Graph]. If some of these tasks wait because of
-// their waves, note says so for the first of them.
+// the first. A task waits either because it names the other task or because of its wave number:
+// then it waits for all lower waves. note says which task waits because of its wave. It is empty if
+// none does, and names only the first if several do.
 type cycle struct {
 	tasks []int
 	note  string
 }
 
 // cycles returns one cycle for each strongly connected component of the graph: a shortest cycle
-// through the component's first task. It ignores references of a task to itself.
+// through the component's first task. It ignores tasks that wait for themselves.
 func (g *Graph) cycles() []cycle {
 	var found []cycle
 	for _, component := range g.components() {
@@ -44,7 +45,9 @@ func (g *Graph) cycleIn(component []int) cycle {
 	for _, node := range component {
 		inside[node] = true
 	}
-	start := slices.Min(component) // this is a task: gates have higher indexes, and gates alone form no cycle
+	// The node with the lowest index is a task. The other kind of node, a gate between two waves,
+	// has a higher index, and gates alone form no cycle.
+	start := slices.Min(component)
 	from := map[int]int{}
 	queue := []int{start}
 	for at := 0; at < len(queue); at++ {
@@ -79,7 +82,7 @@ func (g *Graph) trace(from map[int]int, start, last int) cycle {
 	return c
 }
 
-// gateNote returns a text which says that the task node waits because of its wave.
+// gateNote returns a text that says: the task with the index node waits for all lower waves.
 func (g *Graph) gateNote(node int) string {
 	t := g.tasks[node]
 	return fmt.Sprintf(" (%s is of wave %d, which waits for all lower waves)", t.ID, t.Wave)
@@ -99,9 +102,11 @@ func (g *Graph) components() [][]int {
 }
 
 type componentSearch struct {
-	graph       *Graph
-	count       int
-	number, low []int // the number of each node in Tarjan's algorithm, which is 0 if the node was not visited yet, and the node's low link
+	graph *Graph
+	count int
+	// number and low hold the index and the low link of each node in Tarjan's algorithm. An index
+	// of 0 means that the node was not visited yet.
+	number, low []int
 	open        []bool
 	stack       []int
 	found       [][]int
@@ -158,8 +163,8 @@ func (s *componentSearch) leave(node int) {
 	}
 }
 
-// Cycles returns texts such as "a → b → a" for cycles among the tasks. Of several cycles that share
-// tasks, it returns one.
+// Cycles returns texts such as "a → b → a", which describe cycles among the tasks. Of several
+// cycles that share tasks, it describes only one.
 func (g *Graph) Cycles() (texts []string) {
 	for _, c := range g.cycles() {
 		texts = append(texts, g.text(c))

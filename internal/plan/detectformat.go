@@ -13,8 +13,8 @@ import (
 )
 
 // detect returns the format of the plan that arg names. If the user has chosen a format, detect
-// returns that format. If arg is a folder or a file, the format depends on its name and content. If
-// arg is neither, the format depends on the text of arg.
+// returns that format. If arg is the path of a folder or a file, the format depends on its name and
+// content. Otherwise, arg may be a prompt or a list of ids, and the format depends on its text.
 func (l *loader) detect(arg string) (Format, error) {
 	if l.opts.Format != "" {
 		return l.opts.Format, l.checkFormat(l.opts.Format)
@@ -49,8 +49,8 @@ func (l *loader) detect(arg string) (Format, error) {
 }
 
 // fileFormat returns the format of the file arg. It stores the parsed tree of a YAML file in
-// l.parsed, so that the file is read and parsed only once: parsing a large plan is slow, and between
-// two reads the file could change, so that the format would not match the tasks.
+// l.parsed, so that the file is read and parsed only once. Parsing a large plan is slow. Also, the
+// file could change between two reads, and then the format would not match the tasks.
 func (l *loader) fileFormat(arg string) (Format, error) {
 	switch strings.ToLower(filepath.Ext(arg)) {
 	case ".jsonl":
@@ -82,7 +82,8 @@ func (l *loader) fileFormat(arg string) (Format, error) {
 	return PromptFile, nil
 }
 
-// planKey matches a key of a plan at the beginning of a line.
+// planKey matches a line that begins with the key tasks or workflows. A file with such a line is
+// probably a plan.
 var planKey = lazyregexp.New(`(?m)^["{]?\s*"?(tasks|workflows)"?\s*:`)
 
 // IsPlan reports whether a file with this name and content is probably a plan, and not a prompt or
@@ -113,9 +114,9 @@ func (l *loader) checkFormat(f Format) error {
 func hasSpace(s string) bool { return strings.ContainsAny(strings.TrimSpace(s), " \t") }
 
 // looksLikeFile reports whether arg, which contains spaces, is probably the name of a file and not
-// a prompt. If arg has the extension of a plan's file, it is a prompt only if it has three or more
-// words and its path contains no folder that exists. The folder "/" does not count, because prompts
-// may begin with a slash: agents have commands such as /review.
+// a prompt. It must have the extension of a plan file, such as .yaml. In addition, it must have
+// fewer than three words, or begin with the path of an existing folder. The folder "/" does not
+// count, because a prompt may begin with a command of an agent, such as /review.
 func (l *loader) looksLikeFile(arg string) bool {
 	ext := strings.ToLower(filepath.Ext(arg))
 	if !slices.Contains([]string{".yaml", ".yml", ".md", ".json", ".jsonl"}, ext) {
@@ -149,7 +150,7 @@ func (l *loader) notFoundError(arg string) error {
 	return e
 }
 
-// NameError reports an argument of the user that does not name a plan.
+// NameError reports that an argument of a command does not name a plan.
 type NameError struct {
 	Arg, Problem string
 	Meant        string // the name that the user probably meant; empty if unknown
@@ -165,8 +166,7 @@ func (e *NameError) NotFound() bool { return e.missing }
 // with that name existed.
 func (e *NameError) Usage() bool { return !e.missing }
 
-// Hint returns advice that contains the name which the user probably meant, or "" if that name is
-// unknown.
+// Hint suggests the name that the user probably meant. It returns "" if that name is unknown.
 func (e *NameError) Hint() string {
 	if e.Meant != "" {
 		return fmt.Sprintf("did you mean %q?", e.Meant)

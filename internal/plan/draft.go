@@ -11,19 +11,19 @@ import (
 const maxTasks = 20_000
 
 // draft is a plan that was read but not checked yet. It includes the positions of the tasks in the
-// file, for the problems that later checks report.
+// file, so that checks can report problems with line numbers.
 type draft struct {
 	Plan
-	positions []taskPositions // positions of each task in Plan.Tasks, by the same index
+	positions []taskPositions // for each task in Plan.Tasks: its positions in the file
 }
 
 type taskPositions struct {
 	id, prompt position
-	after      []position // positions of the references in After; empty if they are unknown
+	after      []position // positions of the ids in Task.After; empty if they are unknown
 }
 
-// reference returns the position of the reference After[k] of a task. If that is unknown, it
-// returns the position of the task's id.
+// reference returns the position in the file of Task.After[k], the id of a task that this task
+// waits for. If that position is unknown, it returns the position of the task's own id.
 func (p taskPositions) reference(k int) position {
 	if k < len(p.after) {
 		return p.after[k]
@@ -103,7 +103,8 @@ func (d *draft) checkFiles(r *reporter) {
 	}
 }
 
-// dropDone removes the tasks that are Done, and references to these tasks.
+// dropDone removes the tasks that are marked as Done. It also removes their ids from the lists
+// After of other tasks.
 func (p *Plan) dropDone() {
 	done := map[string]bool{}
 	for _, t := range p.Tasks {

@@ -22,8 +22,8 @@ func (e *VersionError) Error() string {
 // Hint advises the user to install the newer gaffer.
 func (*VersionError) Hint() string { return "install the newer gaffer here, too" }
 
-// CheckVersion returns a [*VersionError] if the format with this version is too new for this
-// gaffer.
+// CheckVersion returns a [*VersionError] if this gaffer does not know the format with this version
+// yet.
 func CheckVersion(version int) error {
 	if version > Version {
 		return &VersionError{version}
@@ -55,8 +55,9 @@ func Encode(p Plan) (json.RawMessage, error) {
 // EncodeTask returns the JSON of a task, to store it or send it to a worker.
 func EncodeTask(t Task) (json.RawMessage, error) { return json.Marshal(encodedTask{t.version(), t}) }
 
-// version returns the lowest version of the format that describes the task completely. A gaffer that
-// knows only version 1 would ignore the task's rules and its sandbox, and allow what they deny.
+// version returns the lowest version of the format that describes the task completely. Version 2
+// adds rules for permissions and the sandbox. A gaffer that knows only version 1 would ignore both,
+// and so allow what they deny.
 func (t Task) version() int {
 	if t.Questions == Rules || !t.Permissions.Empty() || !reflect.ValueOf(t.Sandbox).IsZero() {
 		return 2
@@ -89,9 +90,9 @@ func DecodeTask(text []byte) (Task, error) {
 	return e.Task, decoded(e.Version, err)
 }
 
-// decoded returns err, the error of decoding JSON that has this version. If a newer gaffer has
-// written the JSON, decoded returns a [*VersionError] instead, because that is the likely cause of
-// err.
+// decoded returns the error of decoding JSON whose format has this version. err is the error of the
+// JSON decoder. If a newer gaffer has written the JSON, decoded returns a [*VersionError] instead
+// of err.
 func decoded(version int, err error) error {
 	if newer := CheckVersion(version); newer != nil {
 		return newer

@@ -8,15 +8,17 @@ type fileIndex struct {
 	root    folder
 	matcher matcher
 	query   int
-	seen    []int // for each task: the number of the last query that has found it
-	found   []int // indexes of the tasks that the current query has found
+	seen    []int // for each task: the sequence number of the last search that has found it
+	found   []int // indexes of the tasks that the current search has found
 }
 
 func newFileIndex(tasks int) *fileIndex { return &fileIndex{seen: make([]int, tasks)} }
 
 type folder struct {
 	below map[string]*folder
-	here  []declaredFile // patterns whose literal part (the folders before the first wildcard, or the whole path) is this folder
+	// here holds the patterns whose literal part is this folder. The literal part is the path
+	// before the first path element with a wildcard. If there is no wildcard, it is the whole path.
+	here []declaredFile
 }
 
 type declaredFile struct {
@@ -74,9 +76,9 @@ func (c *fileIndex) walk(p *pattern, at *folder) {
 	}
 }
 
-// compare compares the pattern p with patterns of the same folder, of a folder above it or of a
-// folder below it. If neither pattern has wildcards, they always overlap, because one path is equal
-// to the other or contains it.
+// compare finds the patterns in others that overlap p, and adds their tasks to c.found. The caller
+// must pass patterns of p's own folder, of a folder above it or of a folder below it. Two of these
+// patterns without wildcards always overlap, because one path is equal to the other or contains it.
 func (c *fileIndex) compare(p *pattern, others []declaredFile) {
 	for _, other := range others {
 		if c.seen[other.task] == c.query {

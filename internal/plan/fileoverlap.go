@@ -8,13 +8,15 @@ import (
 // Overlap is a pair of tasks that may run at the same time and declare that they change the same
 // files.
 type Overlap struct {
-	First, Second         string // ids of the tasks; Second is in a later layer of [Plan.Waves], or in the same layer and later in the plan
-	FirstFile, SecondFile string // the pattern of First and the pattern of Second that overlap
+	// First and Second are the ids of the tasks. Second is in a later layer of [Plan.Waves], or in
+	// the same layer and later in the plan.
+	First, Second         string
+	FirstFile, SecondFile string // the file patterns of First and Second that overlap
 }
 
-// Overlaps returns at most one Overlap for each task, in which the task is Second. If several tasks
-// before it may run at the same time and declare some of the same files, First is the first of them
-// in the plan.
+// Overlaps returns the pairs of tasks that may run at the same time and declare the same files.
+// Each task is Second in one pair at most. If it overlaps several tasks that come before it, First
+// is the one of them that is first in the plan.
 func (p Plan) Overlaps() []Overlap {
 	var found []Overlap
 	s := newSeparation(p)
@@ -29,7 +31,8 @@ func (p Plan) Overlaps() []Overlap {
 	return found
 }
 
-// overlap returns the Overlap of the tasks with the indexes i and j.
+// overlap returns the Overlap of the tasks with the indexes i and j, with their first two patterns
+// that overlap.
 func (s *separation) overlap(i, j int) Overlap {
 	o := Overlap{First: s.graph.tasks[i].ID, Second: s.graph.tasks[j].ID}
 	var m matcher
@@ -45,9 +48,9 @@ func (s *separation) overlap(i, j int) Overlap {
 }
 
 // Separate returns the plan with additional dependencies, so that tasks with overlapping files
-// never run at the same time: one of them waits for the other. Separate places the tasks one by one,
-// each in the first layer that its dependencies and the tasks placed before it allow. It removes no
-// existing dependency.
+// never run at the same time: one of them waits for the other. Separate puts the tasks into layers,
+// one after the other. Each task gets the first layer after all its dependencies in which no
+// earlier task has overlapping files. Existing dependencies stay.
 func (p Plan) Separate() Plan {
 	s := newSeparation(p)
 	levels := s.assignLevels()
@@ -87,8 +90,8 @@ func newSeparation(p Plan) *separation {
 }
 
 // inOrder goes through the tasks level by level. It calls visit for each task whose files overlap
-// the files of tasks that come before it in this order. hits are the indexes of these tasks. It does
-// nothing if no task declares files.
+// the files of tasks that come before it in this order. hits are the indexes of those earlier
+// tasks. If no task declares files, inOrder does nothing.
 func (s *separation) inOrder(levels []int, visit func(task int, hits []int)) {
 	if !s.any() {
 		return
@@ -111,9 +114,10 @@ func (s *separation) any() bool {
 	return slices.ContainsFunc(s.files, func(p []*pattern) bool { return len(p) > 0 })
 }
 
-// byLevel returns the nodes sorted by level, so that each node comes after the nodes that it waits
-// for. Within a level, tasks come first, in the order of the plan, and gates come last. Tasks that
-// have no level, because they are on a cycle or wait for one, are left out.
+// byLevel returns the nodes of the graph sorted by level, so that each node comes after the nodes
+// that it waits for. Within a level, tasks come first, in the order of the plan. Gates, the nodes
+// between two waves, come last. Tasks that are on a cycle, or wait for a task on a cycle, are left
+// out.
 func (s *separation) byLevel(levels []int) []int {
 	nodes := make([]int, 0, len(levels))
 	for node, level := range levels {
@@ -141,7 +145,8 @@ func (s *separation) inherit(node int) {
 func (s *separation) assignLevels() []int {
 	levels := make([]int, len(s.graph.needs))
 	placed := newFileIndex(len(s.graph.tasks))
-	takenBy := make([]int, len(s.graph.tasks)+2) // for each level: 1 + the last node whose files overlap those of a task on that level; 0 if there is none
+	// takenBy[l] == node+1 means that the files of node overlap those of a task on the level l.
+	takenBy := make([]int, len(s.graph.tasks)+2)
 	for _, node := range s.byLevel(s.graph.levels()) {
 		for _, need := range s.graph.needs[node] {
 			levels[node] = max(levels[node], levels[need])

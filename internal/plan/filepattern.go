@@ -11,9 +11,9 @@ import (
 // In a glob, * and ? match characters within one name, and ** matches any number of folders.
 type pattern struct {
 	text     string
-	segments []string
-	ends     []literalEnds // literal ends of each segment; a segment is a name between slashes
-	literal  int           // number of segments before the first segment with a wildcard
+	segments []string      // the names between the slashes
+	ends     []literalEnds // for each segment: its text before the first and after the last wildcard
+	literal  int           // number of segments before the first one with a wildcard
 }
 
 // literalEnds holds the part of a segment before its first wildcard, and the part after its last
@@ -52,9 +52,10 @@ func newPattern(text string) *pattern {
 
 func (p *pattern) glob() bool { return p.literal < len(p.segments) }
 
-// matcher compares patterns. The time to compare two globs is the product of their lengths, so a
-// malicious plan could make this slow. work counts the steps of all comparisons so far. When it
-// exceeds maxWork, the matcher no longer compares globs in full, and treats them as overlapping.
+// matcher finds out which patterns overlap. The time to compare two globs grows with the product of
+// their lengths, so a malicious plan could make the comparisons very slow. work counts the steps of
+// all comparisons so far. When work exceeds maxWork, the matcher only makes a fast check of two
+// globs, and treats globs that pass it as overlapping.
 type matcher struct{ work int }
 
 const maxWork = 20_000_000
@@ -73,9 +74,9 @@ func (m *matcher) overlap(p, q *pattern) bool {
 	return m.work > maxWork || m.paths(p, q)
 }
 
-// mayMeet is a fast check: it returns false for most pairs of patterns that do not overlap, and true
-// for all pairs that overlap. It compares the literal ends of the segments at the same position, up
-// to the first **.
+// mayMeet is a fast check. It returns true for all pairs of patterns that overlap, and false for
+// most pairs that do not. It compares the segments at the same position, up to the first **, and
+// only their text before the first and after the last wildcard.
 func (p *pattern) mayMeet(q *pattern) bool {
 	for i := range min(len(p.ends), len(q.ends)) {
 		a, b := &p.ends[i], &q.ends[i]
@@ -108,9 +109,10 @@ func literalEndsOf(name string) literalEnds {
 	return literalEnds{head: name[:first], tail: name[last+1:], deep: name == "**"}
 }
 
-// paths reports whether two globs overlap. It uses dynamic programming from the end: next[j] says
-// whether the segments of p after i overlap the segments of q from j on. If one pattern has no more
-// segments, it is a folder that contains the paths of the other pattern, so the two overlap.
+// paths reports whether two globs overlap. It uses dynamic programming, from the last segment to
+// the first: next[j] says whether the segments of p after i overlap the segments of q from j on. If
+// one pattern has no more segments, the two overlap: that pattern matches a folder, and the other
+// pattern matches paths in this folder.
 func (m *matcher) paths(p, q *pattern) bool {
 	a, b := p.segments, q.segments
 	next := slices.Repeat([]bool{true}, len(b)+1)
@@ -140,14 +142,14 @@ func (m *matcher) names(a, b string) bool {
 	return lettersMeet(x, y)
 }
 
-// Values that represent ? and * in the runes of a name.
+// The special values in the result of letters: anyOne represents ?, anyMany represents *.
 const (
 	anyOne  rune = -1
 	anyMany rune = -2
 )
 
-// letters returns the runes of a name. A character class becomes anyOne, like ?, and braces become
-// anyMany, like *.
+// letters returns the runes of a segment of a pattern. ? and a character class become anyOne. * and
+// braces become anyMany.
 func letters(name string) []rune {
 	var all []rune
 	for name != "" {
@@ -168,9 +170,9 @@ func letters(name string) []rune {
 	return all
 }
 
-// lettersMeet reports whether there is a name that matches both a and b. It uses the same algorithm
-// as paths, with runes instead of segments. Unlike segments, the runes of both names must end
-// together.
+// lettersMeet reports whether there is a name that matches both a and b, which are results of
+// letters. The algorithm is the same as in paths, with runes instead of segments. One difference: a
+// and b do not match if only one of them has runes left.
 func lettersMeet(a, b []rune) bool {
 	next := make([]bool, len(b)+1)
 	next[len(b)] = true

@@ -10,9 +10,9 @@ import "slices"
 // thousands of edges and not millions.
 type Graph struct {
 	tasks []Task
-	index map[string]int // index of the first task that has an id, by id
+	index map[string]int // by task id: index of the task; if several tasks have the id, of the first one
 	gates []int          // numbers of the waves that have a gate, in ascending order
-	waves map[int][]int  // indexes of the tasks of a wave, by the number of the wave
+	waves map[int][]int  // by wave number: indexes of the tasks of the wave
 	needs [][]int        // for each node: the nodes that it waits for, without duplicates
 }
 
@@ -76,7 +76,7 @@ func (g *Graph) gateBefore(wave int) (node int, ok bool) {
 
 func (g *Graph) isGate(node int) bool { return node >= len(g.tasks) }
 
-// Needs returns the same as [Plan.Needs].
+// Needs returns the ids of the tasks for which a task waits directly; see [Plan.Needs].
 func (g *Graph) Needs(id string) []string {
 	i, ok := g.index[id]
 	if !ok {
@@ -100,8 +100,8 @@ func (g *Graph) Needs(id string) []string {
 	return ids
 }
 
-// Waves returns the same as [Plan.Waves]. It leaves out tasks on a cycle, and tasks that wait for
-// them.
+// Waves returns the ids of the tasks in layers; see [Plan.Waves]. It leaves out tasks on a
+// dependency cycle, and tasks that wait for them.
 func (g *Graph) Waves() [][]string {
 	var waves [][]string
 	levels := g.levels()
@@ -119,8 +119,8 @@ func (g *Graph) Waves() [][]string {
 
 // levels returns the level of each node. The level of a task that waits for nothing is 1. The level
 // of any other task is one more than the highest level of the nodes that it waits for. The level of
-// a gate is the highest level in its wave. A node on a cycle, or that waits for a node on a cycle,
-// has level 0.
+// a gate is the highest level in its wave. Nodes on a cycle, and nodes that wait for a node on a
+// cycle, have level 0.
 func (g *Graph) levels() []int {
 	levels := make([]int, len(g.needs))
 	for _, node := range g.order() {
@@ -137,7 +137,7 @@ func (g *Graph) levels() []int {
 // order returns the nodes in topological order. It leaves out nodes on a cycle, and nodes that wait
 // for them.
 func (g *Graph) order() []int {
-	waiting := make([]int, len(g.needs)) // for each node: how many of the nodes that it waits for are not in order yet
+	waiting := make([]int, len(g.needs)) // for each node: number of nodes that it waits for and that are not yet in the list order
 	opens := make([][]int, len(g.needs)) // for each node: the nodes that wait for it
 	var order []int
 	for node, needs := range g.needs {

@@ -25,15 +25,15 @@ import (
 //	 ├──> 006
 //	 └──> 007
 //
-// The ids of a row wait for the ids of the row above it. All branches below a row together form one
-// row. Arrows between ids on the same line divide these ids into groups: the group at the head of an
-// arrow waits for the group at its tail. So a list of edges such as "001, 002 -> 003" is read
-// correctly too. A drawing in which lines join in a way that these rules would misread is reported
-// as a problem.
+// The ids of a row wait for the ids of the row above it. A line such as "├──> 006" is a branch. All
+// branches below a row together form one row. Arrows between ids on the same line divide these ids
+// into groups: the group at the head of an arrow waits for the group at its tail. So a list of
+// edges such as "001, 002 -> 003" is read correctly too. If lines join in a way that these rules
+// would misread, that is reported as a problem.
 type graphDrawing struct {
 	reader  *reporter
 	heading position
-	first   int // number of the line where the block with the drawing starts; 0 if there is none
+	first   int // line number at which the code block with the drawing starts; 0 if there is none
 
 	ids     []string
 	at      map[string]position
@@ -41,12 +41,16 @@ type graphDrawing struct {
 	after   map[string][]string
 	afterAt map[string][]position
 
-	above     []string           // ids of the row that the next row waits for
-	branches  []string           // ids of the branches below the last row; all of them together are the row that the next row waits for
-	trunks    []trunk            // groups of ids from which a branch may start, from left to right
-	sideLine  []string           // ids of the rows from which a line at the right starts; a row into which the line leads waits for them
-	openLines map[int][]position // starts of lines at the right of rows, by column; a line is removed when it leads into a row
-	linked    bool               // a line of text without ids has connected the next row to the row above
+	above    []string // ids of the row above: the next row waits for them
+	branches []string // ids of the branches below the last row; together they form one row
+	trunks   []trunk  // groups of ids from which a branch may start, from left to right
+	// sideLine holds the ids of the rows at which a line at the right side starts. A row into which
+	// the line leads waits for these ids.
+	sideLine []string
+	// openLines holds the vertical lines at the right side that lead into no row so far, by column.
+	// The position of a line is that of the id at which it starts.
+	openLines map[int][]position
+	linked    bool // a line of connecting characters, such as | or v, comes before the next row
 	edges     map[edge]bool
 }
 
@@ -125,7 +129,8 @@ func (d *graphDrawing) line(line string, pos position) {
 	d.recordTrunks(arrows.groups)
 }
 
-// recordTrunks records the ids of a row, so that branches below can start from them.
+// recordTrunks adds the groups of ids on a line to d.trunks, so that branches below the line can
+// start from them. It removes older trunks that do not begin to the left of these groups.
 func (d *graphDrawing) recordTrunks(groups [][]drawnToken) {
 	column := groups[0][0].column
 	for len(d.trunks) > 0 && d.trunks[len(d.trunks)-1].column >= column {
@@ -137,8 +142,8 @@ func (d *graphDrawing) recordTrunks(groups [][]drawnToken) {
 }
 
 // tokens returns the ids on a line of text. An id stands at the start of the line, after another
-// id, after a drawing character, or after two or more spaces. A number in another place belongs to
-// a name or a comment.
+// id, after a drawing character, or after two or more spaces. Numbers elsewhere are ignored,
+// because they belong to a name or a comment.
 func (d *graphDrawing) tokens(line string, at position) []drawnToken {
 	plain := inParens().ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat(" ", len(s)) })
 	d.misspelt(plain, at)
@@ -162,7 +167,7 @@ func joined(line string, start, end int) bool {
 }
 
 // isName reports whether rest, the text after an id, continues a name and not a number. For
-// example, rest is -setup in 001-setup.
+// example, it returns true for -setup in 001-setup, and false for -02 in 001-02.
 func isName(rest string) bool {
 	return len(rest) > 1 && !strings.ContainsRune("0123456789", rune(rest[1]))
 }
@@ -180,7 +185,8 @@ func (d *graphDrawing) standsAlone(line string, start int, before []drawnToken) 
 	return strings.ContainsRune(drawingCharacters, last)
 }
 
-// misspelt reports words on a line that look like ids, but are not ids.
+// misspelt reports a problem for each word on a line that looks like an id but is not valid, for
+// example 1-02.
 func (d *graphDrawing) misspelt(line string, at position) {
 	for _, m := range almostID().FindAllStringIndex(line, -1) {
 		word := line[m[0]:m[1]]
@@ -218,7 +224,7 @@ type arrows struct {
 	leads  map[string]bool // ids from which an arrow starts
 }
 
-// between finds the arrows between the ids of a line, and adds the edges that the arrows stand for.
+// between finds the arrows between the ids of a line, and adds the edges for these arrows.
 func (d *graphDrawing) between(tokens []drawnToken, line string, at position) arrows {
 	a := arrows{groups: [][]drawnToken{{tokens[0]}}, waits: map[string]bool{}, leads: map[string]bool{}}
 	var back []bool // for each arrow: whether it points to the left
@@ -245,7 +251,8 @@ func (d *graphDrawing) between(tokens []drawnToken, line string, at position) ar
 }
 
 // addEdges adds an edge from each id in sources to each id in targets. An id that is in both lists
-// gets no edge to itself, unless each list has only one id.
+// gets no edge to itself. The exception is an arrow from one id to the same id: its edge is added,
+// so that a later check reports that the task waits for itself.
 func (d *graphDrawing) addEdges(a arrows, sources, targets []drawnToken, at position) {
 	for _, t := range targets {
 		a.waits[t.id] = true
@@ -258,9 +265,10 @@ func (d *graphDrawing) addEdges(a arrows, sources, targets []drawnToken, at posi
 	}
 }
 
-// row adds edges from the row above to the ids of a line, and makes the line the row above the next
-// one. Ids that were drawn before get no edge, because they are only references, and neither do ids
-// to which an arrow points. A line with arrows gets no edges if it is not connected to the row above.
+// row reads a line that is not a branch. It adds edges from the ids of the row above to the ids of
+// this line. Then it stores this line as the row above the next one. These ids get no edge: ids
+// that were drawn before, because they are only references; ids to which an arrow points; and all
+// ids of a line with arrows if no connecting line leads to it from above.
 func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool, at position) {
 	above := d.above
 	if len(d.branches) > 0 {
@@ -283,9 +291,10 @@ func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool,
 	d.trunks = nil
 }
 
-// branch adds edges to the ids of a branch. The edges come from the ids at which the branch starts:
-// the last group of ids that begins at the column of the branch or to the left of it, or the row
-// above if there is no such group.
+// branch reads a branch, which is a line such as "├──> 006". It adds edges to the ids of this line
+// from the ids at which the branch starts. These are the ids of the last trunk that begins at the
+// column of the branch or to the left of it. If there is no such trunk, they are the ids of the row
+// above.
 func (d *graphDrawing) branch(tokens []drawnToken, a arrows, column int, at position) {
 	d.markConnected(column, column)
 	from := d.above

@@ -7,21 +7,21 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Patterns for lines that are drawn to the right of the rows.
+// Patterns for the lines that a drawing has to the right of its rows of ids.
 var (
 	lineIntoRow = lazyregexp.New(`[<◀←◄]\s*[─━—=-]+[┤┘╯┛|+]?`)
 	lineFromRow = lazyregexp.New(`[─━—=-]{2,}\s*[┐┤┘╮┓|+]`)
 	// corner matches the place where a line to the right of a row changes direction. ASCII
 	// characters match only at the end of the text line, because elsewhere they may be part of a
-	// text.
+	// description.
 	corner = lazyregexp.New(`[─━—=-]([┐┤┘╮┓╯┛])|[─━—=-]{2,}([|+\\/])[\s|│┃]*$`)
 	join   = lazyregexp.New(`[─━—=-][┼├┤┴┐┘┫┣┻╋╯╮┛┓]`)
 	upward = lazyregexp.New(`[┌╭┏][─━—=-]+[>▶→►]\s*$`)
 )
 
-// followSideLine reads the line that is drawn to the right of a row. If the line leads into the
-// row, the row waits for the ids in d.sideLine. If the line starts at the row, the ids of the row
-// are added to d.sideLine.
+// followSideLine reads the line that is drawn to the right of a row of ids, if there is one. If the
+// line starts at the row, followSideLine adds the ids of the row to d.sideLine. If the line leads
+// into the row, the row waits for the ids in d.sideLine.
 func (d *graphDrawing) followSideLine(tokens []drawnToken, line string, at position) {
 	last := tokens[len(tokens)-1]
 	rest := blankParens(line[last.end:])
@@ -45,7 +45,9 @@ func (d *graphDrawing) followSideLine(tokens []drawnToken, line string, at posit
 	}
 	d.sideLine = append(d.sideLine, idsOf(tokens)...)
 	if turn < 0 || strings.ContainsAny(line[:tokens[0].start], "┌╭┏└╰┗") {
-		return // no vertical line starts here: the row ends in a text, or the characters belong to a frame or to the last branch of a row
+		// No vertical line starts here. The characters found belong to a text, to a frame, or to
+		// the last branch of a row.
+		return
 	}
 	column := last.column + len(last.id) + turn
 	d.openLines[column] = append(d.openLines[column], last.position(at))
@@ -67,8 +69,8 @@ func blankParens(s string) string {
 	return inParens().ReplaceAllStringFunc(s, func(s string) string { return strings.Repeat(" ", utf8.RuneCountInString(s)) })
 }
 
-// endLines handles the vertical lines that end at an id of this row: it removes them from
-// d.openLines. It reports a problem if an arrow to the row comes from below.
+// endLines removes the vertical lines that end at an id of this row from d.openLines. It reports a
+// problem if an arrow leads to the row from below.
 func (d *graphDrawing) endLines(tokens []drawnToken, line string, at position) {
 	if upward().MatchString(line[:tokens[0].start]) {
 		d.reader.report(tokens[0].position(at), "the arrow to %s comes from below, and a graph is read from top to bottom, want an edge such as 001 -> 002", tokens[0].id)
@@ -78,8 +80,8 @@ func (d *graphDrawing) endLines(tokens []drawnToken, line string, at position) {
 	}
 }
 
-// endTurningLines reads a line of text without ids. If a vertical line turns, or ends in an arrow,
-// on this line of text, endTurningLines removes the vertical line from d.openLines.
+// endTurningLines reads a line of text that has no ids. If a vertical line of the drawing turns or
+// ends in an arrow there, endTurningLines removes it from d.openLines.
 func (d *graphDrawing) endTurningLines(line string) {
 	column := 0
 	for _, r := range line {
@@ -98,8 +100,8 @@ func (d *graphDrawing) markConnected(first, last int) {
 	}
 }
 
-// reportOpenLines reports the lines at the right of rows that lead into no row, because it is
-// unknown which row they belong to.
+// reportOpenLines reports a problem for each line that starts at the right of a row but leads into
+// no other row, because it is unknown which row waits.
 func (d *graphDrawing) reportOpenLines() {
 	for _, places := range d.openLines {
 		for _, at := range places {

@@ -28,8 +28,8 @@ func newKey[T, V any](name string, f valueType[V], field func(*T) *V, doc, examp
 	}}
 }
 
-// exampleText returns the example for the end of a message, such as ", such as id: api". It returns
-// "" if the example has several lines.
+// exampleText returns the example as the end of a message, for example ", such as id: api". It
+// returns "" if the example has several lines.
 func (f keySpec[T]) exampleText() string {
 	if strings.Contains(f.example, "\n") {
 		return ""
@@ -57,7 +57,7 @@ const (
 func readMapping[T any](r *reporter, mappingName string, n *node, keys []keySpec[T], unknown unknownKeys, target *T) map[string]pair {
 	given := map[string]pair{}
 	if n == nil {
-		n = &node{} // the file is empty: report it like a key without a value
+		n = &node{} // n is nil if the file is empty: report that like a key without a value
 	}
 	if n.kind != mapping {
 		r.report(n.position, "%s is keys with values, found %s", mappingName, n.kind)
@@ -67,7 +67,7 @@ func readMapping[T any](r *reporter, mappingName string, n *node, keys []keySpec
 		i := slices.IndexFunc(keys, func(f keySpec[T]) bool { return f.name == p.key })
 		if i < 0 {
 			if meant := unknownKey(r, mappingName, p, keys, unknown); meant != "" {
-				given[meant] = p // so that the correct key is not reported as missing too
+				given[meant] = p // prevents a report that the correct key is missing
 			}
 			continue
 		}
@@ -104,8 +104,9 @@ func keyNames[T any](keys []keySpec[T]) []string {
 	return names
 }
 
-// withPosition returns the value n with the position that problems with it should have: its own
-// position or, for a mapping or a missing value, the position of its key.
+// withPosition returns n with the position that reports of problems with n should name. For a
+// mapping, and for a value whose own position is unknown, that is the position of its key. For all
+// other values, it is their own position.
 func (n *node) withPosition(keyPosition position) *node {
 	if n.line > 0 && n.kind != mapping {
 		return n

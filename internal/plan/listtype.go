@@ -139,9 +139,10 @@ func environment() valueType[map[string]secret.Value] {
 	})
 }
 
-// addToDefaults returns a keySpec for a mapping of variables; the caller sets its name. A task starts
-// with the variables of the defaults. read adds the task's own variables to them, and replaces only
-// variables with the same name.
+// addToDefaults returns a keySpec for a mapping of variables; the caller sets its name. A task
+// starts with the variables of the section "defaults". The function read of the keySpec adds the
+// task's own variables to them. A variable of the task replaces one of the defaults with the same
+// name.
 func addToDefaults[T any](f valueType[map[string]secret.Value], field func(*T) *map[string]secret.Value) keySpec[T] {
 	return keySpec[T]{schema: f.schema, read: func(r *reporter, n *node, into *T) {
 		vars, ok := f.read(r, "env", n)

@@ -15,10 +15,10 @@ type Format string
 // The formats of plans.
 const (
 	Gaffer       Format = "gaffer"       // a file in gaffer's own YAML format
-	Orchestrator Format = "orchestrator" // markdown of an orchestrator, with a dependency graph or waves
-	WorkflowFile Format = "workflow"     // YAML with one or more workflows
-	Beads        Format = "beads"        // a file with one bead on each line, as a JSON object
-	Phase        Format = "phase"        // a phase plan: a file NN-XX-PLAN.md, or a folder of such files
+	Orchestrator Format = "orchestrator" // Markdown with a drawn dependency graph, or with lists of prompts in waves
+	WorkflowFile Format = "workflow"     // a YAML file with one or more workflows
+	Beads        Format = "beads"        // a JSON Lines file with one bead (work item) on each line
+	Phase        Format = "phase"        // a file whose name has the form NN-XX-PLAN.md, or a folder of such files
 	Folder       Format = "folder"       // a folder of prompt files
 	List         Format = "list"         // ids or file names of prompts, separated by commas
 	PromptFile   Format = "prompt-file"  // a file with one prompt
@@ -32,15 +32,15 @@ func Formats() []Format {
 
 // Options configures [Load]. The zero value of each field is valid.
 type Options struct {
-	Dir           string   // folder that relative paths start from; the working directory if empty
-	Root          string   // folder of the project, from which paths in a workflow file start; Dir if empty
-	PromptsDir    string   // folder that contains the prompts that are named by id; Root/prompts if empty
+	Dir           string   // relative paths start from this folder; the working directory if empty
+	Root          string   // the project's folder; paths in a workflow file are relative to it; Dir if empty
+	PromptsDir    string   // folder with the prompts that a plan names by their ids; Root/prompts if empty
 	Format        Format   // format of the plan; detected if empty
 	Workflow      string   // id of the workflow to load, if the file has several
 	PendingOnly   bool     // leave out tasks that are already done
 	Agents        []string // names of additional agents that gaffer.yaml defines
-	SeparateFiles bool     // add dependencies, so that tasks which change the same files never run at the same time
-	BeadDefaults  Task     // values of the keys that a bead does not set, if the plan is a file of beads
+	SeparateFiles bool     // add dependencies between tasks that change the same files
+	BeadDefaults  Task     // default values for the tasks of a plan in the format Beads
 }
 
 // The maximum sizes of a plan's files, in bytes.
@@ -50,10 +50,10 @@ const (
 	maxPrompts = 64 << 20 // maximum total size of all prompts of a plan
 )
 
-// Load reads the plan that arg stands for: a file, a folder, ids or file names of prompts separated
-// by commas, or the text of a prompt. If arg stands for no plan, the error is a [*NameError]. If
-// the plan is not valid, the error is a [Problems] that contains all problems. If o.Format is set
-// and the file does not exist, the error wraps fs.ErrNotExist.
+// Load reads a plan. arg is a file, a folder, ids or file names of prompts separated by commas, or
+// the text of a prompt. If arg is none of these, the error is a [*NameError]. If the plan is not
+// valid, the error is a [Problems] that contains all problems. If o.Format is set and the file does
+// not exist, the error wraps fs.ErrNotExist.
 func Load(h host.Host, arg string, o Options) (Plan, error) {
 	l, err := newLoader(h, o)
 	if err != nil {
@@ -74,8 +74,8 @@ func Load(h host.Host, arg string, o Options) (Plan, error) {
 	return l.finish(d.Plan), nil
 }
 
-// Parse reads a plan in gaffer's own format from data, and not from a file. Relative paths of
-// prompt files start from o.Dir. If the plan is not valid, the error is a [Problems].
+// Parse reads a plan in gaffer's own format from data instead of a file. Relative paths of prompt
+// files start from o.Dir. If the plan is not valid, the error is a [Problems].
 func Parse(h host.Host, data []byte, o Options) (Plan, error) {
 	l, err := newLoader(h, o)
 	if err != nil {
@@ -92,7 +92,7 @@ func Parse(h host.Host, data []byte, o Options) (Plan, error) {
 	return l.finish(d.Plan), nil
 }
 
-// loader reads plans. It is the only part of this package that accesses files.
+// loader reads a plan and the files that belong to it.
 type loader struct {
 	reporter
 	host       host.Host
@@ -100,10 +100,11 @@ type loader struct {
 	loaded     int          // total size of the prompts read so far, in bytes
 	ids        *promptIndex // index of the prompts in the prompts folder; nil until it is needed
 	planFolder *promptIndex // index of the prompts in the plan's folder; nil until it is needed
-	parsed     *parsed      // the plan's file as parsed YAML; nil if detecting the format did not parse it
+	parsed     *parsed      // the plan's file, if it was parsed to detect the format; else nil
 }
 
-// parsed is a file that was parsed as YAML. root is nil if the file is empty or is not valid YAML.
+// parsed is the result of parsing a file as YAML. root is nil if the file is empty or is not valid
+// YAML.
 type parsed struct{ root *node }
 
 func newLoader(h host.Host, o Options) (*loader, error) {
@@ -196,8 +197,8 @@ func (l *loader) readYAML(arg string, root *node, format Format) draft {
 	return d
 }
 
-// finish applies the options that concern the whole plan, adds warnings, and expands the candidates
-// of tasks.
+// finish applies the options that concern the whole plan, and adds warnings. At the end it replaces
+// each task that has candidates by several tasks; see [Plan.ExpandCandidates].
 func (l *loader) finish(p Plan) Plan {
 	for i, t := range p.Tasks {
 		p.Tasks[i].Name = orElse(t.Name, t.ID)
@@ -231,7 +232,6 @@ func (o Overlap) text(separated bool) string {
 	return fmt.Sprintf("%s and %s may run at the same time and change the same files (%s)", o.First, o.Second, files)
 }
 
-// readFile reads the file arg, which contains a plan.
 func (l *loader) readFile(arg string) ([]byte, error) {
 	data, err := statefile.ReadBytes(l.host, under(l.opts.Dir, arg))
 	if e, ok := errors.AsType[*statefile.FormError](err); ok {

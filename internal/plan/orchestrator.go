@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Patterns for parts of an orchestrator's markdown.
+// Patterns for the parts of a Markdown file in the format [Orchestrator].
 var (
 	heading      = lazyregexp.New(`^(#{1,6})\s+(.*?)\s*#*\s*$`)
 	graphHeading = lazyregexp.New(`(?i)^dependency\s+graph\b`)
@@ -21,8 +21,9 @@ var (
 	fileID     = lazyregexp.New(`^(\d{3}(?:-\d{2})?)(?:-(.*))?\.md$`)
 )
 
-// isOrchestrator reports whether a markdown file is the plan of an orchestrator and not a prompt.
-// The plan of an orchestrator has a dependency graph, or waves with prompts.
+// isOrchestrator reports whether a Markdown file is a plan in the format [Orchestrator], and not a
+// prompt. Such a plan has a heading "Dependency graph", or names prompt files below a heading such
+// as "Wave 1".
 func isOrchestrator(data []byte) bool {
 	inWave := false
 	for line := range strings.Lines(string(data)) {
@@ -40,13 +41,15 @@ func isOrchestrator(data []byte) bool {
 	return false
 }
 
-// orchestrator holds what was read from an orchestrator's markdown so far.
+// orchestrator holds what was read so far from a Markdown file in the format [Orchestrator].
 type orchestrator struct {
-	reader       *reporter
-	title        string
-	graph        *graphDrawing // nil if the file has no section with a dependency graph
-	items        []waveItem
-	waveProblems Problems // problems with the waves; reported only if the plan's order comes from the waves and not from the graph
+	reader *reporter
+	title  string
+	graph  *graphDrawing // nil if the file has no section with a dependency graph
+	items  []waveItem
+	// waveProblems holds the problems with the waves. They are reported only if there is no
+	// dependency graph, because only then the waves determine the order of the tasks.
+	waveProblems Problems
 	done         map[string]bool
 }
 
@@ -57,8 +60,9 @@ type waveItem struct {
 	at             position
 }
 
-// readOrchestrator reads an orchestrator's markdown. It sets PromptFile of each task to the file
-// name in the markdown, or leaves it empty if there is none. findPrompts finds the files later.
+// readOrchestrator reads a Markdown file in the format [Orchestrator]. It sets PromptFile of each
+// task to the file name in the Markdown, or leaves it empty if there is none. findPrompts later
+// finds and reads the prompt files.
 func readOrchestrator(file string, data []byte, r *reporter) draft {
 	o := orchestrator{reader: r, done: map[string]bool{}}
 	o.scan(strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n"))
@@ -75,8 +79,8 @@ func readOrchestrator(file string, data []byte, r *reporter) draft {
 	return d
 }
 
-// scan reads the lines of the markdown. In fenced code blocks, it ignores headings and items of
-// waves, but reads checkboxes.
+// scan reads the lines of the Markdown file. In fenced code blocks, it ignores headings and the
+// prompt files of waves, but reads checkboxes.
 func (o *orchestrator) scan(lines []string) {
 	wave, wantGraph, block := 0, false, 0
 	for i, line := range lines {
@@ -112,9 +116,9 @@ func (o *orchestrator) scan(lines []string) {
 	}
 }
 
-// heading reads a heading. wave is the wave that the lines above the heading belong to. heading
-// returns the wave of the lines below the heading, and whether the next fenced code block is the
-// dependency graph.
+// heading reads a heading. The parameter wave is the wave to which the lines above the heading
+// belong. heading returns the wave of the lines below the heading, and whether the next fenced code
+// block is the dependency graph.
 func (o *orchestrator) heading(title string, level int, at position, wave int) (int, bool) {
 	if level == 1 && o.title == "" {
 		o.title = title
@@ -137,15 +141,16 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 		return noNumber, false
 	}
 	n, _ := strconv.Atoi(number[1])
-	return n + 1, false // add 1, because 0 stands for no wave and some plans have a wave 0
+	return n + 1, false // add 1: 0 means "no wave", but some plans have a wave 0
 }
 
 // noNumber is the wave number for a heading without a number, for example "Wave one".
 const noNumber = -1
 
-// item adds the prompt file that a line below a wave's heading names to o.items. If the line names
-// several files, it adds the first. If the name of the file has no id, or the wave has no number, it
-// adds no item, but a problem to o.waveProblems. Text outside of lists may name files without an id.
+// item reads a line below the heading of a wave. If the line names a prompt file, item adds that
+// file to o.items. If the line names several files, item adds the first. If the file's name has no
+// id, or the wave has no number, item adds a problem to o.waveProblems instead. A file name without
+// an id is a problem only in a list; in other text it is ignored.
 func (o *orchestrator) item(line string, wave int, at position) {
 	file := ""
 	if m := promptName().FindStringSubmatchIndex(line); m != nil {
@@ -207,7 +212,9 @@ func (o *orchestrator) fromWaves(d *draft) {
 	for _, item := range o.items {
 		t := Task{ID: item.id, Name: item.name, PromptFile: item.file, Wave: item.wave, FileEntry: FileEntry{Line: item.at.line}}
 		if lowest > 1 {
-			t.Wave-- // no heading has the number 0: subtract 1, so that waves have the numbers of their headings
+			// The method heading added 1, in case there is a wave 0. There is none, so subtract 1:
+			// then the numbers are those of the headings.
+			t.Wave--
 		}
 		d.add(t, taskPositions{id: item.at, prompt: item.at})
 	}

@@ -2,13 +2,13 @@ package plan
 
 import "slices"
 
-// Origin is the work that a task's worktree starts from. It is the work of earlier tasks, which are
-// the tasks that the task waits for, directly or indirectly. The zero value means the commit that
-// the run starts from.
+// Origin says with which work the worktree of a task starts. That is the work of earlier tasks,
+// which are the tasks that the task waits for, directly or indirectly. The zero value means that
+// the worktree starts from the same commit as the run.
 type Origin struct {
 	// Tasks holds the earlier tasks that have a worktree, as indexes in [Plan.Tasks], in ascending
-	// order. A task is left out if another task in the list has started from its work, and so
-	// already includes it.
+	// order. It leaves out a task if the work of another task in the list already includes its
+	// work.
 	Tasks []int
 	// Checkout is set if the origin includes the work of an earlier task without a worktree. That
 	// work is in the project's folder.
@@ -36,10 +36,14 @@ func (p Plan) Origins(inRepo func(Task) bool) []Origin {
 	all := make([]Origin, len(o.graph.needs))
 	for _, node := range order {
 		needs := o.graph.needs[node]
-		if node < len(p.Tasks) && p.Tasks[node].Pick != nil && len(p.Tasks[node].Pick.Candidates) > 0 { // a pick task starts from the same work as its candidates
+		// A pick task, which picks the result of one of its candidates, starts from the same work
+		// as the candidates.
+		if node < len(p.Tasks) && p.Tasks[node].Pick != nil && len(p.Tasks[node].Pick.Candidates) > 0 {
 			needs = o.graph.needs[o.graph.index[p.Tasks[node].Pick.Candidates[0]]]
 		}
-		if len(needs) == 1 && o.graph.isGate(needs[0]) { // the node waits only for a gate, so it has the same origin: all nodes that wait only for this gate share its slices
+		// If the node waits only for a gate, it has the same origin as the gate. All such nodes
+		// share the slices of the gate.
+		if len(needs) == 1 && o.graph.isGate(needs[0]) {
 			o.nearest[node], all[node] = o.nearest[needs[0]], all[needs[0]]
 			continue
 		}
@@ -55,8 +59,9 @@ func (p Plan) Origins(inRepo func(Task) bool) []Origin {
 	return all[:len(p.Tasks)]
 }
 
-// origins finds the nearest earlier tasks of each node in a graph: the earlier tasks whose work is
-// not already included in the work of another of them.
+// origins finds the nearest earlier tasks of each node in a graph. Earlier tasks are those for
+// which the node waits, directly or indirectly. The nearest ones are those whose work is not
+// included in the work of another earlier task.
 type origins struct {
 	graph    *Graph
 	inRepo   func(Task) bool
@@ -64,8 +69,8 @@ type origins struct {
 	nearest  [][]int // for each node: indexes of the nearest earlier tasks, in ascending order
 }
 
-// find returns the nearest earlier tasks of a node that waits for the nodes needs. o.nearest must
-// already contain the entries of needs.
+// find returns the nearest earlier tasks of a node. needs holds the nodes for which that node waits
+// directly. The caller must already have set the entries of needs in o.nearest.
 func (o *origins) find(needs []int) []int {
 	var found []int
 	for _, need := range needs {
@@ -81,9 +86,9 @@ func (o *origins) find(needs []int) []int {
 	return o.reduce(slices.Compact(found))
 }
 
-// reduce removes a task from the list if the work of another task in the list includes its work. A
-// task with a worktree includes the work of all tasks that it waits for. The project's folder
-// includes the work of all earlier tasks without a worktree.
+// reduce removes each task whose work is included in the work of another task in the list. A task
+// with a worktree includes the work of all tasks that it waits for. A task without a worktree works
+// in the project's folder, and so includes the work of all earlier tasks without a worktree.
 func (o *origins) reduce(found []int) []int {
 	if len(found) < 2 {
 		return found

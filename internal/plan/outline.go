@@ -40,12 +40,13 @@ func reportKeys() []keySpec[ItemReport] {
 	}
 }
 
-// Outline is a plan without tasks: what it says about all tasks, and how tasks are made from the
-// items of a source. [Outline.Plan] adds the tasks.
+// Outline is a plan without tasks. It holds the settings that apply to all tasks, and says how
+// tasks are made from the items of a source, such as the issues of an issue tracker. [Outline.Plan]
+// adds the tasks.
 type Outline struct {
 	Defaults Task       // a task with the values of the section "defaults"
-	Template string     // path of the file with the template of the prompts; empty if the plan names none
-	Limit    int        // how many items a run takes at most; 0 means all
+	Template string     // path of the template for the prompts; empty if the plan names none
+	Limit    int        // maximum number of items from which a run makes tasks; 0 means all
 	Report   ItemReport // what is reported to the source when a task has ended
 
 	plan Plan
@@ -54,9 +55,9 @@ type Outline struct {
 	opts Options
 }
 
-// LoadOutline reads the outline from a file in gaffer's own format. If arg is empty, the outline has
-// gaffer's own defaults. The errors are those of [Load], and a [*NameError] if the file has another
-// format.
+// LoadOutline reads the outline from a file in gaffer's own format. If arg is empty, the outline
+// has gaffer's built-in defaults. The errors are those of [Load]. If the file has another format,
+// the error is a [*NameError].
 func LoadOutline(h host.Host, arg string, o Options) (Outline, error) {
 	l, err := newLoader(h, o)
 	if err != nil {
@@ -77,7 +78,6 @@ func LoadOutline(h host.Host, arg string, o Options) (Outline, error) {
 	return out, nil
 }
 
-// read reads the outline from the file arg.
 func (out *Outline) read(l *loader, arg string) error {
 	format, err := l.detect(arg)
 	if err != nil {
@@ -106,8 +106,8 @@ func (out *Outline) read(l *loader, arg string) error {
 	return nil
 }
 
-// Plan returns the plan with these tasks. The plan is called name, unless the outline was read from
-// a file.
+// Plan adds the tasks to the outline, and returns the resulting plan. If the outline was read from
+// a file, the plan has the name from that file. Otherwise it has the given name.
 func (out Outline) Plan(name string, tasks []Task) (Plan, error) {
 	l, err := newLoader(out.host, out.opts)
 	if err != nil {
@@ -128,9 +128,10 @@ func (out Outline) Plan(name string, tasks []Task) (Plan, error) {
 	return l.finish(d.Plan), nil
 }
 
-// Table reads a file with one task on each line: a CSV file whose first line has the names of the
-// keys, or JSON objects. The keys are those of a task in a plan, and title, which is the same as
-// name. The tasks get the defaults of the outline.
+// Table reads tasks from the file arg, which has one task on each line. It is a CSV file whose
+// first line names the columns, or a file with one JSON object on each line. The columns and keys
+// are those of a task in a plan, and title, which is the same as name. Keys that a task does not
+// set have the values of out.Defaults.
 func (out Outline) Table(arg string) ([]Task, error) {
 	l, err := newLoader(out.host, out.opts)
 	if err != nil {
@@ -169,8 +170,8 @@ func tableKeys() []keySpec[Task] {
 	return append(taskKeys(), newKey("title", text(), func(t *Task) *string { return &t.Name }, "its name for users; the id if absent", "title: Build the API"))
 }
 
-// columnProblem returns what is wrong with the name of a column, or "" if it is valid. before has
-// the names of the earlier columns.
+// columnProblem returns what is wrong with the name of a column, or "" if it is valid. before holds
+// the names of the columns to its left.
 func columnProblem(name string, before []string) string {
 	for _, other := range before {
 		if other == name {

@@ -19,8 +19,8 @@ func permissionKeys() []keySpec[Permissions] {
 	}
 }
 
-// ruleList is the value type of one rule, or of a list of rules, for the permission requests of
-// agents.
+// ruleList is the value type of one permission rule or of a list of permission rules; see
+// [Permissions].
 func ruleList() valueType[[]string] {
 	texts := textOrList()
 	return valueType[[]string]{texts.schema, func(r *reporter, name string, n *node) ([]string, bool) {
@@ -39,7 +39,8 @@ func ruleList() valueType[[]string] {
 }
 
 // permissionsKey returns the keySpec for permission rules; the caller sets its name. A task starts
-// with the rules of the defaults. read adds the task's own rules to them.
+// with the rules of the section "defaults". The function read of the keySpec adds the task's own
+// rules to them.
 func permissionsKey() keySpec[Task] {
 	f := nestedMapping("permissions", permissionKeys(), rejected)
 	return keySpec[Task]{schema: f.schema, read: func(r *reporter, n *node, into *Task) {
@@ -66,7 +67,7 @@ func (p Permissions) Add(more Permissions) Permissions {
 // Empty reports whether p has no rules.
 func (p Permissions) Empty() bool { return len(p.Allow)+len(p.Deny)+len(p.Ask) == 0 }
 
-// Check returns an error if one of the texts is not a rule.
+// Check returns an error if a text in p is not a valid rule.
 func (p Permissions) Check() error {
 	for name, list := range map[string][]string{"allow": p.Allow, "deny": p.Deny, "ask": p.Ask} {
 		if _, err := permission.ParseAll(list); err != nil {
@@ -76,7 +77,7 @@ func (p Permissions) Check() error {
 	return nil
 }
 
-// AddPermissions returns the plan with further rules for its tasks; see [Task.AddPermissions].
+// AddPermissions returns the plan with the rules added to its tasks; see [Task.AddPermissions].
 func (p Plan) AddPermissions(rules Permissions) Plan {
 	if rules.Empty() {
 		return p
@@ -88,8 +89,8 @@ func (p Plan) AddPermissions(rules Permissions) Plan {
 	return p
 }
 
-// AddPermissions returns the task with further rules. It changes nothing if the task runs a command
-// or picks a candidate, because such a task asks for no permission.
+// AddPermissions returns the task with the rules added. It changes nothing if the task runs a
+// command or picks one of several candidates, because such a task never asks for permission.
 func (t Task) AddPermissions(rules Permissions) Task {
 	if len(t.Argv) == 0 && t.Agent != PickAgent {
 		t.Permissions = t.Permissions.Add(rules)

@@ -29,11 +29,13 @@ func phaseKeys() []keySpec[phaseFrontMatter] {
 		newKey("depends_on", listOrNothing(), func(f *phaseFrontMatter) *[]string { return &f.dependsOn }, "the plans that it waits for", "depends_on: [02-01]"),
 		newKey("files_modified", listOrNothing(), func(f *phaseFrontMatter) *[]string { return &f.files }, "the files that it changes", "files_modified: [src/db.go]"),
 		newKey("autonomous", boolean(), func(f *phaseFrontMatter) *bool { return &f.autonomous }, "whether it needs no user", "autonomous: true"),
-		{name: "must_haves", read: func(*reporter, *node, *phaseFrontMatter) {}}, // gaffer ignores this key; the agent reads it, because its prompt is the whole file
+		// gaffer ignores must_haves. It is meant for the agent, whose prompt is the whole file.
+		{name: "must_haves", read: func(*reporter, *node, *phaseFrontMatter) {}},
 	}
 }
 
-// listOrNothing is the value type of a list. If the key has no value, the list is empty.
+// listOrNothing is like [textOrList], but also accepts a key without a value, which means an empty
+// list.
 func listOrNothing() valueType[[]string] {
 	f := textOrList()
 	read := f.read
@@ -47,7 +49,7 @@ func listOrNothing() valueType[[]string] {
 }
 
 // readPhase reads one phase plan. The prompt of its task is the whole file. done says whether the
-// plan has a summary file.
+// phase plan is done, which means that it has a summary file.
 func readPhase(file string, data []byte, done bool, r *reporter) (Task, taskPositions) {
 	name := phaseFile().FindStringSubmatch(path.Base(file))
 	t := Task{
@@ -88,16 +90,16 @@ func readPhase(file string, data []byte, done bool, r *reporter) (Task, taskPosi
 	return t, at
 }
 
-// objective returns the first line in the <objective> section of a phase plan, or "" if the plan has
-// no such section.
+// objective returns the first line in the <objective> section of a phase plan, or "" if the plan
+// has no such section.
 func objective(data []byte) string {
 	_, text, _ := bytes.Cut(data, []byte("<objective>"))
 	return strings.TrimSpace(firstLine(strings.TrimSpace(string(text[:min(len(text), 300)]))))
 }
 
-// phaseID returns the id of the plan that reference names. A reference is 02-01, 02-01-PLAN.md, or
-// just 01 or 1 for a plan of the given phase. digits is the number of digits in the number of a
-// plan.
+// phaseID returns the id of the phase plan that reference names. The reference has the form 02-01
+// or 02-01-PLAN.md. For a plan of the given phase, 01 or 1 is enough. If such a number has fewer
+// digits than digits says, phaseID adds zeros in front.
 func phaseID(reference, phase string, digits int) string {
 	id := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(path.Base(reference)), ".md"), "-PLAN")
 	if strings.Contains(id, "-") || strings.Trim(id, "0123456789") != "" {

@@ -77,9 +77,9 @@ func (p taskPositions) withFile(file string) taskPositions {
 	return p
 }
 
-// dropOutsideReferences removes references to plans that are not part of this run: plans of other
-// phases or, if single is set, all other plans. It adds a warning if one of these plans is not
-// done.
+// dropOutsideReferences removes dependencies on phase plans that are not part of this run. Those
+// are the plans of other phases or, if single is set, all plans except the one of the run. For each
+// of them that is not done, dropOutsideReferences adds a warning.
 func (l *loader) dropOutsideReferences(d *draft, done map[string]bool, single bool) {
 	phases := map[string]bool{}
 	for _, t := range d.Tasks {

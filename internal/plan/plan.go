@@ -1,10 +1,8 @@
 // Package plan reads plans: tasks and their dependencies.
 //
-// A plan is written in gaffer's own YAML format or in one of several other formats: an
-// orchestrator's markdown, a workflow's YAML, phase plans, a file of beads, a folder of prompts, a
-// list of prompts, or one prompt. [Load] detects the format and converts the plan to a [Plan], or
-// returns all [Problems] of the plan. Only Load, Parse, LoadOutline and Outline.Table access files;
-// all other functions have no side effects.
+// A plan is written in gaffer's own YAML format or in one of the other formats that [Formats]
+// returns. [Load] detects the format and converts the plan to a [Plan], or returns all [Problems]
+// of the plan. Only Load, Parse, LoadOutline and Outline.Table read files.
 package plan
 
 import (
@@ -22,19 +20,20 @@ import (
 type Plan struct {
 	Name       string          `json:"Name"`
 	Format     Format          `json:"Format"`
-	Source     string          `json:"Source"`     // kind of input that the plan was made from; one of the Source constants
-	SourceFile string          `json:"SourceFile"` // path of the plan, as the user has written it; empty if the plan is a prompt's text or a list
-	Parallel   int             `json:"Parallel"`   // how many tasks may run at the same time; 0 means the runner's default
+	Source     string          `json:"Source"`     // kind of plan in the session protocol; one of the Source constants
+	SourceFile string          `json:"SourceFile"` // path of the plan's file or folder, as the user has written it; empty if none
+	Parallel   int             `json:"Parallel"`   // maximum number of tasks that run at the same time; 0 means the default
 	OnFailure  OnFailure       `json:"OnFailure"`  // what happens to the other tasks when a task fails
 	Budget     Budget          `json:"Budget"`
 	Workflow   *Workflow       `json:"Workflow"`        // settings of a plan from a workflow file; nil for other formats
-	Build      json.RawMessage `json:"Build,omitempty"` // set for an autonomous build; package build decodes it
-	Team       json.RawMessage `json:"Team,omitempty"`  // set for a team: the JSON of a teamstate.Start
+	Build      json.RawMessage `json:"Build,omitempty"` // data of an autonomous build, which package build decodes; else empty
+	Team       json.RawMessage `json:"Team,omitempty"`  // JSON of a teamstate.Start, if a team of agents does the plan; else empty
 	Tasks      []Task          `json:"Tasks"`           // tasks in the order of the plan's file
 	Warnings   Problems        `json:"Warnings"`        // problems that do not prevent the plan from running
 }
 
-// The values of Plan.Source. The session protocol defines them.
+// The values of Plan.Source. They are defined by the session protocol, see
+// docs/protocols/session.md.
 const (
 	SourceOrchestrate  = "orchestrate"
 	SourceExecutePhase = "execute-phase"
@@ -57,10 +56,10 @@ type Task struct {
 	Prompt     string `json:"Prompt,omitzero"`
 	PromptFile string `json:"PromptFile,omitzero"`
 
-	Wave  int      `json:"Wave,omitzero"`  // number of the wave, which waits for all lower waves; 0 means that the task is in no wave
+	Wave  int      `json:"Wave,omitzero"`  // tasks of a wave wait for all tasks of lower waves; 0 means no wave
 	After []string `json:"After,omitzero"` // ids of the tasks that this task waits for
 
-	Agent string   `json:"Agent,omitzero"` // name of the agent; empty means the runner's default
+	Agent string   `json:"Agent,omitzero"` // name of the agent; empty means the default agent
 	Model string   `json:"Model,omitzero"` // name of the model; empty means the agent's default
 	Argv  []string `json:"Argv,omitzero"`  // program and its arguments, if Agent is CommandAgent
 
@@ -71,29 +70,36 @@ type Task struct {
 	Env      map[string]secret.Value `json:"Env,omitzero"`
 	Labels   []string                `json:"Labels,omitzero"`   // only workers that have all these labels may run the task
 	Priority int                     `json:"Priority,omitzero"` // tasks with a higher priority start first
-	Files    []string                `json:"Files,omitzero"`    // files, folders and globs of files that the task changes
+	Files    []string                `json:"Files,omitzero"`    // paths or globs of the files and folders that the task changes
 	QuestionRules
 
 	Permissions Permissions `json:"Permissions,omitzero"`
 	Sandbox     Sandbox     `json:"Sandbox,omitzero"`
 	// Fallback holds agents that continue the task while the task's own agent is rate limited, each
-	// as AGENT or AGENT:MODEL. The first one has precedence.
+	// as AGENT or AGENT:MODEL. The first one is preferred.
 	Fallback []string   `json:"Fallback,omitzero"`
 	Item     SourceItem `json:"Item,omitzero"`
-	Fork     *Fork      `json:"Fork,omitzero"` // set for a task that continues a copy of another task's conversation and files
+	Fork     *Fork      `json:"Fork,omitzero"` // set if the task continues from a copy of another task; else nil
 
 	CandidateKeys
-	Candidate string `json:"Candidate,omitzero"` // id of the task that picks one of the candidates; set for a candidate and for a judge
-	Pick      *Pick  `json:"Pick,omitzero"`      // set for a task that picks a candidate, and for a task that judges candidates
+	// Candidate is set if this task is one of several candidates, or if it judges them. It is the
+	// id of the task that picks one of these candidates.
+	Candidate string `json:"Candidate,omitzero"`
+	// Pick is set if this task picks one of several candidates, or if it judges them.
+	Pick *Pick `json:"Pick,omitzero"`
 
-	Dispatch    *Dispatch       `json:"Dispatch,omitzero"` // set for a task that does a bead, which is a work item of a ledger
-	Step        json.RawMessage `json:"Step,omitzero"`     // set for a task of a team or of the coordinator protocol; only the package that has set it decodes it
-	KeepMessage bool            `json:"Keep,omitzero"`     // store the agent's whole last message, because later tasks need it; if false, only the beginning is stored
+	Dispatch *Dispatch `json:"Dispatch,omitzero"` // set if the task does a bead, which is a work item; else nil
+	// Step is set for a task of a team or of the coordinator protocol. Only the package that has
+	// set it can decode it.
+	Step json.RawMessage `json:"Step,omitzero"`
+	// KeepMessage says that the agent's whole last message is stored, because later tasks need it.
+	// By default, only the beginning of the message is stored.
+	KeepMessage bool `json:"Keep,omitzero"`
 
 	FileEntry
 }
 
-// Limits says how long a task may take, how often it is tried, and what it may cost.
+// Limits says how long a task may run, how often it may be retried, and what it may cost.
 type Limits struct {
 	Timeout      time.Duration `json:"Timeout,omitzero"`      // longest working time of one attempt; 0 means no limit
 	StallTimeout time.Duration `json:"StallTimeout,omitzero"` // longest time in which the agent shows no activity, such as output; 0 means no limit
@@ -103,14 +109,19 @@ type Limits struct {
 
 // Isolation says whether a task works in a git worktree, and on which branch.
 type Isolation struct {
-	Worktree       bool   `json:"Worktree,omitzero"` // the task works in its own git worktree
-	Branch         string `json:"Branch,omitzero"`   // branch of the worktree; if empty, the runner chooses a name
-	SharedWorktree string `json:"Tree,omitzero"`     // name of a worktree on Branch that several tasks of the run share; empty if the task does not share one
-	// Base is the branch that Branch starts from. HEAD means the commit that is checked out in the
-	// project when the task starts. Empty means the commit that the run starts from.
+	Worktree bool   `json:"Worktree,omitzero"` // the task works in its own git worktree
+	Branch   string `json:"Branch,omitzero"`   // branch of the worktree; if empty, gaffer chooses a name
+	// SharedWorktree is the name of a worktree on Branch that several tasks of the run share. It is
+	// empty if the task shares no worktree.
+	SharedWorktree string `json:"Tree,omitzero"`
+	// Base is the branch from which Branch is created. HEAD means the commit that is checked out in
+	// the project when the task starts. Empty means the commit from which the run starts or, for a
+	// bead, the commit that is checked out in the bead's repository.
 	Base string `json:"Base,omitzero"`
 	Land Land   `json:"Land,omitzero"` // what happens to the change when the task is complete; empty means LandReview
-	Into string `json:"Into,omitzero"` // branch that the change is merged into; empty means the branch that is checked out when the run starts
+	// Into is the branch into which the change is merged. Empty means the branch that is checked
+	// out when the run starts.
+	Into string `json:"Into,omitzero"`
 }
 
 // Land says what happens to a task's change when the task is complete.
@@ -118,7 +129,7 @@ type Land string
 
 // The values of Land.
 const (
-	LandReview Land = "review" // the change waits until the user merges it
+	LandReview Land = "review" // the user reviews the change and decides whether to merge it
 	LandMerge  Land = "merge"  // the change is merged when all tasks of the run are complete
 	LandPR     Land = "pr"     // a pull request is opened when all tasks of the run are complete
 	LandKeep   Land = "keep"   // the change stays on its branch
@@ -128,40 +139,40 @@ const (
 type QuestionRules struct {
 	Questions     QuestionPolicy `json:"Questions,omitzero"`
 	AnswerTimeout time.Duration  `json:"AnswerTimeout,omitzero"` // how long a question waits for the user; 0 means forever
-	AnswerDefault string         `json:"AnswerDefault,omitzero"` // the answer if the user gives none within AnswerTimeout; empty means that the question is denied
+	AnswerDefault string         `json:"AnswerDefault,omitzero"` // answer to a question after AnswerTimeout; empty means: deny the question
 }
 
-// Permissions are rules that answer an agent's requests for permission. A rule is the name of a tool,
-// or a tool with a pattern: "Bash(go test:*)". If several rules match, Deny overrides Ask, and Ask
-// overrides Allow. If no rule matches, the task's [QuestionPolicy] decides.
+// Permissions are rules that answer an agent's requests for permission. A rule is the name of a
+// tool, or a tool with a pattern: "Bash(go test:*)". If several rules match, Deny overrides Ask,
+// and Ask overrides Allow. If no rule matches, the task's [QuestionPolicy] decides.
 type Permissions struct {
 	Allow []string `json:"Allow,omitzero"`
 	Deny  []string `json:"Deny,omitzero"`
-	Ask   []string `json:"Ask,omitzero"` // the user is asked
+	Ask   []string `json:"Ask,omitzero"` // the user decides on requests that match these rules
 }
 
-// Sandbox says what a task's agent can reach.
+// Sandbox says which files and hosts a task's agent can reach.
 type Sandbox struct {
 	Mode    SandboxMode `json:"Mode,omitzero"`    // empty means that the user's settings decide
 	Network Network     `json:"Network,omitzero"` // empty means NetworkOn
 	Hosts   []string    `json:"Hosts,omitzero"`   // the only hosts that the agent can reach, if Network is NetworkList
-	Write   []string    `json:"Write,omitzero"`   // further folders that the agent may write to
-	Read    []string    `json:"Read,omitzero"`    // further folders that the agent may read, although they are hidden by default
+	Write   []string    `json:"Write,omitzero"`   // folders that the agent may write to, besides its working folder
+	Read    []string    `json:"Read,omitzero"`    // folders that the agent may read, although sandboxes hide them by default
 	Image   string      `json:"Image,omitzero"`   // the container's image, if Mode is SandboxContainer
 }
 
 // SandboxMode is a kind of sandbox.
 type SandboxMode string
 
-// The values of SandboxMode.
+// The kinds of sandboxes. [SandboxAuto] lets gaffer choose one of them.
 const (
-	SandboxNone       SandboxMode = "none"       // the agent can do what the user can do
-	SandboxProgram    SandboxMode = "program"    // the agent program's own sandbox
+	SandboxNone       SandboxMode = "none"       // no sandbox: the agent can do everything that the user can do
+	SandboxProgram    SandboxMode = "program"    // a sandbox that the agent program itself creates
 	SandboxBubblewrap SandboxMode = "bubblewrap" // Linux namespaces that the program bwrap creates
 	SandboxContainer  SandboxMode = "container"  // a container of podman or docker
 )
 
-// Network says which network a sandbox has.
+// Network says which hosts an agent in a sandbox can reach.
 type Network string
 
 // The values of Network.
@@ -174,7 +185,7 @@ const (
 // SourceItem is the item, such as an issue of an issue tracker, from which a task was made. It is
 // zero for a task that was not made from an item.
 type SourceItem struct {
-	Source string     `json:"Source,omitzero"` // name of the source, such as "gh:ada/shop", without the filter that chooses the items, such as "label:agent"
+	Source string     `json:"Source,omitzero"` // name of the source without its filter, for example "gh:ada/shop"
 	ID     string     `json:"ID,omitzero"`     // the item's id in the source
 	URL    string     `json:"URL,omitzero"`
 	Title  string     `json:"Title,omitzero"`
@@ -186,41 +197,48 @@ type SourceItem struct {
 // has two unfinished tasks.
 type ItemTake string
 
-// The values of ItemTake. If it is empty, a task may be made from an item that never had a task,
-// and from an item whose last task has failed or was cancelled.
+// The values of ItemTake. The zero value means: a task may be made from an item that never had a
+// task, or whose last task has failed or was cancelled.
 const (
-	TakeNew   ItemTake = "new"   // only an item that never had a task
-	TakeAgain ItemTake = "again" // also an item whose last task is complete, has failed or was cancelled
+	TakeNew   ItemTake = "new"   // tasks are made only from items that never had a task
+	TakeAgain ItemTake = "again" // tasks are made from all items without an unfinished task
 )
 
 // ItemReport says what is reported to a source when the task of an item has ended.
 type ItemReport struct {
-	Comment bool   `json:"Comment,omitzero"` // a comment says how the task has ended
-	Label   string `json:"Label,omitzero"`   // the item gets this label when the task is complete; empty means none
-	PR      bool   `json:"PR,omitzero"`      // the comment names the pull request of the task
+	Comment bool   `json:"Comment,omitzero"` // write a comment that says how the task has ended
+	Label   string `json:"Label,omitzero"`   // label that the item gets when the task is complete; empty means none
+	PR      bool   `json:"PR,omitzero"`      // name the pull request of the task in the comment
 }
 
 // IsZero reports whether nothing is reported to the source.
 func (r ItemReport) IsZero() bool { return r == ItemReport{} }
 
-// Fork says from which task a task was forked, and at which moment.
+// Fork says which task was forked, and after which turn of its conversation.
 type Fork struct {
-	Run     string `json:"Run"`
-	Task    string `json:"Task"`
-	Attempt int    `json:"Attempt,omitzero"` // the files are those at the end of this attempt; 0 means the commit that the task started from
-	Turn    int    `json:"Turn,omitzero"`    // the conversation is kept up to the end of this turn, counted from 1
+	Run  string `json:"Run"`
+	Task string `json:"Task"`
+	// Attempt is the number of an attempt of the forked task. The new task starts with the files as
+	// they were at the end of this attempt. 0 means the commit that the forked task started from.
+	Attempt int `json:"Attempt,omitzero"`
+	// Turn is the number of the last turn of the conversation that is copied. The first turn is 1.
+	Turn int `json:"Turn,omitzero"`
 
-	// Thread is the id of the conversation that is copied. It is empty if the conversation cannot be
-	// copied, for example because another agent continues: then the task starts a new conversation.
-	// Point is the agent program's id of the last turn or line that is kept; if it is empty, the
-	// whole conversation is kept. Prompt is the next message of the user in the copied conversation.
-	// Task.Prompt contains the same message, for an agent that does not know the conversation.
-	Thread  string `json:"Thread,omitzero"`
-	Account string `json:"Account,omitzero"` // name of the account that had the conversation
-	Point   string `json:"Point,omitzero"`
-	Prompt  string `json:"Prompt,omitzero"`
-	// Input, Output and Cached are the tokens that the copied conversation has used. Some programs
-	// include them in the usage of the copy; gaffer then subtracts them.
+	// Thread is the id of the conversation that is copied. It is empty if the conversation cannot
+	// be copied, for example because another agent continues. Then the task starts a new
+	// conversation.
+	Thread string `json:"Thread,omitzero"`
+	// Account is the name of the account with which the agent had the conversation. Empty means the
+	// own account of the agent program.
+	Account string `json:"Account,omitzero"`
+	// Point is the id that the agent program has given to the last turn or line that is copied. If
+	// Point is empty, the whole conversation is copied.
+	Point string `json:"Point,omitzero"`
+	// Prompt is the next message of the user in the copied conversation. Task.Prompt contains the
+	// same message, for an agent that does not know the conversation.
+	Prompt string `json:"Prompt,omitzero"`
+	// Input, Output and Cached are the tokens that the forked task's conversation has used. Some
+	// agent programs include them in the usage of the copy; gaffer then subtracts them.
 	Input  int64 `json:"Input,omitzero"`
 	Output int64 `json:"Output,omitzero"`
 	Cached int64 `json:"Cached,omitzero"`
@@ -228,26 +246,31 @@ type Fork struct {
 
 // FileEntry says where a task is in the plan's file, and whether it is done.
 type FileEntry struct {
-	Done bool `json:"Done,omitzero"` // the task was already done when the plan was read: its checkbox is ticked, or its phase plan has a summary file; [Options.PendingOnly] leaves it out
-	// CheckboxFile is the absolute path of an orchestrator's file. The task's checkbox in this file
-	// is ticked when the task is complete. CheckboxFile is empty for other formats.
+	// Done says that the task was already done when the plan was read. For example, its checkbox is
+	// ticked, or its phase plan has a summary file.
+	Done bool `json:"Done,omitzero"`
+	// CheckboxFile is the absolute path of the Markdown file in which gaffer ticks the task's
+	// checkbox when the task is complete. It is empty if the plan has a format without checkboxes.
 	CheckboxFile string `json:"Box,omitzero"`
-	Line         int    `json:"Line,omitzero"` // number of the task's line in the plan's file; 0 if the task is the whole file
+	Line         int    `json:"Line,omitzero"` // line number of the task in the plan's file; 0 if unknown
 }
 
-// Dispatch holds the properties of a task that does a bead, which is a work item of a ledger. Over
-// all runs, a bead has at most one unfinished task at a time.
+// Dispatch holds the properties of a task that does a bead. A bead is a work item, and the records
+// of all attempts at it are in a folder, the ledger. Over all runs, a bead has at most one
+// unfinished task at a time.
 type Dispatch struct {
-	Bead     string            `json:"Bead,omitzero"`
-	Ledger   string            `json:"Ledger,omitzero"`   // folder with the records of the bead; beads with the same id in different ledgers are different beads
+	Bead string `json:"Bead,omitzero"`
+	// Ledger is the folder with the records of the attempts at the bead. Beads with the same id in
+	// different ledgers are different beads.
+	Ledger   string            `json:"Ledger,omitzero"`
 	Repo     string            `json:"Repo,omitzero"`     // folder in which the agent works
 	Template string            `json:"Template,omitzero"` // name of the template for the prompt; empty if the prompt has no template
 	Vars     map[string]string `json:"Vars,omitzero"`     // values of the template's variables, by name
 	Session  string            `json:"Session,omitzero"`  // name of the tmux session in which the agent runs; empty if it does not run in tmux
-	Earlier  int               `json:"Earlier,omitzero"`  // number of earlier attempts at this bead, in other runs and in records of other tools
+	Earlier  int               `json:"Earlier,omitzero"`  // number of earlier attempts at this bead, in other runs or by other tools
 }
 
-// The default limits for the task of a bead.
+// The default values of Limits.Timeout and Limits.Retries for the task of a bead.
 const (
 	BeadTimeout = time.Hour
 	BeadRetries = 2
@@ -269,15 +292,15 @@ type QuestionPolicy string
 
 // The values of QuestionPolicy.
 const (
-	Ask   QuestionPolicy = "ask"   // the user answers what no rule decides
-	Rules QuestionPolicy = "rules" // what no rule decides is denied at once; the user answers only what an ask rule names
-	Deny  QuestionPolicy = "deny"  // everything is denied at once, whatever the rules say
-	Allow QuestionPolicy = "allow" // what no rule decides is allowed at once
+	Ask   QuestionPolicy = "ask"   // the user answers if no permission rule decides
+	Rules QuestionPolicy = "rules" // denied at once if no permission rule decides; only ask rules ask the user
+	Deny  QuestionPolicy = "deny"  // everything is denied at once, whatever the permission rules say
+	Allow QuestionPolicy = "allow" // allowed at once if no permission rule decides
 )
 
-// Workflow holds the settings of a workflow. If a wave has only one prompt, that prompt works
-// directly on Branch. If a wave has several prompts, each of them works in its own worktree on its
-// own branch. After the wave, these branches are merged into Branch.
+// Workflow holds the settings of a workflow. If a wave has only one prompt, the agent of that
+// prompt works directly on Branch. If a wave has several prompts, each agent works in its own
+// worktree on its own branch. After the wave, these branches are merged into Branch.
 type Workflow struct {
 	ID         string     `json:"ID"`
 	Base       string     `json:"Base"` // branch from which Branch is created
@@ -285,7 +308,7 @@ type Workflow struct {
 	OnComplete OnComplete `json:"OnComplete"`
 }
 
-// OnComplete says what happens after the last prompt of a workflow. Only one of CreatePR and
+// OnComplete says what happens after the last prompt of a workflow. At most one of CreatePR and
 // MergeTo may be set.
 type OnComplete struct {
 	CreatePR       bool   `json:"CreatePR"`
@@ -310,7 +333,7 @@ func Agents() []string {
 }
 
 // FakeAgent is the name of an agent for tests and demos. It is built into gaffer, uses no model,
-// and follows commands in its prompt.
+// and executes commands that its prompt contains.
 const FakeAgent = "fake"
 
 // CommandAgent is the name of the agent that runs the command line in Task.Argv.
@@ -321,6 +344,7 @@ const CommandAgent = "command"
 // layer or a later one.
 func (p Plan) Waves() [][]string { return p.Graph().Waves() }
 
-// Needs returns the ids of the tasks for which a task waits directly. They include all tasks of the
-// next lower wave. To look up many tasks, call [Graph.Needs] of one graph, which is faster.
+// Needs returns the ids of the tasks for which a task waits directly. If the task is in a wave,
+// they include all tasks of the next lower wave. To look up many tasks, call [Graph.Needs] of one
+// graph, which is faster.
 func (p Plan) Needs(id string) []string { return p.Graph().Needs(id) }

@@ -17,9 +17,9 @@ const (
 
 // promptIndex holds the paths of the prompt files below a folder.
 type promptIndex struct {
-	files map[string][]string // paths of the files, by the id at the start of their names
-	names []string            // names of all prompt files, to suggest a similar name
-	full  bool                // the folder has more files than the limits allow, so some are missing in the index
+	files map[string][]string // paths of the prompt files, by the id at the start of the file's name
+	names []string            // names of all prompt files, without their folders
+	full  bool                // the search ended at a limit, so the index is incomplete
 }
 
 func newPromptIndex(h host.Host, root string) *promptIndex {
@@ -55,12 +55,12 @@ func (x *promptIndex) add(path string) {
 	}
 }
 
-// findPrompts reads the prompts of the tasks in an orchestrator's plan. If the task names a file
-// and the plan's folder dir contains it, findPrompts reads that file. If not, it reads the first
-// file whose name begins with the id of the task.
+// findPrompts reads the prompts of the tasks in a Markdown plan of the format [Orchestrator]. If
+// the task names a file that exists in the plan's folder dir, findPrompts reads that file.
+// Otherwise it reads the file that promptByID finds for the id of the task.
 func (l *loader) findPrompts(d *draft, dir string) {
 	if len(d.Tasks) > maxTasks {
-		return // there are too many tasks, which draft.check has reported
+		return // draft.check has already reported that there are too many tasks
 	}
 	for i := range d.Tasks {
 		t, at := &d.Tasks[i], d.positions[i].prompt
@@ -77,9 +77,10 @@ func (l *loader) findPrompts(d *draft, dir string) {
 	}
 }
 
-// promptByID returns the path of the prompt file with an id. It looks in the plan's folder dir first,
-// unless dir is "", and then in the prompts folder and its subfolders. Of several files it returns
-// the one in the fewest subfolders, and adds a warning. If there is no file, it reports a problem.
+// promptByID returns the path of the prompt file with an id. It looks in the plan's folder dir
+// first, unless dir is "", and then in the prompts folder and its subfolders. If several files have
+// the id, it returns the one that is in the fewest folders, and adds a warning. If no file has the
+// id, it reports a problem.
 func (l *loader) promptByID(id string, at position, dir string) (string, bool) {
 	if l.ids == nil {
 		l.ids = newPromptIndex(l.host, l.opts.PromptsDir)
@@ -114,7 +115,7 @@ func (l *loader) planFolderPrompts(dir string) map[string][]string {
 	}
 	if l.planFolder == nil {
 		x := &promptIndex{files: map[string][]string{}}
-		list, _ := l.host.ReadDir(readStep, dir) // if the folder does not exist, it has no prompts
+		list, _ := l.host.ReadDir(readStep, dir) // ignore the error: a folder that cannot be read has no prompts
 		for _, e := range list {
 			if strings.HasSuffix(e.Name(), ".md") && !e.IsDir() {
 				x.add(filepath.Join(dir, e.Name()))

@@ -148,7 +148,7 @@ func idOf(file string) string {
 // of the folders dirs, and reads the first that it finds.
 func (l *loader) readPrompts(d *draft, dirs ...string) {
 	if len(d.Tasks) > maxTasks {
-		return // there are too many tasks, which draft.check has reported
+		return // draft.check has already reported that there are too many tasks
 	}
 	for i := range d.Tasks {
 		t := &d.Tasks[i]
@@ -216,8 +216,8 @@ func (l *loader) suggestFile(name string, dirs []string) {
 	}
 }
 
-// displayPath returns a path as it is shown in messages. A path below the user's working directory
-// becomes relative.
+// displayPath returns a path as it is shown in messages. A path below l.opts.Dir, which is usually
+// the working directory, becomes relative to it.
 func (l *loader) displayPath(path string) string {
 	rel, err := filepath.Rel(l.opts.Dir, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {

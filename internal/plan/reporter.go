@@ -14,7 +14,7 @@ type reporter struct {
 	problems Problems
 	warnings Problems
 	agents   []string // names of additional agents that gaffer.yaml defines
-	compared int      // how many words were compared so far to find suggestions
+	compared int      // number of words that were compared so far to find suggestions
 }
 
 func (r *reporter) report(at position, format string, args ...any) {
@@ -39,8 +39,8 @@ func (r *reporter) suggest(word string, candidates []string) {
 	r.problems[len(r.problems)-1].Suggestion = r.near(word, candidates)
 }
 
-// Limits for the function near, which is slow. If a plan has thousands of misspelt words, only the
-// first of them get a suggestion.
+// Limits for the function near, which finds the most similar word and is slow. If a plan has
+// thousands of misspelt words, only the first ones get a suggestion.
 const (
 	maxCompared = 200_000
 	minWord     = 3 // shorter words get no suggestion, because they are similar to too many words

@@ -7,16 +7,18 @@ import (
 	"strings"
 )
 
-// SandboxAuto stands for the strongest sandbox that the machine has, or for none if it has none.
+// SandboxAuto makes gaffer choose the strongest sandbox in which the agent can run on its machine.
+// If there is none, the agent runs without a sandbox.
 const SandboxAuto SandboxMode = "auto"
 
-// SandboxModes returns the values of the key "sandbox", the weakest first. The last one, auto, leaves
-// the choice to the machine.
+// SandboxModes returns the values of the key "sandbox". They are sorted from the weakest to the
+// strongest sandbox; auto, with which gaffer chooses the sandbox, comes last.
 func SandboxModes() []SandboxMode {
 	return []SandboxMode{SandboxNone, SandboxProgram, SandboxBubblewrap, SandboxContainer, SandboxAuto}
 }
 
-// sandbox is the value type of a task's sandbox: a mode, or a mapping with a mode and more.
+// sandbox is the value type of the key "sandbox" of a task. The value is a mode such as bubblewrap,
+// or a mapping with the key mode and other keys, such as network.
 func sandbox() valueType[Sandbox] {
 	mode, whole := choice(SandboxModes()...), nestedMapping("a sandbox", sandboxKeys(), rejected)
 	s := schema{AnyOf: []schema{mode.schema, whole.schema}}
@@ -62,7 +64,7 @@ func sandboxKeys() []keySpec[Sandbox] {
 	}
 }
 
-// check returns what is wrong with a sandbox, or "".
+// check returns what is wrong with a sandbox, or "" if it is valid.
 func (s Sandbox) check() string {
 	switch {
 	case s.Mode != "" && !slices.Contains(SandboxModes(), s.Mode):

@@ -50,8 +50,8 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(b.Bytes(), '}'), nil
 }
 
-// objectSchema returns the schema of a mapping that may have the given keys, keys that begin with
-// ignoredKeyPrefix, and no others.
+// objectSchema returns the schema of a mapping that may have the given keys and keys that begin
+// with ignoredKeyPrefix. Other keys are not valid.
 func objectSchema[T any](keys []keySpec[T]) schema {
 	s := schema{Type: "object", Patterns: properties{{"^" + ignoredKeyPrefix, schema{}}}, Additional: false}
 	for _, f := range keys {
@@ -81,7 +81,8 @@ func Schema() []byte {
 	return b.Bytes()
 }
 
-// exclusiveKeys returns the rules of a task's schema about keys that require or exclude each other.
+// exclusiveKeys returns schemas that each task must match. They say which keys of a task require or
+// exclude each other.
 func exclusiveKeys() []schema {
 	has := func(names ...string) schema { return schema{Required: names} }
 	never := func(s schema) schema { return schema{Not: &s} }

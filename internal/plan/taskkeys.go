@@ -93,8 +93,7 @@ func defaults() valueType[Task] {
 	}}
 }
 
-// readTask reads one task. Keys that the task does not set get their values from the defaults in
-// doc.
+// readTask reads one task. Keys that the task does not set get their values from doc.defaults.
 func readTask(r *reporter, n *node, keys []keySpec[Task], doc planDocument) (Task, taskPositions) {
 	t := doc.defaults
 	given := readMapping(r, "a task", n, keys, rejected, &t)
@@ -107,7 +106,8 @@ func readTask(r *reporter, n *node, keys []keySpec[Task], doc planDocument) (Tas
 }
 
 // positionsOf returns the positions of a task's id, prompt and references. id and prompt are the
-// names of these keys in the plan's format. taskPosition is the position of the task.
+// names of these two keys in the plan's format. If the task does not set them, their position is
+// taskPosition.
 func positionsOf(given map[string]pair, taskPosition position, id, prompt string) taskPositions {
 	all := taskPositions{id: taskPosition, prompt: taskPosition}
 	if p, ok := given[id]; ok {
@@ -155,8 +155,8 @@ func excludes(r *reporter, given map[string]pair, key, other string) {
 }
 
 // checkAgent checks that a task with the agent "command" has a program, and that every other task
-// has a prompt and no program. If a task has a program and names no agent, checkAgent sets its agent
-// to "command".
+// has a prompt and no program. If a task has a program and names no agent, checkAgent sets its
+// agent to "command".
 func checkAgent(r *reporter, t *Task, n *node, given map[string]pair) {
 	program := ""
 	for _, key := range []string{"command", "shell"} {
@@ -182,8 +182,8 @@ func checkAgent(r *reporter, t *Task, n *node, given map[string]pair) {
 	}
 }
 
-// labels is the value type of a task's labels: words without commas and @. Labels with @ are reserved
-// for engine.WorkerLabel.
+// labels is the value type of a task's labels. A label must contain no comma and no @: gaffer
+// itself makes labels with @, which bind a task to one worker.
 func labels() valueType[[]string] {
 	all := textOrList()
 	return valueType[[]string]{all.schema, func(r *reporter, name string, n *node) ([]string, bool) {

@@ -11,17 +11,17 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// valueType describes the values that a key may have. schema is their JSON Schema. read converts the
-// node n to a value; name is the key's name, for problems. If the value is not valid, read reports
-// problems and returns false.
+// valueType describes the values that a key may have. schema is their JSON Schema. read converts
+// the node n to a value; name is the key's name, for problems. If the value is not valid, read
+// reports problems and returns false.
 type valueType[V any] struct {
 	schema schema
 	read   func(r *reporter, name string, n *node) (V, bool)
 }
 
-// scalarType returns the value type of a scalar. validValues describes the valid values in the text
-// of problems. parse returns the value that a text stands for. If the text is not valid, meant is
-// the text that the user probably meant, or "" if that is unknown.
+// scalarType returns the value type of a scalar. validValues describes the valid values in reports
+// of problems. parse converts the text of the scalar to a value. If the text is not valid, parse
+// returns in meant what the user probably meant, or "" if that is unknown.
 func scalarType[V any](s schema, validValues string, parse func(text string) (v V, ok bool, meant string)) valueType[V] {
 	return valueType[V]{s, func(r *reporter, name string, n *node) (v V, ok bool) {
 		if n.kind != scalar {
@@ -114,7 +114,7 @@ func fallbackAgents() valueType[[]string] {
 	}}
 }
 
-// maxFallbacks is the maximum number of fallbacks of a task.
+// maxFallbacks is the maximum number of fallback agents of a task.
 const maxFallbacks = 8
 
 func boolean() valueType[bool] {
@@ -192,7 +192,7 @@ func branch() valueType[string] {
 	})
 }
 
-// IsBranch reports whether a text can be the name of a git branch.
+// IsBranch reports whether s can be the name of a git branch.
 func IsBranch(s string) bool {
 	if !branchName().MatchString(s) || strings.Contains(s, "..") || strings.Contains(s, "@{") {
 		return false

@@ -78,8 +78,9 @@ func promptKeys() []keySpec[prompt] {
 	}
 }
 
-// readWorkflows returns the workflow of a file that has this id. It reads the other workflows too,
-// to report all problems of the file. If id is empty, the file must have only one workflow.
+// readWorkflows returns the workflow with the given id from a workflow file. It reads the other
+// workflows too, to report all problems of the file. If id is empty, the file must have only one
+// workflow.
 func readWorkflows(file string, root *node, r *reporter, id string) draft {
 	var flows *node
 	readMapping(r, "a workflow file", root, []keySpec[*node]{
@@ -110,7 +111,8 @@ func readWorkflows(file string, root *node, r *reporter, id string) draft {
 	return chosen
 }
 
-// readWorkflow reads the workflow p and its prompts.
+// readWorkflow reads one workflow and its prompts. p is the workflow's id and its content in the
+// YAML file.
 func readWorkflow(file string, p pair, r *reporter) draft {
 	f := workflowDoc{Workflow: Workflow{ID: p.key, OnComplete: OnComplete{DeleteWorktree: true}}}
 	readMapping(r, "a workflow", p.value.withPosition(p.at), workflowKeys(), rejected, &f)
@@ -165,7 +167,7 @@ func (d *draft) checkWorkflow(r *reporter, at position) {
 
 func (d *draft) branchOf(t Task) string { return d.Workflow.ID + "--" + t.ID }
 
-// last returns the ids of the tasks for which no other task waits.
+// last returns the ids of the tasks at the end of the workflow: no other task waits for them.
 func (d *draft) last() []string {
 	waited := map[string]bool{}
 	for _, t := range d.Tasks {

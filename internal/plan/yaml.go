@@ -34,7 +34,9 @@ type node struct {
 	items []*node
 	pairs []pair
 	position
-	size int // number of values in a YAML node, itself included; the values of an alias's target are counted again for each alias
+	// size is the number of values in the node, including itself. If several aliases refer to the
+	// same value, it counts that value for each alias.
+	size int
 }
 
 type pair struct {
@@ -43,7 +45,7 @@ type pair struct {
 	value *node
 }
 
-// maxExpanded is the maximum number of values that all aliases of a file together may stand for.
+// maxExpanded is the maximum number of values to which all aliases of a file together may refer.
 const maxExpanded = 1_000_000
 
 // tree parses data, which must be one YAML document. It returns nil if the document is empty. If
@@ -117,8 +119,8 @@ func (t *treeReader) alias(n *ast.AliasNode) *node {
 	return target
 }
 
-// withinAliasLimit adds the size of target to t.expanded. target is the value that an alias stands
-// for. withinAliasLimit reports whether t.expanded is still at most maxExpanded.
+// withinAliasLimit adds the size of target, the value to which an alias refers, to t.expanded. It
+// reports whether t.expanded is still at most maxExpanded.
 func (t *treeReader) withinAliasLimit(at position, target *node) bool {
 	before := t.expanded
 	t.expanded += target.size

@@ -21,13 +21,14 @@ func (e *UnwritableError) Error() string {
 	return "a plan's file cannot describe " + e.What
 }
 
-// Conflict makes gaffer end with the exit code for a request that is refused.
+// Conflict returns true, so that gaffer's exit code is the one for a refused request.
 func (e *UnwritableError) Conflict() bool { return true }
 
-// YAML returns the plan as the text of a file in gaffer's own format. [Load] reads an equal plan
-// from it, except for the positions of the tasks and the names of prompt files: the text contains
-// the prompts themselves. For each variable whose value is hidden, YAML writes a comment; see
-// [secret.Hide]. The error is an [*UnwritableError] if the format cannot describe the plan.
+// YAML returns the plan as the text of a file in gaffer's own format. [Load] reads the same plan
+// from this text. Only two things differ: the positions of the tasks, and the names of prompt
+// files, because the text contains the prompts themselves. For a variable whose value is hidden
+// (see [secret.Hide]), YAML writes a comment. The error is an [*UnwritableError] if the format
+// cannot describe the plan.
 func (p Plan) YAML() (string, error) {
 	p, err := p.CollapseCandidates()
 	if err != nil {
@@ -63,8 +64,9 @@ func (p Plan) YAML() (string, error) {
 	return w.String(), nil
 }
 
-// yamlPairs returns the keys and values of the task, in the order of the file. A value is empty if
-// it is the value that Load assumes for a missing key, so that the pair is not written.
+// yamlPairs returns the keys and values of the task, in the order in which they are written to the
+// file. If Load assumes the same value for a missing key, the returned value is empty, so that the
+// pair is not written.
 func (t Task) yamlPairs() ([]yamlPair, error) {
 	switch {
 	case t.Dispatch != nil:
@@ -123,9 +125,9 @@ func (t Task) yamlPairs() ([]yamlPair, error) {
 	}, nil
 }
 
-// commonPairs moves pairs that are the same in all tasks to the defaults, if the section "defaults"
-// may contain their keys. It returns the defaults and the remaining pairs of each task. A plan with
-// only one task gets no defaults.
+// commonPairs moves pairs that are the same in all tasks to the section "defaults", if their keys
+// are allowed there. It returns the pairs of that section and the remaining pairs of each task. A
+// plan with only one task gets no defaults.
 func commonPairs(tasks []Task, pairs [][]yamlPair) (defaults []yamlPair, others [][]yamlPair) {
 	if len(tasks) < 2 {
 		return nil, pairs
@@ -161,7 +163,8 @@ func hasHidden(tasks []Task) bool {
 	})
 }
 
-// unless returns text, or "" if text is the value that is assumed for a missing key.
+// unless returns text. If text equals assumed, the value that is assumed for a missing key, it
+// returns "".
 func unless(text, assumed string) string {
 	if text == assumed {
 		return ""
@@ -186,8 +189,8 @@ func yamlTrue(is bool) yamlPlain {
 	return "true"
 }
 
-// yamlDuration formats a duration without minutes and seconds at its end that are zero: 45m, not
-// 45m0s.
+// yamlDuration formats a duration without zero minutes and seconds at its end, for example 45m
+// instead of 45m0s.
 func yamlDuration(d time.Duration) yamlPlain {
 	if d == 0 {
 		return ""
@@ -218,7 +221,7 @@ func yamlPermissions(p Permissions) []yamlPair {
 	return slices.DeleteFunc(pairs, yamlPair.empty)
 }
 
-// yamlComment is the value of a pair that is written as a comment.
+// yamlComment is the value of a pair that is written as a YAML comment.
 type yamlComment string
 
 func yamlEnv(env map[string]secret.Value) (pairs []yamlPair) {
@@ -253,7 +256,7 @@ func (p yamlPair) empty() bool {
 	return reflect.ValueOf(p.value).Len() == 0
 }
 
-// yamlWriter writes YAML in block style.
+// yamlWriter writes YAML in block style, with one key or list item on each line.
 type yamlWriter struct{ strings.Builder }
 
 func (w *yamlWriter) line(indent int, text string) {
@@ -296,15 +299,17 @@ func (w *yamlWriter) mapping(indent int, key string, pairs []yamlPair) {
 		w.pairs(indent+2, pairs)
 		return
 	}
-	w.line(indent, "# "+key+":") // all pairs are comments: write the key as a comment too, because a key without a value is not valid
+	// All pairs are comments. Write the key as a comment too, because a key without a value is not
+	// valid.
+	w.line(indent, "# "+key+":")
 	for _, p := range pairs {
 		w.line(indent, fmt.Sprintf("#   %s: %s", p.key, p.value))
 	}
 }
 
 // plainScalar matches texts that need no quotes as a value. plainItem matches texts that need no
-// quotes in a list on one line. reserved matches the exceptions to both: texts that need quotes,
-// because YAML parsers may read them as a boolean or null.
+// quotes in a list on one line. Exceptions are texts that match reserved: they need quotes in both
+// cases, because YAML parsers may read them as a boolean or null.
 var (
 	plainScalar = lazyregexp.New(`^[A-Za-z_/][A-Za-z0-9_./@+-]*( [A-Za-z0-9_./@+(-][A-Za-z0-9_./@+,;!?')(=-]*)*$`)
 	plainItem   = lazyregexp.New(`^[A-Za-z_/][A-Za-z0-9_./@+-]*(:[A-Za-z0-9_./@+-]+)?$`)
@@ -330,8 +335,9 @@ func (w *yamlWriter) text(indent int, key, text string) {
 	}
 }
 
-// isBlock reports whether a text is written as a block of lines. A short text of one line is not,
-// nor is a text whose white space or characters a block could change.
+// isBlock reports whether a text is written as a block of lines after |. That is not the case for a
+// short text of one line, nor for a text whose white space or special characters the block could
+// change.
 func isBlock(text string) bool {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) < 2 && len(text) < 100 || lines[0] == "" || lines[len(lines)-1] == "" {
@@ -352,7 +358,8 @@ func scalarYAML(text string) string {
 	return quoteYAML(text)
 }
 
-// quoteYAML returns the text as a scalar in double quotes. It replaces bytes that are not UTF-8.
+// quoteYAML returns the text as a scalar in double quotes. It replaces bytes that are not UTF-8 by
+// U+FFFD.
 func quoteYAML(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -377,7 +384,7 @@ func quoteYAML(text string) string {
 	return b.String()
 }
 
-// list writes a list on one line if the line is short. If not, it writes one item on each line.
+// list writes a list on one line if that line is short. Otherwise it writes one item on each line.
 func (w *yamlWriter) list(indent int, key string, items []string) {
 	short := key + ": ["
 	for i, item := range items {

@@ -24,7 +24,7 @@ func findGit(start string) (Project, error) {
 		case info.Mode().IsRegular():
 			return fromGitFile(dir, dotGit)
 		}
-		// Ignore a .git folder without a HEAD, as git does.
+		// Accept the .git folder only if it contains HEAD. git ignores other .git folders too.
 		if found, err := exists(filepath.Join(dotGit, "HEAD")); err != nil {
 			return Project{}, err
 		} else if found {
@@ -34,9 +34,9 @@ func findGit(start string) (Project, error) {
 	return Project{}, nil
 }
 
-// fromGitFile returns the project of a worktree whose .git is a file. .git is a file in a linked
-// worktree, in a submodule, and in a repository whose git folder is elsewhere. Only the git folder
-// of a linked worktree contains a file commondir.
+// fromGitFile returns the project of a worktree whose .git is a file. That is the case in a linked
+// worktree, in a submodule, and in a repository whose git folder is elsewhere. Only in a linked
+// worktree does the git folder contain a file commondir.
 func fromGitFile(worktree, dotGit string) (Project, error) {
 	gitDir, err := gitDirOf(worktree, dotGit)
 	if err != nil {
@@ -57,9 +57,9 @@ func fromGitFile(worktree, dotGit string) (Project, error) {
 	return Project{Root: main, From: "git worktree"}, nil
 }
 
-// gitDirOf returns the path after "gitdir: " in the file dotGit. It returns an error if the path
-// does not exist. It does not use the worktree as the root instead, because then the project would
-// have its state in two places.
+// gitDirOf returns the path after "gitdir: " in the file dotGit. If that path does not exist, it
+// returns an error. Treating the worktree as a project of its own would be wrong: then the project
+// would have its state in two places.
 func gitDirOf(worktree, dotGit string) (string, error) {
 	line, err := readLine(dotGit)
 	if err != nil {

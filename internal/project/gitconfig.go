@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// gitCore holds the settings in the section [core] of git's configuration that say where the main
+// gitCore holds the settings in the section [core] of a git configuration that say where the main
 // worktree is.
 type gitCore struct {
 	bare     bool
@@ -17,7 +17,7 @@ type gitCore struct {
 }
 
 // readCore reads the section [core] in the configuration of a git folder. Settings in the file
-// config.worktree, which exists if git's extension worktreeConfig is on, take precedence.
+// config.worktree take precedence. That file exists if git's extension worktreeConfig is on.
 func readCore(gitDir string) (gitCore, error) {
 	var c gitCore
 	for _, name := range []string{"config", "config.worktree"} {

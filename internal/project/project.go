@@ -1,7 +1,7 @@
 // Package project finds the root folder of a project.
 //
 // All subfolders and linked worktrees of a repository have the same root. So a project keeps its
-// state in one place only.
+// state in only one place.
 package project
 
 import (
@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 )
 
-// EnvVar is the environment variable that sets the path of the root.
+// EnvVar is the name of the environment variable that sets the root folder of the project.
 const EnvVar = "GAFFER_PROJECT"
 
 // ConfigFile is the name of the configuration file in the root folder. If a project does not use
@@ -25,14 +25,20 @@ const unmarked = "current folder"
 // Project is one project on this machine.
 type Project struct {
 	Root string // absolute path of the root folder, with symbolic links resolved
-	From string // how the root was found: name of a flag, of a variable, or of the file or folder that marks the root
+	// From says how the root was found. It is the name of a command-line flag, of an environment
+	// variable, or of the file or folder that marks the root.
+	From string
 }
 
-// Find returns the project that dir belongs to. If the variable GAFFER_PROJECT is set, the root is
-// the folder that it names; if there is no such folder, Find returns an error. Otherwise the root
-// is the first of these that exists: the git worktree that contains dir, or its main worktree if it
-// is a linked one; the nearest folder, from dir upwards, with a gaffer.yaml; the nearest folder
-// with a .founder-mode or .fctry; dir itself.
+// Find returns the project to which dir belongs. If the variable GAFFER_PROJECT is set, the root is
+// the folder that it names; if there is no such folder, Find returns an error. Otherwise Find uses
+// the first of these rules that applies:
+//
+//   - If dir is in a git worktree, the root is that worktree, or its main worktree if it is linked.
+//   - If dir or a folder above it contains a gaffer.yaml, the root is the nearest such folder.
+//   - If dir or a folder above it contains a .founder-mode or .fctry, which other tools create, the
+//     root is the nearest such folder.
+//   - The root is dir itself.
 func Find(dir string, getenv func(string) string) (Project, error) {
 	if set := getenv(EnvVar); set != "" {
 		return At(absolute(dir, set), EnvVar)
@@ -44,8 +50,8 @@ func Find(dir string, getenv func(string) string) (Project, error) {
 	return p, nil
 }
 
-// At returns the project whose root is dir. source is the name of the flag or the variable that has
-// set dir.
+// At returns the project whose root is dir. source is the name of the flag or environment variable
+// in which the user has set dir.
 func At(dir, source string) (Project, error) {
 	root, err := resolveFolder(dir)
 	if err != nil {
@@ -54,9 +60,9 @@ func At(dir, source string) (Project, error) {
 	return Project{Root: root, From: source}, nil
 }
 
-// Contains reports whether the folder dir belongs to the project. It belongs to the project if it
-// is the root or below the root, and not in another project there. It also belongs to the project
-// if it is in a linked worktree of the project's repository.
+// Contains reports whether the folder dir belongs to the project. A folder in the root belongs to
+// the project, unless it is in another project below the root. A folder in a linked worktree of the
+// project's repository belongs to the project too.
 func (p Project) Contains(dir string) bool {
 	found, err := find(dir)
 	if err != nil {
@@ -69,7 +75,7 @@ func (p Project) Contains(dir string) bool {
 	return err == nil && below(p.Root, resolved) && (found.From == unmarked || !below(p.Root, found.Root))
 }
 
-// below reports whether dir is the folder root or is inside of it.
+// below reports whether dir is root itself or is inside of it.
 func below(root, dir string) bool {
 	rel, err := filepath.Rel(root, dir)
 	return err == nil && filepath.IsLocal(rel)
@@ -91,9 +97,9 @@ func find(dir string) (Project, error) {
 	return Project{Root: start, From: unmarked}, nil
 }
 
-// findMark looks for a folder that contains one of marks, in start and then in the folders above
-// it. It returns the project whose root is the first folder found, or the zero Project if there is
-// none.
+// findMark looks for a file or folder whose name is in marks, first in start and then in the
+// folders above it. It returns the project whose root is the first folder that contains one, or the
+// zero Project if there is none.
 func findMark(start string, marks []string) (Project, error) {
 	for dir := range ancestors(start) {
 		for _, mark := range marks {

@@ -6,13 +6,15 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Limits of a file. The parser itself has no limits: it recurses for each level of nesting, and
-// needs quadratic time for the keys of a mapping. So gaffer counts the tokens before it lets the
-// parser parse them.
+// Limits of a YAML file. The parser has no limits: it recurses for each level of nesting, and the
+// time for a mapping grows with the square of its number of keys. So gaffer checks the tokens
+// before the parser gets them.
 const (
-	maxDepth   = 100
-	maxTokens  = 1_000_000
-	maxKeyCost = 80_000_000 // maximum sum of n²/2 over all mappings, where n is the number of keys; one mapping may have 12,000 keys
+	maxDepth  = 100
+	maxTokens = 1_000_000
+	// maxKeyCost is the maximum sum of n²/2 over all mappings of a file, where n is the number of
+	// keys of a mapping. A single mapping may have 12,000 keys.
+	maxKeyCost = 80_000_000
 )
 
 // checkLimits returns an error for the first token that exceeds a limit.
@@ -35,13 +37,13 @@ type counter struct {
 	run      int           // number of consecutive tokens that each add a level, such as "- - -"
 	mappings []openMapping // open block mappings, the outermost first
 	cost     int           // cost of the keys so far; see maxKeyCost
-	content  bool          // the file has content before the current token
+	content  bool          // whether a token before the current one has content
 }
 
 type openMapping struct{ column, keys int }
 
-// add counts a token. If the token exceeds a limit, add returns what is wrong with it; if not, it
-// returns "".
+// add counts a token. It returns a description of the problem if the token exceeds a limit or
+// begins a second document, and "" otherwise.
 func (c *counter) add(tk *token.Token) string {
 	c.levels(tk)
 	switch tk.Type {
@@ -82,7 +84,8 @@ func (c *counter) levels(tk *token.Token) {
 	}
 }
 
-// key counts a key of a block mapping. colon is the colon after the key.
+// key counts a key, if it belongs to a block mapping and not to a mapping in braces. colon is the
+// colon after the key.
 func (c *counter) key(colon *token.Token) {
 	if c.brackets > 0 || colon.Prev == nil {
 		return

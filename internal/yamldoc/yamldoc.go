@@ -23,7 +23,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Problem }
 
-// Invalid returns true, so that the exit code is the one for an invalid document.
+// Invalid returns true, so that gaffer exits with the exit code for an invalid document.
 func (e *Error) Invalid() bool { return true }
 
 func errorAt(tk *token.Token, format string, args ...any) *Error {
@@ -103,8 +103,9 @@ type tokenError interface {
 	GetMessage() string
 }
 
-// plainMessages replaces messages of the parser that users would not understand. An entry applies
-// if the message contains the text says. The first such entry is used.
+// plainMessages translates messages of the parser that users would not understand. In each entry,
+// says is a part of the parser's message, and means is the message for the user. The first entry
+// that matches is used.
 var plainMessages = []struct{ says, means string }{
 	{"found character '\t'", "found a tab, want spaces at the beginning of a line"},
 	{"mapping value is not allowed", "found a second ':' in the line; a text with ': ' in it stands in quotes"},

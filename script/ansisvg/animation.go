@@ -39,8 +39,8 @@ func readFrames(arguments []string) (frames []frame, err error) {
 }
 
 // drawAnimation draws an animation that shows the frames one after the other and then begins again.
-// A row that several frames in succession have in common is drawn once. Where animations are
-// switched off, the last frame is shown.
+// A row that several successive frames have in common is drawn once. If the viewer has turned
+// animations off, the last frame is shown.
 func drawAnimation(w io.Writer, frames []frame, title string, columns int) {
 	height := 0
 	for _, f := range frames {
@@ -62,8 +62,8 @@ func drawAnimation(w io.Writer, frames []frame, title string, columns int) {
 	fmt.Fprintln(w, "</svg>")
 }
 
-// drawSpan draws a row that the frames with the indexes from to to-1 have in common. all is the
-// number of all frames.
+// drawSpan draws a row that is the same in all frames whose index i is in the range from ≤ i < to.
+// all is the number of frames in the animation.
 func drawSpan(w io.Writer, row []piece, top float64, from, to, all int) {
 	if !slices.ContainsFunc(row, func(p piece) bool { return strings.TrimSpace(p.text) != "" || p.look.reverse }) {
 		return
@@ -89,8 +89,8 @@ func rowOf(f frame, i int) []piece {
 
 func spanClass(from, to int) string { return fmt.Sprintf("s%d-%d", from, to) }
 
-// animationStyle returns the CSS that shows each span of frames at its time. step-end holds a value
-// until the next keyframe.
+// animationStyle returns the CSS that shows each span of frames at its time. The timing function
+// step-end holds a value until the next keyframe.
 func animationStyle(frames []frame) string {
 	starts := make([]time.Duration, len(frames)+1)
 	for i, f := range frames {
@@ -109,8 +109,8 @@ func animationStyle(frames []frame) string {
 	return b.String()
 }
 
-// usedSpans returns the spans of frames in which some row stays the same, without the span of all
-// frames.
+// usedSpans returns the spans of successive frames in which at least one row stays the same. It
+// leaves out the span of all frames, which needs no animation.
 func usedSpans(frames []frame) (spans [][2]int) {
 	height := 0
 	for _, f := range frames {

@@ -81,7 +81,8 @@ func draw(w io.Writer, rows [][]piece, title string, columns int) {
 	fmt.Fprintln(w, "</svg>")
 }
 
-// drawHead begins a picture: its size, its style and the window.
+// drawHead writes the beginning of a picture: its size, its styles, and an empty window with a
+// title bar.
 func drawHead(w io.Writer, rows int, title string, columns int) {
 	width, height := float64(columns)*cellWidth+2*margin, float64(rows)*cellHeight+margin+bar
 	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-label="%s">`+"\n", width, height, width, height, escape(title))
@@ -93,8 +94,8 @@ func drawHead(w io.Writer, rows int, title string, columns int) {
 	fmt.Fprintf(w, `<text x="%.0f" y="22" text-anchor="middle" class="f">%s</text>`+"\n", width/2, escape(title))
 }
 
-// drawRow draws one line of the terminal. Each piece of text gets exactly the width of its cells,
-// with any font.
+// drawRow draws one line of the terminal. Each piece of text is stretched to exactly the width of
+// its terminal cells, whatever font is used.
 func drawRow(w io.Writer, row []piece, top float64) {
 	at := 0
 	for _, p := range row {

@@ -15,7 +15,7 @@ type look struct {
 	color                int // ANSI code of the colour, 30 to 37 or 90 to 97; 0 means the terminal's default
 }
 
-// piece is a part of a line whose text has the same look.
+// piece is a part of a line. All its text has the same look.
 type piece struct {
 	text  string
 	cells int
@@ -86,8 +86,8 @@ func parse(line string, start look) ([]piece, look) {
 	}
 }
 
-// after returns the look after an escape sequence with these parameters. It ignores parameters that
-// it does not know.
+// after returns the look after an escape sequence for colours and styles with these parameters. It
+// ignores unknown parameters.
 func (l look) after(parameters string) look {
 	for word := range strings.SplitSeq(parameters, ";") {
 		n, _ := strconv.Atoi(word) // ignore the error: an empty parameter means 0

@@ -25,8 +25,9 @@ func parse(page []byte) ast.Node { return markdown.Parser().Parse(text.NewReader
 func render(page []byte, document ast.Node) (string, error) {
 	var b bytes.Buffer
 	err := markdown.Renderer().Render(&b, page, document)
-	// Remove the text that goldmark writes in place of HTML comments: the pages contain such comments
-	// for the tests of their examples. Also put each table into a div, for which there is a style.
+	// Remove the text that goldmark writes in place of HTML comments. The pages contain such
+	// comments for the tests of their examples. Also put each table into a div, which the style
+	// sheet needs.
 	return strings.NewReplacer("<!-- raw HTML omitted -->\n", "", "<table>", `<div class="table"><table>`, "</table>", "</table></div>").Replace(b.String()), err
 }
 
@@ -69,7 +70,7 @@ type navPart struct {
 	links []navLink
 }
 
-type navLink struct{ title, target string } // target is a page of the repository
+type navLink struct{ title, target string } // target is the path of a page in the repository
 
 const indexPage = "docs/README.md"
 
@@ -100,9 +101,9 @@ func (s *site) readNavigation() error {
 	})
 }
 
-// navigation returns the navigation as HTML, for the page at the path out of the site. Its links are
-// relative to from, a page of the repository. The part of the navigation that contains the page at
-// out is unfolded.
+// navigation returns the HTML of the navigation for one page. out is the path of the page in the
+// site; from is its path in the repository. The links are relative to the page. The part of the
+// navigation that contains the page is unfolded.
 func (s *site) navigation(from, out string) (string, error) {
 	var b strings.Builder
 	index, err := s.href(from, indexPage)

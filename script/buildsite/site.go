@@ -99,8 +99,8 @@ func isPicture(file string) bool {
 	return slices.Contains([]string{".png", ".svg"}, path.Ext(file))
 }
 
-// href returns the link from a page to a target of the repository, and remembers to copy the target
-// if it is not a page.
+// href returns the relative link from a page to a target in the repository. If the target is not a
+// page, href also remembers to copy it to the site.
 func (s *site) href(from, target string) (string, error) {
 	if _, err := os.Stat(filepath.Join(s.root, filepath.FromSlash(target))); err != nil {
 		return "", err
@@ -113,7 +113,7 @@ func (s *site) href(from, target string) (string, error) {
 	return filepath.ToSlash(relative), err
 }
 
-// relink changes the links of a page so that they lead to the site.
+// relink changes the links of a page so that they lead to pages and files of the site.
 func (s *site) relink(page string, document ast.Node) error {
 	return ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
@@ -161,8 +161,8 @@ func (s *site) writePage(page string) error {
 	return s.write(page, s.outputOf(page), titleOf(data, document), body)
 }
 
-// write writes a page of the site to the path out. The links of the navigation are relative to from,
-// a page of the repository in the same folder as out. That page need not exist.
+// write writes a page of the site to the path out. from is the path of the page in the repository;
+// it need not exist there.
 func (s *site) write(from, out, title, body string) error {
 	home, err := filepath.Rel(path.Dir(out), ".")
 	if err != nil {

@@ -52,19 +52,19 @@ func write(version, dir string) error {
 	return nil
 }
 
-// writePages writes one page for each command.
+// writePages writes one man page for each command.
 func writePages(root *cobra.Command, version, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	root.DisableAutoGenTag = true // no line that names the generator and the date
+	root.DisableAutoGenTag = true // omit the line that names the generator and the date
 	root.Long, root.Short = root.Short, strings.TrimPrefix(root.Short, "gaffer ")
 	listSubcommands(root)
 	return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "gaffer " + version, Manual: "gaffer"}, dir)
 }
 
-// listSubcommands adds a list of its subcommands to the description of every command that has some.
-// cobra only names them under "see also".
+// listSubcommands adds a list of subcommands to the description of every command that has
+// subcommands. cobra itself only names them under "see also".
 func listSubcommands(cmd *cobra.Command) {
 	if !cmd.HasAvailableSubCommands() {
 		return

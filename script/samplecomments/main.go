@@ -60,7 +60,8 @@ func comments(root string) (list []comment, err error) {
 				continue
 			}
 			from, to := files.Position(group.Pos()), files.Position(group.End())
-			code := lines[to.Line-1 : to.Line] // the code before the comment, if the comment is at the end of a line
+			// If the comment is at the end of a line, the code is in the same line.
+			code := lines[to.Line-1 : to.Line]
 			if strings.HasPrefix(strings.TrimSpace(lines[from.Line-1]), "//") {
 				code = lines[to.Line:min(to.Line+codeLines, len(lines))]
 			}

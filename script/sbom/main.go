@@ -1,5 +1,5 @@
-// Command sbom prints the software bill of materials of a Go program, as CycloneDX JSON: the modules
-// that the go command has recorded in the program. See script/release.
+// Command sbom prints the software bill of materials of a Go program as CycloneDX JSON. It lists
+// the modules that the go command has recorded in the program. script/release runs it.
 package main
 
 import (
@@ -77,14 +77,16 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn"`
 }
 
-// describe returns the bill of materials of the program with this build information and checksum.
+// describe returns the bill of materials of a program. info is the program's build information, and
+// sum is the SHA-256 checksum of its file.
 func describe(info *debug.BuildInfo, sum [sha256.Size]byte, version, time string) (bom, error) {
 	program := newComponent("application", info.Main.Path, version)
 	program.Hashes = []hash{{"SHA-256", hex.EncodeToString(sum[:])}}
 	b := bom{
 		Format: "CycloneDX", SpecVersion: "1.6", Version: 1,
 		Metadata: metadata{time, program},
-		// info.Deps lacks the standard library. Its version is the compiler's, such as "go1.26.8".
+		// The standard library is not in info.Deps, so add it here. Its version is that of the
+		// compiler: info.GoVersion, such as "go1.26.8", without the prefix "go".
 		Components: []component{newComponent("library", "std", strings.TrimPrefix(info.GoVersion, "go"))},
 	}
 	for _, module := range info.Deps {
@@ -112,7 +114,8 @@ func newComponent(kind, path, version string) component {
 	return component{Type: kind, Ref: purl, Name: path, Version: version, PURL: purl}
 }
 
-// moduleHash converts the checksum of a module as go.sum has it: "h1:" and a SHA-256 in base64.
+// moduleHash converts the checksum of a module from the form in go.sum, which is "h1:" followed by
+// a SHA-256 in base64.
 func moduleHash(sum string) (hash, error) {
 	encoded, ok := strings.CutPrefix(sum, "h1:")
 	raw, err := base64.StdEncoding.DecodeString(encoded)

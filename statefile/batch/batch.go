@@ -11,11 +11,13 @@ import (
 	"sync"
 )
 
-// Queue holds requests and runs them in batches. The first caller becomes the leader. It does the
-// work for itself and for all requests that were queued until the end of its [Leader.Prepare]. A new
-// goroutine works on the requests that arrive during the work, until the queue is empty. One of the
-// waiting callers could do that too, but it would start only after the scheduler has run all
-// callers that were just woken. The zero value is ready to use.
+// Queue holds requests and runs them in batches. The caller of the first request becomes the
+// leader. It does the work for its own request and for all requests that are queued until its
+// [Leader.Prepare] returns. Requests that arrive later form the next batches. A new goroutine works
+// on these batches, until the queue is empty. A waiting caller could do that, too, but it would
+// start late: the scheduler would first run all callers that were just woken.
+//
+// The zero value is ready to use.
 type Queue[R any] struct {
 	mu      sync.Mutex
 	waiting []*entry[R]
@@ -27,15 +29,15 @@ type entry[R any] struct {
 	request R
 	by      Leader[R]
 
-	// done is closed after err and panicked are set. They may be read once done is closed.
+	// err and panicked may be read only after done is closed.
 	err      error
 	panicked *panicked
 	done     chan struct{}
 }
 
-// ErrPanic is the error that [Queue.Do] returns for each request of a batch if the work on the batch
-// panics or ends its goroutine. If it panics, Do does not return ErrPanic for the request that leads
-// the batch, but panics too.
+// ErrPanic is the error that [Queue.Do] returns for the requests of a batch if the work on the
+// batch panics or ends its goroutine. The request that leads the batch is an exception: if the work
+// panics, Do panics for this request.
 var ErrPanic = errors.New("the shared work panicked")
 
 // Leader does the work of a batch.
@@ -49,10 +51,10 @@ type Leader[R any] interface {
 	Work(all []R) []error
 }
 
-// Do queues a request, waits until it is done, and returns its error. If ctx ends
-// before the work on the request has started, Do removes the request and returns the
-// error of ctx. If the request leads a batch, only its Prepare can react to ctx. If the
-// work panics in such a batch, Do panics too.
+// Do queues a request, waits until it is done, and returns its error. If ctx ends before the work
+// on the request has started, Do removes the request and returns the error of ctx. A request that
+// leads a batch cannot be removed: only its Prepare can react to ctx. If the work panics, Do panics
+// for the leading request.
 func (q *Queue[R]) Do(ctx context.Context, request R, leader Leader[R]) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -69,7 +71,8 @@ func (q *Queue[R]) Do(ctx context.Context, request R, leader Leader[R]) error {
 		if q.leave(e) {
 			return ctx.Err()
 		}
-		<-e.done // the request can no longer be removed: the work on it has started, or it leads a batch
+		// The request can no longer be removed: the work on it has started, or it leads a batch.
+		<-e.done
 	}
 	if e.panicked != nil {
 		panic(e.panicked)
@@ -94,7 +97,7 @@ func (q *Queue[R]) lead(e *entry[R]) (next *entry[R]) {
 		if r := recover(); r != nil { // Do panics again with r in the goroutine of the leader's caller
 			e.panicked, exits = &panicked{r, debug.Stack()}, false
 		}
-		if batch == nil { // Prepare failed, so no work was started
+		if batch == nil { // Prepare failed or panicked, so no work was started
 			q.remove(e)
 			batch = []*entry[R]{e}
 		}
@@ -125,7 +128,7 @@ func (q *Queue[R]) lead(e *entry[R]) (next *entry[R]) {
 	return nil
 }
 
-// panicked holds a panic of the work. The leader's caller panics with it again.
+// panicked holds the value of a panic of the work. Do panics again with it for the leading request.
 type panicked struct {
 	value any
 	stack []byte // stack trace of the original panic

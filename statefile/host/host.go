@@ -1,7 +1,7 @@
-// Package host abstracts the machine for updates of documents: files, locks, the clock and
-// processes. Every file operation has a parameter that names the step to which it belongs. So an
-// error can say which step failed, and a test can make exactly that step fail, or let the process
-// die there.
+// Package host abstracts the operating system for updates of documents: files, locks, the clock and
+// processes. Every file operation has a parameter that names the step of the update to which the
+// operation belongs. With this name, an error can say which step failed, and a test can make
+// exactly that step fail, or let the process die there.
 package host
 
 import (
@@ -22,9 +22,9 @@ type Host interface {
 	// Create creates a new file for writing. It returns fs.ErrExist if the file
 	// exists.
 	Create(op Op, name string, perm fs.FileMode) (File, error)
-	// CreateComplete creates a new file that appears with its content: no process sees it
-	// empty. The content is durable. CreateComplete returns fs.ErrExist if the file exists, and
-	// errors.ErrUnsupported if the machine cannot do this.
+	// CreateComplete creates a new file together with its content: no process ever sees an empty or
+	// partial file. The content is durable. CreateComplete returns fs.ErrExist if the file exists,
+	// and errors.ErrUnsupported if the machine cannot do this.
 	CreateComplete(op Op, name string, content []byte, perm fs.FileMode) error
 	// Rename atomically renames the file oldPath to newPath. It replaces an existing file.
 	Rename(op Op, oldPath, newPath string) error
@@ -83,7 +83,7 @@ type Lock interface{ Unlock() error }
 type Process struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"` // clock ticks between boot and the process's start; 0 on macOS
-	Boot  string `json:"boot"`  // the kernel's id of the current boot
+	Boot  string `json:"boot"`  // the kernel's id of the boot during which the process runs
 	Space string `json:"space"` // the pid namespace that PID belongs to; empty on macOS
 	Host  string `json:"host"`
 }

@@ -38,7 +38,9 @@ func (osHost) Create(_ Op, name string, perm fs.FileMode) (File, error) {
 func (osHost) CreateComplete(_ Op, name string, content []byte, perm fs.FileMode) error {
 	err := createComplete(name, content, perm)
 	var number syscall.Errno
-	if errors.As(err, &number) { // name the file in the error: the system call may have used another path for it
+	// The error may name another path, because the system calls also use the folder's path. Return
+	// an error that names the file.
+	if errors.As(err, &number) {
 		return &fs.PathError{Op: "create", Path: name, Err: number}
 	}
 	return err
@@ -57,7 +59,7 @@ func (osHost) Now() time.Time                                { return time.Now()
 
 func (osHost) RenameNew(_ Op, from, to string) error {
 	err := retryInterrupted(func() error { return renameNew(from, to) })
-	if errors.Is(err, syscall.EINVAL) { // the file system does not support renameat2 with the flag that forbids replacing
+	if errors.Is(err, syscall.EINVAL) { // the file system does not support RENAME_NOREPLACE
 		err = syscall.ENOTSUP
 	}
 	if err != nil {
@@ -138,17 +140,17 @@ func (f osFile) Chmod(_ Op, mode fs.FileMode) error { return f.File.Chmod(mode) 
 func (f osFile) Chown(_ Op, uid, gid int) error     { return f.File.Chown(uid, gid) }
 func (f osFile) Sync(_ Op) error                    { return f.File.Sync() }
 
-// OpenLock opens a lock file, and creates it if it is missing. It does not lock the file. Regardless
-// of the umask, only the owner may open the file, because a process that can open it can also keep it
-// locked. If an earlier version of gaffer created the file with wider permissions, OpenLock restricts
-// them.
+// OpenLock opens a lock file, and creates it if it is missing. It does not lock the file.
+// Regardless of the umask, only the owner may open the file, because a process that can open the
+// file can also keep it locked. If the file has wider permissions, because an earlier version of
+// gaffer created it, OpenLock restricts them.
 func OpenLock(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		_ = f.Chmod(0o600) // ignore the error: if the file belongs to another user, its permissions stay as they are
+		_ = f.Chmod(0o600) // ignore the error: the file may belong to another user
 	}
 	return f, nil
 }
@@ -177,9 +179,10 @@ func sameFile(f *os.File, name string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(held, named)
 }
 
-// flock waits for the lock on f. If it returns an error, it closes f, at once or later. The end of
-// ctx cannot interrupt the system call that waits, so that call runs in a goroutine. If ctx ends
-// first, the goroutine keeps waiting for the lock, and then closes f, which releases the lock.
+// flock waits for the lock on f until ctx ends. The system call that waits cannot be interrupted,
+// so it runs in a goroutine. If ctx ends first, flock returns an error, but the goroutine keeps
+// waiting for the lock. Then the goroutine closes f, which releases the lock. After any other
+// error, flock itself closes f.
 func flock(ctx context.Context, f *os.File) error {
 	err := retryInterrupted(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) })
 	if !errors.Is(err, syscall.EWOULDBLOCK) {

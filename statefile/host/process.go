@@ -28,8 +28,8 @@ func Identify(pid int) (Process, error) {
 	return p, nil
 }
 
-// Exists reports whether a process currently has this pid. On Linux, a zombie does not count. If
-// that cannot be found out, Exists returns true.
+// Exists reports whether a process currently has this pid. On Linux, a zombie does not count.
+// Exists also returns true if it cannot find out.
 func Exists(pid int) bool {
 	_, err := startTime(pid)
 	return err == nil || !os.IsNotExist(err)

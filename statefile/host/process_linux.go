@@ -38,8 +38,8 @@ func startTime(pid int) (uint64, error) {
 	if len(fields) < 20 {
 		return 0, fmt.Errorf("/proc/%d/stat: %d fields after the name", pid, len(fields))
 	}
-	// The state is the main thread's state. Other threads may still be running; fields[17] is the
-	// number of threads.
+	// The state is that of the main thread. A process whose main thread has ended still runs if it
+	// has other threads. fields[17] is the number of threads.
 	if state := fields[0][0]; (state == 'Z' || state == 'X') && string(fields[17]) <= "1" {
 		return 0, os.ErrNotExist
 	}

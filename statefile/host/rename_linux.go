@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// renameat2 is the number of the Linux system call renameat2 on this architecture. The standard
-// library does not define it. It is 0 on architectures other than those in the map.
+// renameat2 is the number of the Linux system call renameat2 on this architecture, or 0 if gaffer
+// does not know it. The standard library does not define it.
 var renameat2 = map[string]uintptr{"amd64": 316, "arm64": 276}[runtime.GOARCH]
 
 // renameNew renames the file oldPath to newPath. It returns EEXIST if newPath exists.

@@ -12,9 +12,9 @@ type cursor struct {
 	end    int // end of the value; white space may follow it
 	after  int // position of the following comma or closing bracket
 
-	index           *index // nil if an edit has set the value: only parsed values are in an index
-	current         int32  // number of the current part's entry in index
-	nextEntry, stop int32  // number of the next part's entry, and of the first entry after the object or array
+	index           *index // nil if an edit has set the value
+	current         int32  // position of the current part in index.entries
+	nextEntry, stop int32  // positions in index.entries: of the next part, and after the last part
 	base            int    // position of raw in the whole document
 }
 
@@ -67,8 +67,8 @@ func (c *cursor) next() bool {
 	return true
 }
 
-// nextIndexed is like next, for a value that has an index because it comes from a parsed document. It
-// takes the positions from the index instead of scanning the text.
+// nextIndexed is like next, for a value of a parsed document. It takes the positions from the
+// document's index instead of scanning the text.
 func (c *cursor) nextIndexed() bool {
 	if c.nextEntry == c.stop {
 		return false

@@ -17,9 +17,10 @@ func (m Mismatch) String() string {
 	return fmt.Sprintf("%s: %s where %s should be", m.Path, m.Found, m.Want)
 }
 
-// Decoder is implemented by types that decode themselves, for example because a member may have more
-// than one form. DecodeJSON is not called for null and missing members. The text of its error becomes
-// [Mismatch.Want], so it names the expected form, such as "a number or a string".
+// Decoder is implemented by types that decode themselves, for example because a member may have
+// more than one form. DecodeJSON is not called for null and missing members. If DecodeJSON returns
+// an error, the error's text becomes [Mismatch.Want], so the text must name the expected form, such
+// as "a number or a string".
 type Decoder interface{ DecodeJSON(v Value) error }
 
 // Decode fills the struct that target points to with the members of v. The json tags of the fields
@@ -165,7 +166,7 @@ func tagName(f reflect.StructField) string {
 	return name
 }
 
-// Unknown lists the names of the members of v for which the struct has no field. target is the
+// Unknown lists the names of those members of v that have no field in a struct. target is the
 // struct or a pointer to it.
 func Unknown(v Value, target any) []string {
 	known := map[string]bool{}

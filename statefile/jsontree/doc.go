@@ -3,7 +3,8 @@
 //
 // [Parse] checks a whole document once and indexes the position of every value. Reading uses the
 // index ([Value]). Editing splits only the objects and arrays that contain the change ([Node]). So
-// a change of one member of a large document costs a scan and a copy, but no decoding.
+// to change one member of a large document, jsontree scans the text once and copies it, but does
+// not decode it.
 package jsontree
 
 import (
@@ -13,7 +14,7 @@ import (
 // Doc is a JSON document that can be read and edited. It is not safe for concurrent
 // use.
 type Doc struct {
-	lead, trail []byte // white space before and after the root; lead may also have a byte order mark
+	lead, trail []byte // white space around the root; lead may also contain a byte order mark
 	root        *Node
 	style       style
 	undo        []func() // for each edit so far, a function that undoes it

@@ -8,22 +8,23 @@ type index struct {
 	escaped bool // at least one member's name contains an escape such as \u0061
 }
 
-// entry holds the positions of one value in the document. In the index, the entries of the value's
-// members or items follow directly.
+// entry holds the positions of one value in the document's text. In the index, the entries of the
+// value's members or items follow directly after it.
 type entry struct {
-	key, colon int32 // start and end of the member's name; for an item of an array both are the value's start
+	// key and colon are the start and end of the member's name. Without a name, both equal val.
+	key, colon int32
 	val, end   int32
-	next       int32 // number of the first entry after this value and everything in it
+	next       int32 // position in index.entries of the first entry after this value and its contents
 }
 
-// value returns the value whose entry has this number.
+// value returns the value whose entry is entries[number].
 func (x *index) value(number int32) Value {
 	m := &x.entries[number]
 	return Value{raw: x.src[m.val:m.end], index: x, at: number}
 }
 
-// get returns the last member called name of the object whose entry has the number object. It
-// returns the zero Value if there is none.
+// get returns the member called name of the object whose entry is entries[object]. If several
+// members have this name, it returns the last one. If none has, it returns the zero Value.
 func (x *index) get(object int32, name string) Value {
 	found := int32(-1)
 	for i, end := object+1, x.entries[object].next; i < end; i = x.entries[i].next {
@@ -39,8 +40,8 @@ func (x *index) get(object int32, name string) Value {
 	return x.value(found)
 }
 
-// len returns the number of members of the object, or items of the array, whose entry has the
-// number container.
+// len returns the number of members of an object, or items of an array, whose entry is
+// entries[container].
 func (x *index) len(container int32) int {
 	n := 0
 	for i, end := container+1, x.entries[container].next; i < end; i = x.entries[i].next {

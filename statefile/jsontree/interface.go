@@ -38,7 +38,8 @@ func interfaceAt(b []byte, i int) (any, int) {
 	return scalar(unchecked(b[i:end])), end
 }
 
-// skipComma returns the index of the next member, item or closing bracket after b[i].
+// skipComma skips white space and a comma, if there is one, from b[i] on. It returns the index of
+// the next member, item or closing bracket.
 func skipComma(b []byte, i int) int {
 	if i = skipSpace(b, i); b[i] == ',' {
 		return skipSpace(b, i+1)

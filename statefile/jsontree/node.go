@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Node is one value of a document, for editing. An object or array is split into its members or
-// items, called parts, only when one of them changes.
+// Node is one value of a document, for editing. Its members or items are called parts. An object or
+// array is split into its parts only when one of them is read or edited as a Node.
 type Node struct {
 	doc    *Doc
 	parent *Node
 	found  Value // the value as parsed or set; outdated if dirty is true
-	split  bool  // parts and tail are set
-	dirty  bool  // a member or item was edited since found was set
+	split  bool  // true if parts and tail are set
+	dirty  bool  // true if a part was edited after found was set
 	parts  []part
 	tail   []byte // white space before the closing bracket
 }
@@ -25,7 +25,7 @@ type part struct {
 	key   []byte // the member's name in quotes; nil in an array
 	colon []byte // the colon with the white space around it; nil in an array
 	val   *Node
-	trail []byte // white space before the next comma
+	trail []byte // white space between the value and the next comma
 }
 
 // Kind returns the kind of n.
@@ -144,8 +144,8 @@ func (n *Node) Set(name string, v any) {
 	n.add(quote(nil, name), text)
 }
 
-// fits reports whether text, as a value at this depth, stays within [MaxDepth]. If it does not,
-// fits sets the document's error.
+// fits reports whether the JSON value text can be inserted at this nesting depth without exceeding
+// [MaxDepth]. If not, fits sets the document's error.
 func (n *Node) fits(text []byte, depth int) bool {
 	if depth+nesting(text) <= MaxDepth {
 		return true
@@ -193,7 +193,7 @@ func (n *Node) Delete(name string) bool {
 	return found
 }
 
-// Remove removes the item or member with the index i, which must exist.
+// Remove removes the item or member with the index i. It panics if there is none.
 func (n *Node) Remove(i int) {
 	n.open()
 	old, oldTail := n.parts, n.tail
@@ -222,7 +222,8 @@ func (n *Node) find(name string) int {
 	return -1
 }
 
-// add appends a member or item, formatted like its neighbours. key is nil in an array.
+// add appends a member or item to n, formatted like the existing ones. key is the member's name in
+// quotes, or nil in an array. text is the JSON text of the value.
 func (n *Node) add(key, text []byte) {
 	n.open()
 	depth := n.depth()
@@ -255,8 +256,9 @@ func (n *Node) replace(text []byte) {
 	n.found, n.split, n.dirty, n.parts, n.tail = unchecked(text), false, false, nil, nil
 }
 
-// change stores the function that undoes an edit of n for [Doc.Rollback], and marks n and its parents
-// as dirty.
+// change must be called for every edit of n. undo is the function that undoes the edit; change
+// stores it for [Doc.Rollback]. change also marks n and its ancestors as dirty, except for a node
+// that is not split: such a node holds its text in found.
 func (n *Node) change(undo func()) {
 	n.doc.undo = append(n.doc.undo, undo)
 	for at := n; at != nil; at = at.parent {
@@ -282,8 +284,8 @@ func (n *Node) multiline() bool {
 	return hasNewline(n.parts[0].lead)
 }
 
-// itemsInline reports whether the last item of the array n is an object or array on a single line.
-// Then add also writes a new item on a single line.
+// itemsInline reports whether the last item of the array n is a non-empty object or array on a
+// single line. If it is, add also writes a new item on a single line.
 func (n *Node) itemsInline() bool {
 	if len(n.parts) == 0 {
 		return false
@@ -292,8 +294,8 @@ func (n *Node) itemsInline() bool {
 	return last.Len() > 0 && !hasNewline(last.Raw())
 }
 
-// open splits an object or array into its members or items. It does nothing if n is split already or
-// has another kind.
+// open splits an object or array into its members or items. It does nothing if n is already split,
+// or is neither an object nor an array.
 func (n *Node) open() {
 	if n.split || (n.Kind() != Object && n.Kind() != Array) {
 		return
@@ -312,7 +314,9 @@ func (n *Node) open() {
 		}
 		n.parts = append(n.parts, next)
 	}
-	if len(n.parts) > 0 { // white space before the closing bracket goes to n.tail, not to the last part
+	// The white space before the closing bracket belongs to n.tail, but the loop has stored it in
+	// the last part.
+	if len(n.parts) > 0 {
 		last := &n.parts[len(n.parts)-1]
 		n.tail, last.trail = last.trail, nil
 	} else {

@@ -206,9 +206,9 @@ func (c *checker) str() bool {
 	}
 }
 
-// skipPlain returns the index of the next byte of a string that needs attention: a quote, a
-// backslash or a control character. If there is none, it returns len(data). It checks eight bytes at
-// a time, because documents consist mostly of strings.
+// skipPlain skips the plain characters of a string from data[i] on. It returns the index of the
+// first quote, backslash or control character, or len(data) if there is none. For speed, it checks
+// eight bytes at a time.
 func skipPlain(data []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {
@@ -284,7 +284,7 @@ func isHex(b byte) bool {
 	return isDigit(b) || 'a' <= b && b <= 'f' || 'A' <= b && b <= 'F'
 }
 
-// The functions below require bytes that [Parse] has accepted.
+// The functions below, except skipSpace, must be called only with valid JSON.
 
 // skipSpace returns the index of the first byte from b[i] on that is not white space, or len(b) if
 // there is none.

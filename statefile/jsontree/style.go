@@ -92,7 +92,7 @@ func (s style) appendValue(b []byte, v Value, depth int) []byte {
 		from := i
 		switch c := raw[i]; c {
 		case '{', '[':
-			if i = skipSpace(raw, i+1); raw[i] == c+2 { // raw[i] is the closing bracket: '{'+2 is '}', '['+2 is ']'
+			if i = skipSpace(raw, i+1); raw[i] == c+2 { // the object or array is empty: '{'+2 is '}', '['+2 is ']'
 				b, i = append(b, c, c+2), i+1
 				continue
 			}
@@ -113,8 +113,8 @@ func (s style) appendValue(b []byte, v Value, depth int) []byte {
 	return b
 }
 
-// appendBreak appends a line break and indentation to b. If the style puts members on one line, it
-// appends the parameter inline instead.
+// appendBreak appends a line break and indentation to b, or inline if the style puts members on one
+// line.
 func (s style) appendBreak(b []byte, depth int, inline []byte) []byte {
 	if s.multiline {
 		return append(b, s.newline(depth)...)

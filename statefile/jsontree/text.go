@@ -39,7 +39,7 @@ func quote(b []byte, text string) []byte {
 }
 
 // escapes lists the bytes that have a one-letter escape, such as \n for a newline. It consists of
-// pairs: the letter after the backslash, and the byte that the escape stands for.
+// pairs: the letter after the backslash, followed by the byte that the escape represents.
 const escapes = "\"\"\\\\b\bf\fn\nr\rt\t//"
 
 // escapeLetter returns the letter of the escape for c, such as 'n' for a newline, or 0 if c has
@@ -53,8 +53,8 @@ func escapeLetter(c byte) byte {
 	return 0
 }
 
-// unquote decodes a JSON string with its quotes, which must be valid. Bytes that are not UTF-8, and
-// unpaired surrogates, become U+FFFD.
+// unquote decodes quoted, a JSON string with its quotes. The caller must pass a valid string. Bytes
+// that are not UTF-8, and unpaired surrogates, become U+FFFD.
 func unquote(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]
 	plain := utf8.Valid(inner)
@@ -93,7 +93,7 @@ func unquote(quoted []byte) string {
 	return string(b)
 }
 
-// escapedByte returns the byte that the escape with this letter stands for, such as a newline for
+// escapedByte returns the byte that the escape with this letter represents, such as a newline for
 // 'n'.
 func escapedByte(letter byte) byte {
 	for i := 0; i < len(escapes); i += 2 {

@@ -9,7 +9,7 @@ import (
 // Kind is the kind of a JSON value.
 type Kind uint8
 
-// The kinds of JSON values. Missing is the kind of the zero [Value], which stands for a member that
+// The kinds of JSON values. Missing is the kind of the zero [Value], which represents a member that
 // does not exist.
 const (
 	Missing Kind = iota
@@ -26,12 +26,12 @@ func (k Kind) String() string {
 }
 
 // Value is a read-only view of one value in a checked document. Its methods do not copy the value;
-// they allocate only the strings that they return. The zero Value stands for a missing member; all
-// methods accept it.
+// they allocate only the strings that they return. The zero Value represents a missing member. All
+// methods can be called on it.
 type Value struct {
 	raw   []byte
 	index *index // index of the parsed document; nil if an edit has set the value
-	at    int32  // number of the value's entry in index, if index is not nil
+	at    int32  // position of the value in index.entries, if index is not nil
 }
 
 // unchecked returns raw as a Value that has no index. raw must be valid JSON without
@@ -84,7 +84,7 @@ func (v Value) Int() (int64, bool) {
 	}
 	n, err := strconv.ParseInt(string(v.raw), 10, 64)
 	if err != nil {
-		return 0, false // on overflow, ParseInt returns the nearest number, which is wrong here
+		return 0, false // do not return n: after an overflow it is not the number in the document
 	}
 	return n, true
 }
@@ -198,11 +198,13 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return v.raw, nil
 }
 
-// keyIs reports whether quoted, a member's name in quotes, stands for name.
+// keyIs reports whether quoted, the quoted name of a member, is name. It decodes escapes in quoted.
 func keyIs(quoted []byte, name string) bool {
 	inner := quoted[1 : len(quoted)-1]
 	if string(inner) == name {
-		return bytes.IndexByte(inner, '\\') < 0 // a backslash in quoted begins an escape, so quoted stands for another name
+		// If inner contains a backslash, that begins an escape. Then the decoded name differs from
+		// inner, and so from name.
+		return bytes.IndexByte(inner, '\\') < 0
 	}
 	return len(inner) > len(name) && bytes.IndexByte(inner, '\\') >= 0 && unquote(quoted) == name
 }

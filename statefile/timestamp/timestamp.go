@@ -58,13 +58,14 @@ func Parse(s string, zone *time.Location) (time.Time, error) {
 // accepts some single digits, commas and invalid offsets.
 var rfc3339 = lazyregexp.New(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// UTC reports whether the time s is in UTC, written as Z or +00:00. [Strict] must return true for
-// s.
+// UTC reports whether the time s is in UTC: whether it ends with Z, z or +00:00. The caller must
+// ensure that s is a time in RFC 3339 format.
 func UTC(s string) bool {
 	return strings.HasSuffix(s, "Z") || strings.HasSuffix(s, "z") || strings.HasSuffix(s, "+00:00")
 }
 
-// Strict reports whether s is strictly RFC 3339, as the protocols require.
+// Strict reports whether s is a time that follows RFC 3339 exactly, without the deviations that
+// time.Parse accepts.
 func Strict(s string) bool {
 	_, err := time.Parse(time.RFC3339, s)
 	return err == nil && rfc3339().MatchString(s)

@@ -1,3 +1,3 @@
-// Package browser tests the dashboard as users use it: a real Chromium on pages of a
-// real gaffer server, with real workers and the fake agent.
+// Package browser tests the dashboard as users use it: a real Chromium shows the pages of
+// a real gaffer server with real workers. Only the agents are fake: they follow scripts.
 package browser

@@ -1,42 +1,48 @@
-// Package docs tests the documentation: every fenced block of README, docs and the
-// other pages is run or checked.
+// Package docs tests the documentation: it runs or checks every fenced code block of the
+// Markdown pages.
 //
-// The commands of a page run in order, in one shell and one empty project. The agent
-// programs and go are stubs in testdata/bin. Each page has its own HOME and state
-// folder. Servers listen on a free port of this machine instead of 4870.
+// The commands of a page run in order, in one shell and one project folder. Each page
+// has a separate HOME and state folder. The agent programs and the go command are stubs
+// in testdata/bin. Servers listen on a free port of this machine instead of port 4870.
+//
+// The language of a block decides how the block is tested:
 //
 //	sh        each command must succeed
-//	console   "$ COMMAND" and below it its output
-//	text      directly below sh or a run comment: must be the output of the last
-//	          command; elsewhere its text is not checked
-//	yaml      plans must pass 'gaffer plan check', settings 'gaffer config'
-//	json      must be JSON, one value or one on each line
-//	go        must be statements with the syntax of Go
+//	console   each line "$ COMMAND" must produce the output that is shown below it
+//	text      directly below an sh block or a run comment, it must be the output of
+//	          the last command; in other places it is not checked
+//	yaml      a plan must pass 'gaffer plan check', and settings 'gaffer config'
+//	json      must be one JSON value, or one on each line
+//	go        must be valid Go statements
+//	sql       only in docs/schema.md: another test runs its queries
 //
-// A block without a language is an error, and so is a command in a text block.
+// A block without a language is an error. So is a command in a text block.
 //
-// The shown output must be the whole output, apart from times, ids, durations and
-// widths of columns. A line "…" stands for any lines, "…" in a line for any text. A
-// command must fail if and only if the page shows its error, "gaffer: …". A command
-// that runs until it is stopped, such as 'gaffer serve', must become ready. It is
-// stopped at the end of the page, or when another command of the same kind starts.
+// A page must show the whole output. Times, ids, durations and widths of columns may
+// differ. A line "…" matches any number of lines, and "…" within a line matches any
+// text. If the page shows an error "gaffer: …" in a console block, the command must
+// fail; otherwise it must succeed. A command that runs until it is stopped, such as
+// 'gaffer serve', must become ready. It is stopped at the end of the page, or when
+// another command of the same kind starts.
 //
-// A document whose first line is "# FILE", or that has a comment "file: FILE" above
-// it, is written to that file.
+// If the first line of a block is "# FILE", and FILE is the name of a YAML, JSON or TOML
+// file, the block is written to that file.
 //
-// Invisible comments in a page:
+// A page can contain HTML comments for this test:
 //
-//	<!-- run: COMMAND -->        runs here without being shown; may have several lines
-//	<!-- with: TEXT = VALUE -->  replaces TEXT with VALUE in later commands
-//	<!-- file: FILE -->          the document below is this file
-//	<!-- not run: REASON -->     the block below is not run
+//	<!-- run: COMMAND -->        runs COMMAND, which may have several lines
+//	<!-- with: TEXT = VALUE -->  replaces TEXT by VALUE in the later commands
+//	<!-- file: FILE -->          writes the block below to FILE
+//	<!-- not run: REASON -->     neither runs nor checks the block below
 //
-// testdata/PAGE.txtar contains the files of the project at the start of the page. A
-// file "setup.sh" is run after the others were created. A file "inline" has a line
-// "SPAN => COMMAND" for each `gaffer …` in the text of the page: the command that is
-// run for it, in its own project.
+// testdata/PAGE.txtar contains the files that are in the project folder at the start of
+// the page. Two names in it are special. "setup.sh" is a script that runs after the
+// other files were created. "inline" says how to test commands in the running text of
+// the page: a line "SPAN => COMMAND" runs COMMAND, in a separate project, for the text
+// `SPAN`. It must have a line for every `gaffer …` in the text of the page.
 //
-// Besides the programs of the machine, commands can use:
+// Commands can use these programs, files and variables in addition to those of the
+// machine:
 //
 //	keys TEXT COMMAND…   runs COMMAND in a terminal and types TEXT there
 //	interrupt COMMAND…   kills COMMAND as soon as an agent works for it

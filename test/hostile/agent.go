@@ -74,7 +74,7 @@ func (a *agent) gaffer(args ...string) (string, int) {
 }
 
 // userEnvironment returns an environment in which gaffer uses the project and state folder of the
-// user. It lacks the variables by which gaffer marks the processes of an attempt.
+// user. It lacks the variables that gaffer sets for the processes of an attempt.
 func (a *agent) userEnvironment() []string {
 	return []string{"HOME=" + a.path("home"), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + a.path("state"), "GAFFER_PROJECT=" + a.project()}
 }
@@ -84,9 +84,9 @@ func (a *agent) self(mode string) []string {
 	return []string{os.Args[0], mode, a.top, a.task, a.attempt}
 }
 
-// detach starts a command and cuts every connection to it that a process can cut: the command has a
-// separate session and environment, and its parent has ended. detach returns when the command has
-// started.
+// detach starts a command that is as independent of this process as possible: the command has a
+// separate session and environment, and its parent process has ended. detach returns when the
+// command has started.
 func (a *agent) detach(argv ...string) {
 	pidFile := a.path("detached.pid")
 	_ = os.Remove(pidFile) // ignore the error: there may be no file from an earlier call
@@ -166,8 +166,8 @@ func (a *agent) siblingProcess() (agent, supervisor int) {
 	return started.Agent.PID, parentOf(started.Agent.PID)
 }
 
-// server returns the URL of the coordinator and its admin token. Both are in the state
-// folder.
+// server returns the URL of the gaffer server and the admin token, which it reads from
+// files in the state folder.
 func (a *agent) server() (url, token string) {
 	list, _ := filepath.Glob(a.state("servers", "*.json")) // ignore the error: the pattern is valid
 	for _, file := range list {
@@ -181,8 +181,8 @@ func (a *agent) server() (url, token string) {
 	return url, strings.TrimSpace(a.read(a.state("token")))
 }
 
-// request sends a request with the admin token, adds the answer to the report, and returns
-// the body of the answer.
+// request sends an HTTP request with the admin token to the gaffer server, adds the
+// response to the report, and returns the body of the response.
 func (a *agent) request(method, path string, body any) string {
 	url, token := a.server()
 	text, err := json.Marshal(body)

@@ -6,7 +6,7 @@ type outcome string
 // The outcomes of an attack.
 const (
 	prevented outcome = "prevented"     // the attack has no effect, or gaffer undoes the effect
-	refused   outcome = "refused"       // gaffer refuses the request, and the attempt's log has its message
+	refused   outcome = "refused"       // gaffer refuses the request, and the attempt's log has the error message
 	recorded  outcome = "only recorded" // the attack has an effect, and gaffer shows the effect and its cause
 	limit     outcome = "not prevented" // the attack has an effect that gaffer does not undo; docs/security.md says so
 )
@@ -17,7 +17,7 @@ type attack struct {
 	with        outcome // expected outcome on a machine with control groups
 	without     outcome // expected outcome on a machine without control groups
 	because     string  // what protects against the attack or, if nothing does, what would
-	section     string  // section of docs/security.md about the attack if an expected outcome is limit, otherwise empty
+	section     string  // section of docs/security.md about the attack; empty if no expected outcome is limit
 
 	scene
 	try func(*agent)
@@ -25,18 +25,20 @@ type attack struct {
 
 // scene says in which environment the attacking agent runs.
 type scene struct {
-	asks      bool   // the attacker has an open permission request
-	sibling   string // what the other agent does: works, or asks (has an open permission request); empty if there is no other agent
-	hasServer bool   // a coordinator runs on the database of the run
-	hasWorker bool   // a worker that is connected to the coordinator works on the run
+	asks bool // the attacker has an open permission request
+	// sibling says what the other agent of the run does: works, or asks (it has an open permission
+	// request). It is empty if there is no other agent.
+	sibling   string
+	hasServer bool   // a gaffer server uses the database of the run
+	hasWorker bool   // a worker of that gaffer server works on the run
 	worktree  bool   // the attacker works in a worktree
 	tmpfs     string // mount options of a separate file system for the state folder; empty for none
 	timeout   string // time limit of the attacker's task; empty for none
 	retries   int
 	stays     bool // the attacker keeps running until the test creates the release file
 	exit      int  // the attacker's exit code
-	// alone means that no other attack runs at the same time. It is for an attack that leaves a
-	// process behind which gaffer could take for a process of any attempt on the machine.
+	// alone means that no other attack runs at the same time. This is necessary if gaffer cannot
+	// tell to which attempt on the machine a process of the attack belongs.
 	alone bool
 }
 
@@ -48,7 +50,7 @@ const (
 )
 
 var attacks = []attack{
-	// Attacks that act for the user.
+	// Attacks that act in the user's name.
 	{"approve-itself", "`gaffer answer` on its own permission request", refused, refused, "the processes above the command", "", scene{asks: true}, approve},
 	{"approve-itself-env-i", "the same through `env -i setsid`", refused, refused, "the processes above, not the environment or session", "", scene{asks: true}, approveBare},
 	{"approve-itself-detached", "the same from a process that was forked twice and has no parent", refused, refused, "the supervisor adopts it", "", scene{asks: true}, approveDetached},

@@ -19,7 +19,7 @@ import (
 // Each belongs to a row of the table in attacks.go.
 
 // records waits until the run records of the attacker and the sibling exist. It returns the path of
-// the session's document, followed by the paths of the records.
+// the session's status.json, followed by the paths of the run records.
 func (a *agent) records() []string {
 	var list []string
 	a.until("the records", func() bool {
@@ -53,8 +53,8 @@ func deleteDocuments(a *agent) {
 	}
 }
 
-// replaceDocuments replaces each document with a link or a named pipe. create makes it at a temporary
-// path beside the document.
+// replaceDocuments replaces each document with a link or a named pipe, which create must create at
+// the given path.
 func (a *agent) replaceDocuments(create func(path string) error) {
 	for _, path := range a.records() {
 		// Replace the document by one rename, because gaffer may write it again at any moment.

@@ -5,11 +5,12 @@
 //	hostile attack NAME FOLDER               try one attack
 //	hostile sibling FOLDER                   an honest agent beside the attacker
 //	hostile linger FOLDER TASK ATTEMPT       a process that an attack leaves behind
-//	hostile stubborn FOLDER TASK ATTEMPT     the same, and it ignores signals
+//	hostile stubborn FOLDER TASK ATTEMPT     the same, but it ignores SIGTERM, SIGINT and SIGHUP
 //
-// FOLDER belongs to one attack and holds its project, state folder and report. The last
-// arguments of every process are FOLDER, its task and its attempt. By these, the test
-// finds the process in any environment, in any session and under any parent.
+// FOLDER belongs to one attack and contains its project, state folder and report. If TASK
+// and ATTEMPT are not given, the program restarts itself with these two arguments. By its
+// last three arguments, the test finds each process, even if the process has changed its
+// environment, session or parent.
 package main
 
 import (
@@ -27,12 +28,12 @@ func main() { os.Exit(act(os.Args[1:])) }
 
 // Files in the folder of an attack.
 const (
-	attackedFile = "attacked"     // created by the attacker after the attack, or before a step that may end the attacker
+	attackedFile = "attacked"     // created by the attacker after the attack, or before a step that may kill the attacker
 	releaseFile  = "release"      // created by the test; processes that wait for it may then end
 	reportFile   = "report"       // what the attacker tried, and the results
 	doneFile     = "sibling.done" // ids of the sibling's attempts that have done their work, one per line
 	outsideFile  = "outside"      // a file of the user that no attack may change through gaffer
-	traceFile    = "trace"        // written by the programs that the attacker left, if they are run
+	traceFile    = "trace"        // written by programs that the attacker has planted, if gaffer runs them
 )
 
 // maxLifetime is how long a process of an attack waits for the release file. Then the process ends,
@@ -74,8 +75,8 @@ func showAttempt(args []string) int {
 	return 1
 }
 
-// tryAttack tries an attack in the first attempt of a task. In a later attempt it only stays for a
-// moment, so that the test notices if the first attempt is still alive.
+// tryAttack tries an attack in the first attempt of a task. A later attempt only runs for half a
+// second, so that the test notices if processes of the first attempt are still alive.
 func tryAttack(a *agent) int {
 	i := slices.IndexFunc(attacks, func(t attack) bool { return t.name == a.name })
 	if i < 0 {
@@ -98,8 +99,9 @@ func tryAttack(a *agent) int {
 	return attacks[i].exit
 }
 
-// work is what the honest sibling does: it waits for the release file, and then adds its attempt to
-// doneFile. It returns the exit code, which is 1 if the release file does not appear in time.
+// work is what the honest sibling does: it waits for the release file, and then adds the id of its
+// attempt to doneFile. It returns the exit code, which is 1 if the release file does not appear in
+// time.
 func (a *agent) work() int {
 	if !a.await(a.path(releaseFile), maxLifetime) {
 		return 1
@@ -124,8 +126,8 @@ func (a *agent) await(path string, limit time.Duration) bool {
 	return false
 }
 
-// until waits until condition returns true. After a timeout it adds a line to the report and
-// returns false.
+// until waits until condition returns true. After half of maxLifetime it gives up: it adds a line
+// with the text what to the report and returns false.
 func (a *agent) until(what string, condition func() bool) bool {
 	for begin := time.Now(); time.Since(begin) < maxLifetime/2; time.Sleep(20 * time.Millisecond) {
 		if condition() {

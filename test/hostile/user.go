@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// The functions in this file perform attacks: first those that act for the user or take the user's
-// credentials, then those on the results of other tasks. Each belongs to a row of the table in
-// attacks.go.
+// The functions in this file perform two kinds of attacks: first those that act in the user's name
+// or take the user's credentials, then those on the results of other tasks. Each belongs to a row
+// of the table in attacks.go.
 
 // command returns an attack that runs a gaffer command three times: as it is, with an empty
 // environment, and in a separate session.
@@ -218,9 +218,10 @@ func (a *agent) finish(fence int) {
 
 func forgeFinish(a *agent) { a.finish(4711) }
 
-// forgeOwnFence gets the fences of its worker's attempts from the coordinator. A fence is the token
-// without which the coordinator rejects a report about an attempt. Then forgeOwnFence reports the end
-// of the sibling's attempt with the fence of the attacker's attempt.
+// forgeOwnFence reports the end of the sibling's attempt to the gaffer server, with the fence of
+// the attacker's attempt. A fence is a token of one attempt: the server rejects reports about the
+// attempt without this token. forgeOwnFence gets the fences of the worker's attempts from the
+// server.
 func forgeOwnFence(a *agent) {
 	ids, _ := filepath.Glob(a.state("workers", "*", "id")) // ignore the error: the pattern is valid
 	for _, id := range ids {

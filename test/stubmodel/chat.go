@@ -2,8 +2,8 @@ package stubmodel
 
 import "encoding/json"
 
-// chat is OpenAI's chat completions protocol. It is older than the responses protocol, and most
-// programs of other vendors use it.
+// chat implements the protocol of OpenAI's chat completions API. It is older than the responses
+// API, and most programs of other vendors use it.
 type chat struct{}
 
 type chatRequest struct {
@@ -22,7 +22,7 @@ type chatRequest struct {
 
 func (chat) read(body []byte) modelRequest {
 	var r chatRequest
-	_ = json.Unmarshal(body, &r) // ignore the error: a value of an unexpected type stays empty
+	_ = json.Unmarshal(body, &r) // ignore the error: fields of an unexpected type stay empty
 	h := modelRequest{model: r.Model, stream: r.Stream}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, tool{name: t.Function.Name, params: properties(t.Function.Params)})

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// modelRequest is a request to the model, in the same form for all protocols.
+// modelRequest is a request to the model. It has the same form for the APIs of all vendors.
 type modelRequest struct {
 	model  string
 	stream bool
 	tools  []tool
-	done   bool // the last item of the conversation is the result of a tool call
-	side   bool // the request is not a turn of the conversation; see [Request.Side]
+	done   bool // the conversation ends with the result of a tool call
+	side   bool // not a turn of the user's conversation; see [Request.Side]
 }
 
-// tool is a tool that the program offers to the model.
+// tool is a tool that the agent program offers to the model.
 type tool struct {
 	name   string
-	space  string // namespace of the name; empty in protocols without namespaces
+	space  string // namespace of the tool; empty in protocols without namespaces
 	params map[string]any
 }
 
@@ -30,8 +30,9 @@ func (h modelRequest) names() []string {
 	return names
 }
 
-// find returns the first of the named tools that the program offers. A tool also matches if its
-// name ends with two underscores and the given name, as the tools of MCP servers do.
+// find returns the first of the named tools that the agent program offers. The program's name for a
+// tool may have a prefix that ends with two underscores, as tools of MCP servers do: find("echo")
+// also finds mcp__server__echo.
 func (h modelRequest) find(names ...string) (tool, bool) {
 	for _, name := range names {
 		for _, t := range h.tools {
@@ -55,9 +56,10 @@ type call struct {
 	free string // input of the call if the tool takes plain text instead of arguments
 }
 
-// decide returns the model's answer to a request: the tool call of the mode, or a text. It is a text
-// for a request that is not a turn, after the result of a tool (except in the mode loop), and if the
-// program does not offer the tool.
+// decide returns the model's answer to the request h. If the mode m calls a tool, the answer is a
+// call of that tool. Otherwise the answer is a text. It is also a text if the agent program does
+// not offer the tool, if the request is not a turn of the conversation, or if the request ends with
+// the result of a tool call. The mode "loop" calls its tool even after such a result.
 func decide(m Mode, h modelRequest) reply {
 	if h.side || h.done && m.Kind != "loop" {
 		return said(h.done)
@@ -107,8 +109,8 @@ func named(h modelRequest, args object, names ...string) *call {
 	return &call{tool: t, args: args}
 }
 
-// shell returns a call of the tool that runs shell commands, or nil if the program offers none.
-// Programs use different names for the tool and its arguments.
+// shell returns a call of the tool that runs shell commands, or nil if the agent program offers no
+// such tool. Agent programs use different names for the tool and its arguments.
 func shell(m Mode, h modelRequest) *call {
 	c := named(h, object{}, "Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "execute_command")
 	if c == nil {
@@ -127,7 +129,7 @@ func shell(m Mode, h modelRequest) *call {
 		c.args["description"] = "Run " + command
 	}
 	if _, ok := c.params["yield_time_ms"]; ok {
-		c.args["yield_time_ms"] = 30_000 // the longest time that Codex accepts
+		c.args["yield_time_ms"] = 30_000 // maximum that Codex accepts
 	}
 	if _, ok := c.params["sandbox_permissions"]; ok && m.Kind == "toolx" {
 		c.args["sandbox_permissions"] = "require_escalated"
@@ -150,10 +152,10 @@ func write(file string, h modelRequest) *call {
 	return shell(Mode{Kind: "tool", Arg: "echo hi > '" + file + "'"}, h)
 }
 
-// Question is the question that the model asks in the mode ask.
+// Question is the question that the model asks the user in mode "ask".
 const Question = "Which colour?"
 
-// Colours returns the options of [Question].
+// Colours returns the answers that the user can choose for [Question].
 func Colours() []string { return []string{"Red", "Blue"} }
 
 func ask(h modelRequest) *call {
@@ -170,11 +172,12 @@ func ask(h modelRequest) *call {
 	return named(h, object{"questions": []object{question}}, "request_user_input")
 }
 
-// subAgent marks the prompt of a sub-agent. The model always answers it with a text.
+// subAgent is a word by which the stub model recognizes the prompt of a sub-agent. It answers such
+// a prompt with a text.
 const subAgent = "SUBAGENT"
 
-// isSide reports whether a prompt asks for a title or comes from a sub-agent. Such a prompt is not a
-// turn of the user's conversation.
+// isSide reports whether a prompt asks for a title or comes from a sub-agent. Such a prompt is not
+// a turn of the user's conversation.
 func isSide(text string) bool {
 	return slices.ContainsFunc([]string{"Generate a concise, single-line task title", subAgent}, func(s string) bool {
 		return strings.Contains(text, s)

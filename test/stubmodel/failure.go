@@ -7,17 +7,19 @@ import (
 	"time"
 )
 
-// vendorError is an error as a vendor of models reports it.
+// vendorError is an error of a model vendor's API, such as an exceeded rate limit.
 type vendorError struct {
-	kind    string // Anthropic's name of the error, such as rate_limit_error
+	kind    string // Anthropic's name for the error, such as rate_limit_error
 	message string
-	reset   time.Time // when the usage limit ends; only the mode limit sets it
+	reset   time.Time // when the usage limit ends; zero except in mode "limit"
 }
 
-// limitDuration is the duration of the rate limit that the mode limit reports.
+// limitDuration is the time until the usage limit ends, as the stub model reports it in mode
+// "limit".
 const limitDuration = time.Hour
 
-// failure returns the error that the mode stands for. ok is false if the mode is no error.
+// failure returns the error that the model answers with in mode m, and its HTTP status. ok is false
+// if the model answers without an error in this mode.
 func (m Mode) failure() (status int, f vendorError, ok bool) {
 	switch {
 	case m.Kind == "ctx":
@@ -60,7 +62,8 @@ func message(status int) string {
 	return fmt.Sprintf("the stub model's error %d", status)
 }
 
-// header sets the HTTP headers that describe a rate limit. It sets none for other errors.
+// header sets the HTTP headers that describe a rate limit or a usage limit. For other errors, it
+// sets no headers.
 func (f vendorError) header(status int, h http.Header) {
 	switch {
 	case !f.reset.IsZero():

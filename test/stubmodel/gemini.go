@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// gemini is Google's generateContent protocol.
+// gemini implements the protocol of Google's generateContent API.
 type gemini struct{}
 
 type geminiRequest struct {
@@ -25,7 +25,7 @@ type geminiRequest struct {
 
 func (gemini) read(body []byte) modelRequest {
 	var r geminiRequest
-	_ = json.Unmarshal(body, &r) // ignore the error: a value of an unexpected type stays empty
+	_ = json.Unmarshal(body, &r) // ignore the error: fields of an unexpected type stay empty
 	var h modelRequest
 	for _, t := range r.Tools {
 		for _, f := range t.Functions {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// messages is Anthropic's messages protocol.
+// messages implements the protocol of Anthropic's messages API.
 type messages struct{}
 
 type messagesRequest struct {
@@ -26,7 +26,7 @@ type messagesTurn struct {
 
 func (messages) read(body []byte) modelRequest {
 	var r messagesRequest
-	_ = json.Unmarshal(body, &r) // ignore the error: a value of an unexpected type stays empty
+	_ = json.Unmarshal(body, &r) // ignore the error: fields of an unexpected type stay empty
 	h := modelRequest{model: r.Model, stream: r.Stream}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, tool{name: t.Name, params: properties(t.Schema)})
@@ -36,8 +36,8 @@ func (messages) read(body []byte) modelRequest {
 		h.done = bytes.Contains(turns[n-1].Content, []byte(`"tool_result"`))
 		h.side = isSide(string(turns[0].Content))
 	}
-	// A request without tools is not a turn of the conversation, but asks for a title, a summary or
-	// the quota.
+	// A request without tools does not continue the user's conversation, but asks for a title, a
+	// summary or the quota.
 	h.side = h.side || len(h.tools) == 0
 	return h
 }
@@ -79,7 +79,8 @@ func (messages) block(r reply) (block object, reason string) {
 	return object{"type": "tool_use", "id": id("toolu_"), "name": r.call.name, "input": r.call.args}, "tool_use"
 }
 
-// stream sends the only block of a message: first an empty block, then its contents.
+// stream sends the only content block of a message as a stream of events: first an empty block,
+// then its content.
 func (messages) stream(out *response, block object, r reply) {
 	delta := func(d object) {
 		out.event("content_block_delta", object{"type": "content_block_delta", "index": 0, "delta": d})

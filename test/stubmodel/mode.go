@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Mode says how the model answers a request.
+// Mode says how the stub model answers a request. [Modes] describes all modes.
 type Mode struct {
 	Kind string
-	Arg  string // text after the first colon of the mode
-	Once bool   // the mode applies only to the first request; later requests are answered with a text
+	Arg  string // argument of the mode, such as COMMAND in "tool:COMMAND"
+	Once bool   // use the mode for one request only; answer later ones with a text
 }
 
-// Modes describes the modes for users.
+// Modes is the help text that describes all modes.
 const Modes = `text[:WORDS]     a short answer
 tool[:COMMAND]   calls the shell tool, and is done with its result
 toolx[:COMMAND]  the same; asks Codex to let it leave the sandbox, so that a person is asked
@@ -30,7 +30,7 @@ STATUSonce       the same for the first request, a text for others
 ctx              the prompt is too long
 limit            the usage limit is reached, with the time of its end`
 
-// ParseMode parses a mode in the form that [Modes] describes. It accepts an unknown mode, in which
+// ParseMode parses a mode in the form that [Modes] describes. It accepts unknown modes: in these,
 // the model answers with a text.
 func ParseMode(text string) Mode {
 	kind, arg, _ := strings.Cut(text, ":")
@@ -48,7 +48,8 @@ func (m Mode) or(arg string) string {
 	return m.Arg
 }
 
-// status returns the HTTP error status that the mode stands for, or 0 if it stands for none.
+// status returns the HTTP error status that the model answers with in mode m, such as 429. It
+// returns 0 if the name of the mode is not an HTTP error status.
 func (m Mode) status() int {
 	n, err := strconv.Atoi(m.Kind)
 	if err != nil || n < 400 || n > 599 {

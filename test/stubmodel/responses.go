@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// responses is OpenAI's responses protocol, as Codex uses it.
+// responses implements the protocol of OpenAI's responses API, as Codex uses it.
 type responses struct{}
 
 type responsesTool struct {
@@ -23,7 +23,7 @@ type responsesRequest struct {
 
 func (responses) read(body []byte) modelRequest {
 	var r responsesRequest
-	_ = json.Unmarshal(body, &r) // ignore the error: a value of an unexpected type stays empty
+	_ = json.Unmarshal(body, &r) // ignore the error: fields of an unexpected type stay empty
 	h := modelRequest{model: r.Model, stream: true}
 	for _, t := range r.Tools {
 		h.tools = append(h.tools, t.flat("")...)
@@ -35,13 +35,14 @@ func (responses) read(body []byte) modelRequest {
 		var last struct {
 			Type string `json:"type"`
 		}
-		_ = json.Unmarshal(r.Input[n-1], &last) // ignore the error: a value of an unexpected type stays empty
+		_ = json.Unmarshal(r.Input[n-1], &last) // ignore the error: fields of an unexpected type stay empty
 		h.done = strings.HasSuffix(last.Type, "_output")
 	}
 	return h
 }
 
-// flat returns the tool t as a list. If t is a namespace, it returns all tools in it.
+// flat returns a list that contains only t. If t is a namespace, the list contains the tools in
+// that namespace. space is the namespace that contains t, or empty.
 func (t responsesTool) flat(space string) []tool {
 	if t.Type != "namespace" {
 		name := t.Name
@@ -85,7 +86,8 @@ func (p responses) say(out *response, _ string, h modelRequest, r reply) {
 	event("response.completed", object{"response": response})
 }
 
-// item returns the only item of a response. If it is a text, item also streams it.
+// item returns the only output item of a response: a tool call or a message. Before it returns a
+// message, it streams the text of the message word by word.
 func (responses) item(out *response, r reply, event func(string, object)) object {
 	if r.call != nil {
 		return r.call.responsesItem()

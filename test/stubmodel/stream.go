@@ -12,14 +12,15 @@ import (
 
 type object = map[string]any
 
-// protocol reads the requests and writes the answers of one protocol of a vendor of models.
+// protocol decodes the requests and encodes the answers of one API of a model vendor.
 type protocol interface {
 	read(body []byte) modelRequest
 	say(out *response, path string, h modelRequest, r reply)
 	failed(status int, f vendorError) any
 }
 
-// protocolFor returns the protocol that uses a path, or nil if none does.
+// protocolFor returns the protocol of the API that a URL path belongs to, or nil if the path is
+// unknown.
 func protocolFor(path string) protocol {
 	switch {
 	case strings.HasSuffix(path, "/messages"):
@@ -64,8 +65,9 @@ func sendJSON(w http.ResponseWriter, status int, value any) {
 	_, _ = w.Write(body) // ignore the error: the client may have disconnected
 }
 
-// answerWhole sends the answer in one piece, without a stream. Modes that break a stream break this
-// answer too.
+// answerWhole sends the answer as one JSON document, not as a stream. In mode "hangmid" it sends
+// nothing until the client disconnects. In mode "drop" it sends one byte and then closes the
+// connection.
 func (v *response) answerWhole(value any) {
 	switch v.mode.Kind {
 	case "hangmid":
@@ -86,8 +88,8 @@ func (v *response) begin() {
 	v.WriteHeader(http.StatusOK)
 }
 
-// event sends one event of a stream. If name is empty, it sends only the data. It sends a string as
-// it is, and other data as JSON.
+// event sends one server-sent event. If name is empty, the event has only data. If data is a
+// string, it is sent unchanged; other data is encoded as JSON.
 func (v *response) event(name string, data any) {
 	text, ok := data.(string)
 	if !ok {
@@ -108,8 +110,9 @@ func (v *response) event(name string, data any) {
 	_ = http.NewResponseController(v.ResponseWriter).Flush() // ignore the error: the next write returns it
 }
 
-// words calls write for each word of a text, with the pauses and breaks that the mode requires. In
-// the mode slow, it replaces the text by as many words as the mode has seconds.
+// words calls write for each word of the text. In mode "slow", it ignores the text and writes one
+// word per second, for 8 seconds or for the number of seconds in the mode. After two words, mode
+// "hangmid" waits until the client disconnects, and mode "drop" closes the connection.
 func (v *response) words(text string, write func(word string)) {
 	if v.mode.Kind == "slow" {
 		text = slowly(v.mode)
@@ -147,7 +150,8 @@ func (v *response) pause(d time.Duration) {
 	}
 }
 
-// id returns a new random id with a prefix, as vendors use them.
+// id returns a new random id that begins with prefix, such as "msg_". Ids of vendors have such
+// prefixes, too.
 func id(prefix string) string { return prefix + rand.Text() }
 
 // arguments returns the arguments of a call as a JSON string.

@@ -1,15 +1,17 @@
-// Package stubmodel is a model server without a model. Tests use it to put the real
-// agent programs into every situation, on one machine and without an API key.
+// Package stubmodel is an HTTP server that imitates the APIs of language models. Its answers do not
+// come from a model, but are fixed. With it, tests can run the real agent programs in every
+// situation, on one machine and without an API key.
 //
-// It implements the protocols of the programs: Anthropic's messages, OpenAI's
-// responses and chat completions, and Gemini's generateContent. Its behaviour is
-// determined by a mode, see [ParseMode], which is part of the base URL of a program:
+// It implements the APIs that the agent programs use: Anthropic's messages, OpenAI's responses and
+// chat completions, and Gemini's generateContent. A mode determines what it answers; see
+// [ParseMode]. The base URL that an agent program is configured with contains the mode, or a name
+// that the test chooses:
 //
 //	/m/MODE        always this mode
 //	/t/NAME        the modes that were set for this name, see [Stub.Play]
 //	/t/NAME/m/MODE this mode; the requests are stored under this name
 //
-// For OpenAI's protocols, append /v1.
+// For OpenAI's APIs, append /v1 to the base URL.
 package stubmodel
 
 import (
@@ -31,45 +33,46 @@ const (
 	Done = "Done. The tool ran."
 )
 
-// The token usage that each answer reports.
+// The number of tokens that each answer reports as used.
 const (
 	InputTokens  = 120
 	OutputTokens = 7
 )
 
-// Stub is the stub model. It is an [http.Handler].
+// Stub is a stub model. It is an [http.Handler] that answers requests to a model.
 type Stub struct {
 	mu    sync.Mutex
 	names map[string]*script
-	once  map[string]bool // whether a mode with Once was already used, by the name and the mode
-	left  map[string]int  // number of further turns that are answered, by API key; see [Stub.LimitKey]
+	once  map[string]bool // modes with Once that were already used; the key is "NAME MODE"
+	left  map[string]int  // number of turns until the usage limit, by API key; see [Stub.LimitKey]
 	all   []Request
 }
 
-// script holds the modes and the requests of one name.
+// script holds the modes that [Stub.Play] has set for one name, and how many turns have used them.
 type script struct {
 	modes []string
 	used  int
 }
 
-// New returns a stub that has received no requests.
+// New returns a stub model that has received no requests.
 func New() *Stub {
 	return &Stub{names: map[string]*script{}, once: map[string]bool{}, left: map[string]int{}}
 }
 
-// Request is a request that the stub has received from a program.
+// Request is a request that the stub model has received from an agent program.
 type Request struct {
 	Name   string // the NAME in the path /t/NAME
-	Mode   string // mode in which the stub answered; empty if the request was not for the model
+	Mode   string // mode for this request; empty if the request was not for the model
 	Method string
-	Path   string // path of the request, without the name and the mode
+	Path   string // URL path without /t/NAME and /m/MODE
 	Header http.Header
 	Body   json.RawMessage
-	Tools  []string // names of the tools that the program offers to the model
-	Side   bool     // the request is not a turn of the conversation, but asks for a title, for example
+	Tools  []string // names of the tools that the agent program offers to the model
+	Side   bool     // not a turn of the user's conversation: asks for a title, for example
 }
 
-// Requests returns all requests under a name, in the order in which they came.
+// Requests returns all requests with this name in their path /t/NAME, in the order of their
+// arrival.
 func (s *Stub) Requests(name string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +85,8 @@ func (s *Stub) Requests(name string) []Request {
 	return of
 }
 
-// Turns returns those requests under a name that were turns of a conversation.
+// Turns returns the requests with this name in their path /t/NAME that were turns of a
+// conversation.
 func (s *Stub) Turns(name string) []Request {
 	var turns []Request
 	for _, r := range s.Requests(name) {
@@ -93,18 +97,20 @@ func (s *Stub) Turns(name string) []Request {
 	return turns
 }
 
-// Play sets the modes of a name, in place of earlier ones. Each turn of a conversation uses the next
-// mode, even if it ends with the result of a tool. After the last mode, all further turns use the
-// last one again, but the result of a tool is then answered with [Done] (except in the mode loop).
-// Requests that are not turns are answered with a text and use no mode.
+// Play sets the modes for the requests with this name in their path /t/NAME, and replaces earlier
+// modes. Each turn of the conversation uses the next mode, even a turn that ends with the result of
+// a tool call. After the last mode, further turns use that mode again. If such a turn ends with the
+// result of a tool call, the model answers with [Done] instead of another tool call, except in mode
+// "loop". Requests that are not turns are answered with a text and use up no mode.
 func (s *Stub) Play(name string, modes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.names[name] = &script{modes: modes}
 }
 
-// LimitKey lets an API key reach its usage limit after a number of turns. Further requests with the
-// key are answered as in the mode limit, and use no mode of a name.
+// LimitKey sets the number of turns after which an API key has reached its usage limit. All later
+// requests with this key are answered as in mode "limit", and use up no mode that [Stub.Play] has
+// set.
 func (s *Stub) LimitKey(key string, turns int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +118,7 @@ func (s *Stub) LimitKey(key string, turns int) {
 }
 
 // limited reports whether the API key of a request has reached its usage limit. If it has not, and
-// the request is a turn, limited counts the turn.
+// the request is a turn of the conversation (side is false), limited counts the turn.
 func (s *Stub) limited(h http.Header, side bool) bool {
 	key := h.Get("X-Api-Key")
 	if token, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok && key == "" {
@@ -127,8 +133,9 @@ func (s *Stub) limited(h http.Header, side bool) bool {
 	return known && left == 0
 }
 
-// next returns the mode for a request: the next mode of the name, or text if the name has no modes or
-// the request is not a turn. fresh reports whether this mode of the name is used for the first time.
+// next returns the mode for a request with this name. That is the next mode that [Stub.Play] has
+// set, or "text" if no modes are set or the request is not a turn (side is true). fresh reports
+// whether this is the first request that uses the mode.
 func (s *Stub) next(name string, side bool) (mode string, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,8 +148,8 @@ func (s *Stub) next(name string, side bool) (mode string, fresh bool) {
 	return v.modes[at], at == v.used-1
 }
 
-// first reports whether it is called with this path for the first time. path is the name and the
-// mode of a request.
+// first reports whether this is the first call with this path. The caller passes the name and the
+// mode of a request as path.
 func (s *Stub) first(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,21 +164,21 @@ func (s *Stub) keep(r Request) {
 	s.all = append(s.all, r)
 }
 
-// Server is a stub model that listens on a port.
+// Server is a [Stub] that listens on a port.
 type Server struct {
 	*Stub
 	URL  string
 	http *httptest.Server
 }
 
-// Serve starts a stub on a free port of the loopback interface.
+// Serve starts a stub model on a free port of the loopback interface.
 func Serve() *Server {
 	stub := New()
 	h := httptest.NewServer(stub)
 	return &Server{Stub: stub, URL: h.URL, http: h}
 }
 
-// Listen serves requests until the context ends.
+// Listen accepts connections on l and answers requests until the context ends.
 func (s *Stub) Listen(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: s, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stopped := make(chan error, 1)
@@ -192,11 +199,11 @@ func (s *Server) Close() {
 	s.http.Close()
 }
 
-// At returns the base URL under which all requests are answered in a mode.
+// At returns the base URL for a mode. Requests to this URL are answered in that mode.
 func (s *Server) At(mode string) string { return s.URL + "/m/" + url.PathEscape(mode) }
 
-// Named returns the base URL under which requests are answered in the modes of a name; see
-// [Stub.Play].
+// Named returns the base URL for a name. Requests to this URL are answered in the modes that
+// [Stub.Play] has set for the name.
 func (s *Server) Named(name string) string { return s.URL + "/t/" + url.PathEscape(name) }
 
 var (
@@ -219,8 +226,8 @@ func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, r, kept, mode)
 }
 
-// cutPart removes the part /t/NAME or /m/MODE from the beginning of path, and returns the name or the
-// mode. It returns "" if path does not match the pattern.
+// cutPart removes /t/NAME or /m/MODE from the beginning of path, and returns NAME or MODE. If path
+// does not match the pattern, it returns "" and leaves path unchanged.
 func cutPart(pattern *regexp.Regexp, path *string) string {
 	m := pattern.FindStringSubmatch(*path)
 	if m == nil {
@@ -234,8 +241,8 @@ func cutPart(pattern *regexp.Regexp, path *string) string {
 	return text
 }
 
-// asJSON returns the body if it is valid JSON, nil if it is empty, and otherwise the body's text as a
-// JSON string.
+// asJSON returns body if it is valid JSON, and nil if body is empty. Otherwise it returns the text
+// of body as a JSON string.
 func asJSON(body []byte) json.RawMessage {
 	switch {
 	case len(body) == 0:
@@ -262,8 +269,8 @@ func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode
 	if mode == "" {
 		var fresh bool
 		mode, fresh = s.next(kept.Name, heard.side)
-		// A mode that is used for the first time applies even to a request that ends with the result
-		// of a tool. In decide, done would mean that such a request is answered with a text.
+		// If this is the first request that uses the mode, clear done, so that decide follows the
+		// mode even after the result of a tool call.
 		heard.done = heard.done && !fresh
 	}
 	kept.Mode = mode
@@ -284,7 +291,8 @@ func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode
 	speaks.say(out, kept.Path, heard, decide(m, heard))
 }
 
-// answerOther answers requests that are not for the model.
+// answerOther answers requests that are not for the model, such as a request for the list of
+// models.
 func (s *Stub) answerOther(w http.ResponseWriter, r *http.Request, kept Request) {
 	switch {
 	case r.Method == http.MethodPost && strings.HasSuffix(kept.Path, "/mode"):

@@ -2,8 +2,8 @@
 // their diffs, and their reviews.
 //
 // A change is read from the git repository on the machine that worked on the run. The service
-// caches the latest lists of changed files, because a page requests one file after the other. The
-// cache is never out of date, because the content of a git tree never changes.
+// caches the latest lists of changed files, because a page requests the diffs of these files one
+// after the other. The cache is never out of date, because the content of a git tree never changes.
 package changes
 
 import (
@@ -58,7 +58,7 @@ type Service struct {
 	slots chan struct{} // holds one value for each request that runs git
 
 	mu    sync.Mutex
-	cache []cachedChange // changes that were read from a repository, the latest last
+	cache []cachedChange // changes that were read from repositories, the most recent last
 }
 
 var _ server.Changes = (*Service)(nil)
@@ -67,7 +67,8 @@ var _ server.Changes = (*Service)(nil)
 type cachedChange struct {
 	key    store.TaskKey
 	reader *change.Reader
-	change fleet.Change // change.Task is the name of the worktree, not the id of the task
+	// change.Task is the name of the task's worktree, not the id of the task.
+	change fleet.Change
 }
 
 const (
@@ -129,7 +130,8 @@ func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQu
 	if err != nil {
 		return v, err
 	}
-	v.Messages, v.Checks = append([]fleet.Message{}, messages...), append([]fleet.Check{}, where.checks...) // empty lists instead of nil, so that they are never null in JSON
+	// Use empty lists instead of nil, so that the lists are never null in JSON.
+	v.Messages, v.Checks = append([]fleet.Message{}, messages...), append([]fleet.Check{}, where.checks...)
 	if err := s.acquireSlot(ctx); err != nil {
 		return v, err
 	}
@@ -169,8 +171,9 @@ func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQu
 	return v, nil
 }
 
-// File returns the diff of one file in the version of the change that has the tree q.Tree. The diff
-// starts from the tree q.From or, if that is empty, from the base of the change.
+// File returns the diff of one file. The new version of the file is the one in the git tree q.Tree,
+// which must be a tree of the task's change. The old version is the one in the tree q.From or, if
+// q.From is empty, in the base of the change.
 func (s *Service) File(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error) {
 	found, err := s.changeWithTree(ctx, store.TaskKey{Run: run, Task: task}, q.Tree)
 	if err != nil {
@@ -180,7 +183,9 @@ func (s *Service) File(ctx context.Context, run, task string, q fleet.FileQuery)
 		return fleet.FileChange{}, err
 	}
 	defer s.releaseSlot()
-	if q.From != "" { // q.From must be a tree of this change, because clients may not read other trees of the repository
+	// If the client names a tree to compare with, it must be a tree of this change, because clients
+	// may not read other trees of the repository.
+	if q.From != "" {
 		if err := found.reader.Keeps(ctx, run, found.change.Task, q.From); err != nil {
 			return fleet.FileChange{}, unreadable(err)
 		}
@@ -217,8 +222,8 @@ func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, err
 }
 
 // Reviews returns the reviews of a run's tasks that have a worktree. It leaves out tasks that
-// changed nothing and were not reviewed. It also leaves out candidates: only the task that picks
-// one of them has a change to review.
+// changed nothing and were not reviewed. It also leaves out candidates, which do the same work in
+// parallel, and their judges: only the task that picks one candidate has a change to review.
 func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, error) {
 	all := fleet.RunReviews{Reviews: []fleet.Review{}}
 	tasks, err := s.tasksWithWorktrees(ctx, id)
@@ -247,7 +252,9 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 	}
 	defer s.releaseSlot()
 	sum, err := s.opts.Overview(ctx, id)
-	if err != nil { // count no conflicts; the user sees the same error when opening a change
+	// If the conflicts cannot be counted, return the reviews without them. The user sees the same
+	// error when opening a change.
+	if err != nil {
 		return all, nil
 	}
 	all.Conflicts, all.Into = min(sum.Conflicts, all.Ready), sum.Into
@@ -281,7 +288,7 @@ type taskWithWorktree struct {
 }
 
 // tasksWithWorktrees returns the tasks of a run that have been started in a worktree, in the order
-// of the plan. It leaves out candidates.
+// of the plan. It leaves out candidates, which do the same work in parallel, and their judges.
 func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []taskWithWorktree, err error) {
 	err = s.opts.Store.Read(ctx, func(r store.Reader) error {
 		tasks = nil
@@ -299,7 +306,9 @@ func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []ta
 		}
 		for _, row := range list {
 			spec, err := plan.DecodeTask(row.Spec)
-			if err != nil || spec.Candidate != "" || row.Tries == 0 { // leave out tasks whose spec cannot be decoded, candidates, and tasks that were not started
+			// Leave out tasks whose spec cannot be decoded, candidates and their judges, and tasks
+			// that were not started.
+			if err != nil || spec.Candidate != "" || row.Tries == 0 {
 				continue
 			}
 			_, _, ok, err := locate(row)
@@ -326,7 +335,8 @@ func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []ta
 	return tasks, err
 }
 
-// location says where the worktree of a task is, and has the checks of its latest attempt.
+// location says where the worktree of a task is. checks are the results of the checks of the task's
+// latest attempt.
 type location struct {
 	repo, name string
 	checks     []fleet.Check
@@ -376,8 +386,8 @@ func (s *Service) find(r store.Reader, id string) (store.Run, error) {
 	return run, protocol.NotFound(err, "run", id)
 }
 
-// changeWithTree returns the version of a task's change that has the git tree with the id tree,
-// from the cache or the repository.
+// changeWithTree returns the version of a task's change whose git tree has the id tree. It reads
+// the version from the cache or, if it is not there, from the repository.
 func (s *Service) changeWithTree(ctx context.Context, key store.TaskKey, tree string) (cachedChange, error) {
 	where, err := s.locate(ctx, key)
 	if err != nil {
@@ -436,8 +446,8 @@ func (s *Service) acquireSlot(ctx context.Context) error {
 func (s *Service) releaseSlot() { <-s.slots }
 
 // unreadable converts an error from reading a change to the error for the client. It returns nil,
-// errors of a context, and errors of the kinds NotFound and Conflict unchanged. Others become
-// conflicts with the code change_unreadable.
+// context errors, and errors of the kinds NotFound and Conflict unchanged. All other errors become
+// conflict errors with the code change_unreadable.
 func unreadable(err error) error {
 	var known interface{ NotFound() bool }
 	var conflict interface{ Conflict() bool }

@@ -10,10 +10,11 @@ import (
 // tokens.
 const maxDescendants = 50
 
-// deleteOldestDescendant makes room for a new token with this parent. The root of a token is its
-// ancestor without a parent. If the root of parent already has maxDescendants descendants,
-// deleteOldestDescendant deletes the oldest of them. It never deletes parent or an ancestor of
-// parent. If there are no other descendants, it returns an error.
+// deleteOldestDescendant makes room for a new token that is created from the token parent. At most
+// maxDescendants valid tokens may descend from one root, which is a token without a parent. If the
+// root of parent already has that many descendants, deleteOldestDescendant deletes the oldest of
+// them, but never parent or an ancestor of parent. If no other descendant exists, it returns an
+// error.
 func (b *TokenStore) deleteOldestDescendant(ctx context.Context, parent string) error {
 	all, err := b.List(ctx)
 	if err != nil {

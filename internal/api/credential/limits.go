@@ -6,19 +6,23 @@ import (
 	"strings"
 )
 
-// limitedWorker is the role that is stored for a worker token with limits. A coordinator of an
-// older version may use the same database, but does not know limits. It gives this role no
-// permissions, so it cannot ignore the limits. If it writes the row back without the limits, the
-// role still shows that the token had some.
+// limitedWorker is the stored role of a worker token with limits. A coordinator of an older
+// version, which does not know limits, may use the same database. It gives this role no
+// permissions, so it cannot ignore the limits. If it writes the token's row back without the
+// limits, the role still shows that the token had limits.
 const limitedWorker Role = "limited-worker"
 
 // Limits restricts a token of role worker to some tasks. Without limits the token may be used for
 // every task.
 type Limits struct {
 	Projects []string `json:"projects,omitempty"` // a worker with the token gets only tasks of these projects
-	Pools    []string `json:"pools,omitempty"`    // a worker with the token gets only tasks that require at least one of these labels and no other labels
+	// Pools are labels. A worker with the token gets only tasks that require at least one of these
+	// labels and no other labels. Labels that name a project or a worker do not count here.
+	Pools []string `json:"pools,omitempty"`
 
-	limited bool // the token has limits; also true if a coordinator of an older version has dropped them from the row
+	// limited is set if the token has limits. It stays set if a coordinator of an older version has
+	// removed the limits from the token's database row.
+	limited bool
 }
 
 func (l Limits) empty() bool { return len(l.Projects) == 0 && len(l.Pools) == 0 }
@@ -28,7 +32,7 @@ func (i Identity) Limited() bool { return i.limited }
 
 const (
 	maxLimits = 100
-	maxLimit  = 200 // maximum length of a name in a limit, in bytes
+	maxLimit  = 200 // maximum length of the name of a project or pool, in bytes
 )
 
 func (l Limits) check() error {
@@ -48,7 +52,8 @@ func (l Limits) check() error {
 // projectLabel is the prefix of the label that names the project of a task or worker.
 const projectLabel = "project:"
 
-// MayHave returns why a worker with this token may not have these labels, or "" if it may.
+// MayHave returns why a worker with this token may not have these labels, or "" if the worker may
+// have them.
 func (i Identity) MayHave(labels []string) string {
 	if !i.limited {
 		return ""
@@ -67,7 +72,8 @@ func (i Identity) MayHave(labels []string) string {
 }
 
 // RequiredLabels returns sets of labels. A worker with this token may take a task only if the task
-// has at least one label from each set. Without limits it returns nil; an empty set allows no task.
+// has at least one label from each set. An empty set therefore allows no task. For a token without
+// limits, RequiredLabels returns nil.
 func (i Identity) RequiredLabels() (sets [][]string) {
 	if !i.limited {
 		return nil
@@ -82,14 +88,16 @@ func (i Identity) RequiredLabels() (sets [][]string) {
 	if len(i.Pools) > 0 {
 		sets = append(sets, i.Pools)
 	}
-	if len(sets) == 0 { // a coordinator of an older version has dropped the limits, so allow no task
+	// If a coordinator of an older version has removed the limits from the token's row, allow no
+	// task.
+	if len(sets) == 0 {
 		sets = append(sets, nil)
 	}
 	return sets
 }
 
-// MayTake returns why a worker with this token may not take a task with these labels, or "" if it
-// may.
+// MayTake returns why a worker with this token may not take a task with these labels, or "" if the
+// worker may take it.
 func (i Identity) MayTake(labels []string) string {
 	if why := i.MayHave(labels); why != "" {
 		return why
@@ -103,7 +111,8 @@ func (i Identity) MayTake(labels []string) string {
 }
 
 // Text describes the limits, for example "project web, pools gpu and linux". It returns "" for a
-// token without limits, and "nothing" if the token has limits but they were lost.
+// token without limits. If the limits of the token were lost, it returns "nothing", because the
+// token then allows no task.
 func (l Limits) Text() string {
 	var parts []string
 	for _, p := range []struct {

@@ -24,25 +24,27 @@ const (
 	Admin    Role = "admin"    // create and revoke tokens
 	Operator Role = "operator" // submit runs, answer questions, cancel
 	Viewer   Role = "viewer"   // read only
-	Worker   Role = "worker"   // read, claim tasks, and act for the agents that were registered with the token
+	Worker   Role = "worker"   // read, claim tasks, act for the agents registered with the token
 )
 
 // Roles lists the roles, the most powerful first.
 func Roles() []Role { return []Role{Admin, Operator, Worker, Viewer} }
 
-// Identity says who sends a request: it describes the request's token.
+// Identity identifies the client that sends a request. It describes the client's token.
 type Identity struct {
-	ID   string // id of the token; not a secret
-	Root string // id of the ancestor without a parent; the token's own id if it has no parent
+	ID string // id of the token; not a secret
+	// Root is the id of the token's ancestor that has no parent. If the token itself has no parent,
+	// Root is the token's own id.
+	Root string
 	Name string
 	Role Role
 	Limits
 }
 
-// Owner returns the name of a worker token. A token that replaces another has the same name, so
-// that it can act for the workers that were registered with the old token. Owner returns "" for
-// tokens with a parent and for other roles: operators and admins may act for every worker, and
-// viewers for none.
+// Owner returns the name that is stored as the owner of the workers that a client with this token
+// registers. A new token with the same name and role may act for these workers too. Owner returns
+// "" for tokens with a parent, and for roles other than worker. Operators and admins may act for
+// every worker, and viewers for none.
 func (i Identity) Owner() string {
 	if i.Role != Worker || i.Root != "" && i.Root != i.ID {
 		return ""
@@ -52,12 +54,14 @@ func (i Identity) Owner() string {
 
 // Token is a token as it is stored: with a hash instead of its text.
 type Token struct {
-	ID      string    `json:"id"`
-	Name    string    `json:"name"`
-	Role    Role      `json:"role"`
-	Hash    string    `json:"hash"` // SHA-256 of the token's text, in hex
-	Limits            // only for role limitedWorker
-	Parent  string    `json:"parent,omitempty"` // id of the token from which this one was created; this token becomes invalid when its parent is revoked or expires
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Role   Role   `json:"role"`
+	Hash   string `json:"hash"` // SHA-256 of the token's text, in hex
+	Limits        // set only for role limitedWorker
+	// Parent is the id of the token from which this one was created. When the parent is revoked or
+	// expires, this token becomes invalid too.
+	Parent  string    `json:"parent,omitempty"`
 	Created time.Time `json:"created_at"`
 	Expires time.Time `json:"expires_at,omitzero"`
 	Used    time.Time `json:"used_at,omitzero"` // approximate time of the last use
@@ -75,15 +79,15 @@ func (r Token) Identity() Identity {
 	return i
 }
 
-// Storage stores tokens. It is safe for concurrent use. Except for [MemoryStorage], several
-// processes may use the same tokens.
+// Storage stores tokens. It is safe for concurrent use. Several processes may share the stored
+// tokens, except those in a [MemoryStorage].
 type Storage interface {
 	List(ctx context.Context) ([]Token, error)
 	Put(ctx context.Context, r Token) error
-	// Drop deletes the token with this id. It does nothing if there is none.
+	// Drop deletes the token with this id. It does nothing if no token has this id.
 	Drop(ctx context.Context, id string) error
-	// Touch stores when a token was last used. It does nothing if there is no token with this id,
-	// so that it cannot restore a token that was revoked meanwhile.
+	// Touch stores when a token was last used. It does nothing if no token has this id, because the
+	// token may have been revoked meanwhile.
 	Touch(ctx context.Context, id string, at time.Time) error
 }
 

@@ -11,17 +11,17 @@ import (
 )
 
 // TokenFile is the file with the first token of a database. The first server that runs on the
-// database creates it. Each server holds a shared lock on a lock file beside it while the server
-// runs.
+// database creates the file. While a server runs, it holds a shared lock on a lock file next to the
+// token file.
 type TokenFile struct {
 	file     string
 	lock     *os.File
 	soleUser bool // no other server held the lock when this server started
 }
 
-// LockTokenFile locks a token file until Release is called. If no other server holds the lock, the
-// lock is exclusive until CreateFirst returns. Otherwise the lock is shared, and LockTokenFile
-// first waits until a server that is creating the first token has written the file.
+// LockTokenFile locks a token file until Release is called. If no other server holds the lock,
+// LockTokenFile gets an exclusive lock, which CreateFirst turns into a shared lock. Otherwise it
+// waits until no server holds an exclusive lock, and gets a shared lock.
 func LockTokenFile(file string) (*TokenFile, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err

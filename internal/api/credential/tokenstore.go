@@ -16,20 +16,19 @@ import (
 )
 
 const (
-	// cacheLife is how long cached rows are used before they are read again. So a token that
-	// another process revoked is accepted for at most this long.
+	// cacheLife is how long cached token rows are used before they are read again. A token that
+	// another process has revoked is accepted for at most this long.
 	cacheLife = 2 * time.Second
-	// reloadInterval is the minimum time between two reads of the rows because of unknown tokens. A
-	// request with an unknown token waits for the next read, because another process may just have
-	// created the token.
+	// reloadInterval is the minimum time between two reads of the token rows that are caused by
+	// unknown tokens. A request with an unknown token waits for such a read, because another
+	// process may just have created the token.
 	reloadInterval = 200 * time.Millisecond
-	// useInterval is how old the stored time of a token's last use must be before a further use is
-	// recorded.
+	// useInterval is the minimum time between two updates of the stored time of a token's last use.
 	useInterval = time.Minute
 )
 
 // TokenStore manages the tokens of a coordinator. It is safe for concurrent use. Several processes
-// may use the same rows, each with its own TokenStore.
+// may use the same stored tokens, each with its own TokenStore.
 type TokenStore struct {
 	rows   Storage
 	now    func() time.Time
@@ -39,7 +38,7 @@ type TokenStore struct {
 	loading sync.Mutex // held while the rows are being read
 
 	mu     sync.Mutex
-	byHash map[string]Token // rows by the first half of their hash
+	byHash map[string]Token // token rows by the first half of the token's hash
 	byID   map[string]Token
 	loaded time.Time
 	used   map[string]time.Time // times of last use that are not stored yet, by token id
@@ -52,15 +51,17 @@ func NewTokenStore(rows Storage, now func() time.Time, random io.Reader) *TokenS
 
 // TokenSpec describes a token to create.
 type TokenSpec struct {
-	Role         Role
-	Name         string
-	Parent       string        // id of the token from which this one is created, or empty; when the parent becomes invalid, so does the new token
+	Role Role
+	Name string
+	// Parent is the id of the token from which the new token is created, or empty. When the parent
+	// becomes invalid, the new token does too.
+	Parent       string
 	ExpiresAfter time.Duration // time until the token expires; 0 means never
-	Limits                     // only for role worker
+	Limits                     // limits of the token; allowed only for role worker
 }
 
-// Create creates a token and returns its text. Only a hash of the text is stored, so it cannot be
-// read again later.
+// Create creates a token and returns its text. Only a hash of the text is stored, so the text
+// cannot be read again later.
 func (b *TokenStore) Create(ctx context.Context, n TokenSpec) (text string, row Token, err error) {
 	return b.create(ctx, n, func(string) error { return nil })
 }
@@ -97,9 +98,10 @@ func (b *TokenStore) create(ctx context.Context, n TokenSpec, save func(text str
 	return text, row, nil
 }
 
-// invalidateCache makes the next use of the cache read the rows again.
+// invalidateCache makes the cache read the token rows again at its next use.
 func (b *TokenStore) invalidateCache() {
-	b.loading.Lock() // wait for a read that may have started before the caller changed the rows
+	// Wait for a read that may have started before the caller changed the rows.
+	b.loading.Lock()
 	defer b.loading.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,7 +186,9 @@ func (b *TokenStore) Check(ctx context.Context, text string) (Identity, error) {
 		return Identity{}, err
 	}
 	r, ok := b.lookup(hash)
-	if !ok { // another process may just have created the token
+	// If the cache does not have the token, read the rows again, because another process may just
+	// have created the token.
+	if !ok {
 		if err := b.loadAfter(ctx, came); err != nil {
 			return Identity{}, err
 		}
@@ -196,8 +200,9 @@ func (b *TokenStore) Check(ctx context.Context, text string) (Identity, error) {
 	return r.Identity(), nil
 }
 
-// lookup finds a cached row by the first half of its hash. It compares the whole hash in constant
-// time. It does not return expired tokens. It records the time of use, which Tidy stores.
+// lookup returns the cached row of the token with this hash. It finds the row by the first half of
+// the hash, and then compares the whole hash in constant time. It does not return expired tokens.
+// It records the time of this use in memory; Tidy stores it later.
 func (b *TokenStore) lookup(hash string) (Token, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -223,7 +228,7 @@ func (b *TokenStore) Valid(ctx context.Context, id string) (bool, error) {
 	return ok && (r.Expires.IsZero() || b.now().Before(r.Expires)), nil
 }
 
-// load reads the rows into the cache if the last read is older than age.
+// load reads the token rows into the cache if the last read is older than age.
 func (b *TokenStore) load(ctx context.Context, age time.Duration) error {
 	if b.recent(age) {
 		return nil
@@ -231,7 +236,8 @@ func (b *TokenStore) load(ctx context.Context, age time.Duration) error {
 	b.loading.Lock()
 	defer b.loading.Unlock()
 	if b.recent(age) {
-		return nil // another goroutine has read the rows while this one waited for the lock
+		// Another goroutine has read the rows while this one waited for the lock.
+		return nil
 	}
 	return b.read(ctx)
 }

@@ -13,8 +13,8 @@ import (
 
 // BuildPicture is the view of a project's build that the page "mission control" shows.
 type BuildPicture struct {
-	Found    bool          `json:"found"` // the project has a build run
-	Ours     bool          `json:"ours"`  // a run of gaffer works on the build, or has worked on it
+	Found    bool          `json:"found"` // the project's workflow document describes a build
+	Ours     bool          `json:"ours"`  // a run of gaffer works or has worked on the build
 	Run      string        `json:"run,omitempty"`
 	Working  bool          `json:"working"` // a process of gaffer works on the build now
 	RunID    string        `json:"runId,omitempty"`
@@ -24,20 +24,20 @@ type BuildPicture struct {
 	Chunks   []BuildChunk  `json:"chunks"`
 	Progress BuildProgress `json:"progress"`
 	Score    *BuildScore   `json:"score,omitempty"`
-	Section  *BuildSection `json:"section,omitempty"` // the section that is being worked on
+	Section  *BuildSection `json:"section,omitempty"` // the section of the spec that is being worked on
 	Context  BuildContext  `json:"context"`
 	Feed     []BuildFeed   `json:"feed"`   // the latest events, oldest first
 	Alerts   []BuildAlert  `json:"alerts"` // alerts that the page shows until they are resolved
 	Resume   *BuildResume  `json:"resume,omitempty"`
 	Inbox    []BuildItem   `json:"inbox"`
-	Next     string        `json:"next,omitempty"` // what the user could do next
+	Next     string        `json:"next,omitempty"` // advice on what to do next, as written in the document
 	Command  string        `json:"command,omitempty"`
 	Step     string        `json:"step,omitempty"`
 	Problems []string      `json:"problems"`
 }
 
-// BuildProgress says how far a build is. Current counts the complete chunks and the one in
-// progress.
+// BuildProgress says how far a build is. Current is the number of complete chunks, plus one if a
+// chunk is in progress.
 type BuildProgress struct {
 	Current   int `json:"current"`
 	Total     int `json:"total"`
@@ -52,7 +52,7 @@ type BuildScore struct {
 	Total     int `json:"total"`
 }
 
-// BuildSection is a section of the spec.
+// BuildSection is a section of the spec that a build implements.
 type BuildSection struct {
 	Alias  string `json:"alias"`
 	Number string `json:"number,omitempty"`
@@ -81,17 +81,19 @@ type Build struct {
 	state, inbox document
 }
 
-// SetState sets the result of reading the workflow state. Nil data means that the file is missing.
+// SetState stores the result of reading the workflow state. If data and err are nil, the file
+// counts as missing.
 func (b *Build) SetState(data []byte, err error) { b.state.set(data, err) }
 
-// SetInbox sets the result of reading the inbox. Nil data means that the file is missing.
+// SetInbox stores the result of reading the inbox. If data and err are nil, the file counts as
+// missing.
 func (b *Build) SetInbox(data []byte, err error) { b.inbox.set(data, err) }
 
-// State returns the last state that could be read.
+// State returns the workflow state from the last successful read.
 func (b *Build) State() jsontree.Value { return b.state.value }
 
-// Picture returns the view of the build. now is the time for texts such as "started 5 minutes ago".
-// The caller adds the run of the build, and whether a process works on it.
+// Picture returns the view of the build. now is the current time, for texts such as "started 5
+// minutes ago". Picture does not set Ours, Run and Working; the caller must set them.
 func (b *Build) Picture(text spec.Spec, now time.Time) BuildPicture {
 	state, misread := workflow.Read(b.state.value)
 	return fitToMax(func(l limits) BuildPicture {
@@ -107,7 +109,7 @@ func (b *Build) Picture(text spec.Spec, now time.Time) BuildPicture {
 	})
 }
 
-// run sets the fields of the picture that come from the build run.
+// run sets the fields of the picture that describe the build run in the workflow state.
 func (p *BuildPicture) run(state workflow.State, text spec.Spec, now time.Time, l limits) {
 	run := state.BuildRun
 	if run == nil {
@@ -134,7 +136,8 @@ func (b *Build) problems(misread []jsontree.Mismatch, l limits) []string {
 	return list
 }
 
-// scoreOf returns the score in the state, or nil if one of its two counts is missing.
+// scoreOf returns the scenario score in the workflow state, or nil if one of its two counts is
+// missing.
 func scoreOf(state jsontree.Value) *BuildScore {
 	v := state.Get("scenarioScore")
 	satisfied, ok1 := v.Get("satisfied").Int()
@@ -146,7 +149,7 @@ func scoreOf(state jsontree.Value) *BuildScore {
 }
 
 // progressOf computes the progress of a build from its chunks. If there are no chunks, it uses the
-// field chunkProgress, of the state or else of the build run.
+// field chunkProgress of the workflow state or, if that is missing, of the build run.
 func progressOf(raw jsontree.Value, state workflow.State) BuildProgress {
 	var p BuildProgress
 	run := state.BuildRun
@@ -180,9 +183,11 @@ func fraction(v jsontree.Value) (current, total int, ok bool) {
 	return int(n), int(m), ok1 && ok2
 }
 
-// sectionOf returns the section that the build works on: the state's active section, else the first
-// section of the chunk in progress or, while the build has not ended, the section of the latest
-// event that names one. It returns nil if none of these exists.
+// sectionOf returns the section that the build works on, or nil if it is unknown. It returns the
+// first of these that exists:
+//   - the active section in the workflow state
+//   - the first section of a chunk in progress
+//   - the section of the latest event that names one, if the build has not ended
 func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits) *BuildSection {
 	alias := state.ActiveSection
 	if alias == "" && state.BuildRun != nil {

@@ -11,17 +11,19 @@ import (
 
 // BuildChunk is one chunk of a build.
 type BuildChunk struct {
-	ID        string    `json:"id"`
-	Name      string    `json:"name"`
-	Status    string    `json:"status"` // status word as written in the document
-	Attempt   int       `json:"attempt"`
-	Sections  []string  `json:"sections"`
-	Scenarios []string  `json:"scenarios"`
-	DependsOn []string  `json:"dependsOn"`
-	Layer     int       `json:"layer"` // row in the graph of chunks, 0 at the top; a chunk is below its dependencies
-	Started   time.Time `json:"started,omitzero"`
-	Ended     time.Time `json:"ended,omitzero"`
-	Spec      string    `json:"spec,omitempty"` // version of the spec for which the chunk was built
+	ID        string   `json:"id"`
+	Name      string   `json:"name"`
+	Status    string   `json:"status"` // status word as written in the document
+	Attempt   int      `json:"attempt"`
+	Sections  []string `json:"sections"`
+	Scenarios []string `json:"scenarios"`
+	DependsOn []string `json:"dependsOn"`
+	// Layer is the row in the graph of chunks. The top row is 0. A chunk is below the chunks that
+	// it depends on.
+	Layer   int       `json:"layer"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Spec    string    `json:"spec,omitempty"` // version of the spec for which the chunk was built
 }
 
 // maxChunks is how many chunks a graph shows at most.
@@ -76,8 +78,9 @@ func layers(list []workflow.Chunk) []int {
 	return placeBelow(after, waits)
 }
 
-// placeBelow returns the row of each chunk. dependents[i] lists the chunks that depend on chunk i,
-// and waits[i] counts the dependencies of chunk i. placeBelow changes waits.
+// placeBelow returns the row of each chunk in the graph. It places each chunk below its
+// dependencies. dependents[i] lists the chunks that depend on chunk i, and waits[i] counts the
+// dependencies of chunk i. placeBelow changes waits.
 func placeBelow(dependents [][]int, waits []int) []int {
 	layer := make([]int, len(waits))
 	var free []int
@@ -105,7 +108,7 @@ func placeBelow(dependents [][]int, waits []int) []int {
 	return layer
 }
 
-// BuildResume is the question to the user how to continue an incomplete build.
+// BuildResume asks the user how to continue an incomplete build.
 type BuildResume struct {
 	Text    string        `json:"text"`
 	Next    string        `json:"next,omitempty"` // id of the chunk to continue with
@@ -113,15 +116,15 @@ type BuildResume struct {
 	Stale   []BuildStale  `json:"stale"`
 }
 
-// BuildChoice is one way to continue a build. Command is a shell command for the project's folder.
-// It is empty if no command makes this choice.
+// BuildChoice is one way to continue a build. Command is the shell command for this choice, to be
+// run in the project's folder. It is empty if no command exists for the choice.
 type BuildChoice struct {
 	Number  int    `json:"number"`
 	Text    string `json:"text"`
 	Command string `json:"command,omitempty"`
 }
 
-// BuildStale is a complete chunk whose sections of the spec have changed since it was built.
+// BuildStale reports that a complete chunk was built from an older version of the spec.
 type BuildStale struct {
 	Chunk   string        `json:"chunk"`
 	Section string        `json:"section,omitempty"`

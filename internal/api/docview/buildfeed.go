@@ -11,8 +11,10 @@ import (
 
 // BuildFeed is one event in the feed of a build.
 type BuildFeed struct {
-	Kind    string           `json:"kind"`
-	Filter  string           `json:"filter"` // group for the page's filter: chunks, scenarios, tools, verification, context or other
+	Kind string `json:"kind"`
+	// Filter is the event's group for the page's filter: chunks, scenarios, tools, verification,
+	// context or other.
+	Filter  string           `json:"filter"`
 	Chunk   string           `json:"chunk,omitempty"`
 	Section string           `json:"section,omitempty"`
 	At      time.Time        `json:"at,omitzero"`
@@ -23,7 +25,9 @@ type BuildFeed struct {
 
 // BuildAlert is a problem that the user should not miss.
 type BuildAlert struct {
-	Kind  string    `json:"kind"`  // kind of the event, or the subject of the alert: chunk, run or context
+	// Kind is the kind of the event that caused the alert. If no event caused it, Kind is chunk,
+	// run or context.
+	Kind  string    `json:"kind"`
 	Level string    `json:"level"` // warning or critical
 	Text  string    `json:"text"`
 	Chunk string    `json:"chunk,omitempty"`
@@ -103,8 +107,8 @@ func alerts(p BuildPicture, state workflow.State, l limits) []BuildAlert {
 	return append(list, openAlerts(workflow.Events(state.BuildEvents), l)...)
 }
 
-// waitsForUser reports whether a status means that the build waits for the user. The words come
-// from several programs.
+// waitsForUser reports whether a status means that the build waits for the user. Different programs
+// use different words for this.
 func waitsForUser(status string) bool {
 	return status == "awaiting-user" || status == "blocked" || status == "paused"
 }
@@ -118,7 +122,8 @@ func openAlerts(events []workflow.Event, l limits) []BuildAlert {
 		switch level := severity(e); {
 		case level == "":
 		case !answered[e.Chunk]:
-			answered[e.Chunk] = answered[e.Chunk] || e.Chunk != "" // list at most one alert per chunk; events without a chunk are all listed
+			// This event hides earlier alerts of its chunk. An event without a chunk hides none.
+			answered[e.Chunk] = answered[e.Chunk] || e.Chunk != ""
 			list = append(list, BuildAlert{l.cut(e.Kind), level, l.cut(textOf(e)), l.cut(e.Chunk), parseTime(e.Timestamp)})
 		}
 		if resolvesAlerts(e.Kind) {

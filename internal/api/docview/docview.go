@@ -1,10 +1,11 @@
-// Package docview converts documents of a project to data that pages can show. The documents are
-// about a team, sessions with their waves, and a build. The data of one page is called a picture.
-// It is flat, short, and independent of the program that wrote the document.
+// Package docview converts documents of a project to data that pages can show. The data of one page
+// is called a picture. There are pictures of a team of agents, of sessions with their waves of
+// agents, and of a build. A picture is flat, short, and independent of the program that wrote the
+// document.
 //
-// Other programs and language models write the documents, so any of them may be invalid. There is
-// always a picture. It contains the parts of the document that can be read, with unknown status
-// words unchanged, and a list of problems about the other parts.
+// Other programs and language models write the documents, so any of them may be invalid. Even then,
+// there is a picture. It contains the parts of the document that can be read, with unknown status
+// words unchanged, and a list of problems with the other parts.
 package docview
 
 import (
@@ -24,10 +25,10 @@ import (
 )
 
 const (
-	maxDocument = 8 << 20         // maximum length of a document, in bytes; a longer one is not shown
+	maxDocument = 8 << 20         // maximum length of a document that is shown, in bytes
 	maxPicture  = 3 << 19         // maximum length of a picture as JSON, in bytes
 	maxProblems = 50              // maximum number of problems listed
-	settleTime  = time.Second     // a file that changed more recently may still be incomplete
+	settleTime  = time.Second     // a file that changed within this time may still be incomplete
 	opRead      = host.Op("look") // operation name for reads of documents
 )
 
@@ -171,7 +172,8 @@ func representable(t time.Time) time.Time {
 	return t
 }
 
-// first returns the value of the first named member that is a non-empty text or number, or "".
+// first returns the value of the first named member as text. It skips members that are missing,
+// null, empty, an object or a list. It returns "" if no member is left.
 func first(v jsontree.Value, names ...string) string {
 	for _, name := range names {
 		if m := v.Get(name); !m.Absent() && m.Kind() != jsontree.Object && m.Kind() != jsontree.Array && m.String() != "" {

@@ -39,9 +39,10 @@ func (s *SessionReader) logs(id string) map[string]string {
 	return list
 }
 
-// Log returns the last tail bytes of an agent's log, but at most MaxTail. If these begin in the
-// middle of a line, it leaves out the rest of that line. The log must be a regular file in the
-// session's own folder. Links are not followed, because their target may be outside the folder.
+// Log returns the last tail bytes of an agent's log, but at most MaxTail. If the log is longer, Log
+// leaves out the first line of these bytes, because it is usually incomplete. The log must be a
+// regular file in the session's own folder. Links are not followed, because their target may be
+// outside the folder.
 func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	missing := &session.NotFoundError{What: "log", ID: agent, Where: "session " + id}
 	if statefile.CheckName("session id", id) != nil || statefile.CheckName("agent id", agent) != nil {
@@ -68,11 +69,12 @@ func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	return end(f, info, min(tail, MaxTail))
 }
 
-// logFile returns the path of an agent's log that the session's document names, or "".
+// logFile returns the path of an agent's log file as named in the session's document, or "" if the
+// document does not name it.
 func (s *SessionReader) logFile(id, agent string) string {
 	status, err := s.store.Load(id)
 	if err != nil {
-		return "" // the caller then uses the protocol's default path
+		return "" // the caller then uses the default name of the log file
 	}
 	for _, a := range status.Agents {
 		if a.ID == agent {

@@ -26,11 +26,15 @@ type SessionAgent struct {
 	Status  string    `json:"status"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Seconds *float64  `json:"seconds,omitempty"` // how long the agent ran; missing while it is running, or if the document does not say it
-	Error   string    `json:"error,omitempty"`
-	PID     int       `json:"pid,omitempty"` // process id; only while the agent is running
-	Model   string    `json:"model,omitempty"`
-	Log     string    `json:"log,omitempty"` // the agent's log file, as the document names it or by its default name; empty if there is no such file
+	// Seconds is how long the agent ran. It is missing while the agent is running, or if the
+	// duration is unknown.
+	Seconds *float64 `json:"seconds,omitempty"`
+	Error   string   `json:"error,omitempty"`
+	PID     int      `json:"pid,omitempty"` // process id; only while the agent is running
+	Model   string   `json:"model,omitempty"`
+	// Log is the path of the agent's log file in the document. If the document names none, Log is
+	// the default file name. Log is empty if the file does not exist.
+	Log string `json:"log,omitempty"`
 }
 
 // SessionPicture is the view of one session, with the problems of its document.

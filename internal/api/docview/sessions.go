@@ -18,13 +18,15 @@ import (
 )
 
 const (
-	maxFolders     = 600 // maximum number of session folders that are read: those whose names sort last
+	// maxFolders is the maximum number of session folders that are read. If there are more, those
+	// whose names sort last are read.
+	maxFolders     = 600
 	maxSessions    = 200 // maximum number of sessions listed
 	timestampGrain = 2 * time.Second
 )
 
-// SessionEntry is one session, for the list of sessions. In the view of a single session it also
-// has the waves.
+// SessionEntry describes one session in the list of sessions. In the view of a single session, the
+// field Waves is set too.
 type SessionEntry struct {
 	ID         string          `json:"id"` // name of the session's folder
 	Source     string          `json:"source"`
@@ -33,9 +35,9 @@ type SessionEntry struct {
 	Started    time.Time       `json:"started,omitzero"`
 	Ended      time.Time       `json:"ended,omitzero"`
 	Counts     session.Summary `json:"counts"`
-	Ours       bool            `json:"ours"` // a run of gaffer wrote the session
+	Ours       bool            `json:"ours"` // a run of gaffer wrote the session's document
 	Run        string          `json:"run,omitempty"`
-	Version    string          `json:"version"`           // differs after every change of the document
+	Version    string          `json:"version"`           // hash of the document's content
 	Problem    string          `json:"problem,omitempty"` // why the document cannot be read; empty if it can
 	Waves      []SessionWave   `json:"waves,omitempty"`
 
@@ -55,7 +57,8 @@ type SessionReader struct {
 
 // cachedSession is a session as it was at the last read.
 type cachedSession struct {
-	info     fs.FileInfo // file info at the last read; nil if the document must be read again
+	// info is the file info at the last read. It is nil if the document must be read again.
+	info     fs.FileInfo
 	entry    SessionEntry
 	readOnce bool // the whole document could be read at least once
 }

@@ -25,7 +25,7 @@ type TeamPicture struct {
 	Problems  []string       `json:"problems"`
 }
 
-// TeamSession describes a team's session as a whole.
+// TeamSession describes the state and the progress of a team's session.
 type TeamSession struct {
 	ID           string    `json:"id"`
 	Mode         string    `json:"mode"`
@@ -54,13 +54,13 @@ type TeamCounter struct {
 	Role  string `json:"role"`
 	Count int    `json:"count"`
 	Limit int    `json:"limit"`
-	To    string `json:"to"` // the role that must take over the group when the limit is exceeded
+	To    string `json:"to"` // role that takes over the group when the limit is exceeded
 }
 
 // Team holds a team's documents as they were last read. It is not safe for concurrent use.
 type Team struct {
 	seen       map[team.Document]*document
-	problemsOf map[team.Document][]string // problems of each document
+	problemsOf map[team.Document][]string
 }
 
 // NewTeam returns a Team that has read no documents.
@@ -72,7 +72,7 @@ func NewTeam() *Team {
 	return t
 }
 
-// ReadTeam reads the team documents below root.
+// ReadTeam reads the team documents from the folder root.
 func ReadTeam(h host.Host, root string) *Team {
 	t := NewTeam()
 	for _, d := range team.Documents() {
@@ -81,8 +81,8 @@ func ReadTeam(h host.Host, root string) *Team {
 	return t
 }
 
-// Setter returns a function that sets the result of reading document d. Nil data means that the
-// file is missing.
+// Setter returns a function that stores the result of reading document d. If data and err are nil,
+// the file counts as missing.
 func (t *Team) Setter(d team.Document) func(data []byte, err error) {
 	return func(data []byte, err error) { t.set(d, data, err) }
 }
@@ -100,7 +100,7 @@ func (t *Team) set(d team.Document, data []byte, err error) {
 	}
 }
 
-// SessionID returns the id of the session in the team's documents, or "".
+// SessionID returns the session id that the team's documents contain, or "" if they contain none.
 func (t *Team) SessionID() string {
 	for _, d := range []team.Document{team.PMStateDoc, team.OrchestratorDoc} {
 		if id := t.value(d).Get("session_id").Text(); id != "" {
@@ -112,7 +112,8 @@ func (t *Team) SessionID() string {
 
 func (t *Team) value(d team.Document) jsontree.Value { return t.seen[d].value }
 
-// Picture returns the view of the team. The caller adds the run that wrote the documents.
+// Picture returns the view of the team. It does not set Project, Path, Ours and Run; the caller
+// must set them.
 func (t *Team) Picture() TeamPicture {
 	s := t.state()
 	return fitToMax(func(l limits) TeamPicture {
@@ -156,9 +157,9 @@ type teamState struct {
 	groups       team.Groups
 	orchestrator team.OrchestratorState
 
-	begun   map[string]team.Group     // groups with a status, by id
+	begun   map[string]team.Group     // groups in the group status document, by id
 	planned map[string]team.TaskGroup // groups that the project manager has planned, by id
-	raw     map[string]jsontree.Value // each group as it is in its document, by id
+	raw     map[string]jsontree.Value // JSON of each group in the group status document, by id
 	listed  map[string]team.WorkStatus
 }
 

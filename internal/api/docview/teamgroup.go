@@ -14,7 +14,7 @@ type TeamGroup struct {
 	ID        string        `json:"id"`
 	Name      string        `json:"name"`
 	Status    string        `json:"status"` // status word as written in the document
-	Stage     string        `json:"stage"`  // column of the board
+	Stage     string        `json:"stage"`  // column of the board that shows the group
 	Branch    string        `json:"branch"`
 	Agent     string        `json:"agent,omitempty"` // the agent that works on the group
 	Attempts  TeamAttempts  `json:"attempts"`
@@ -52,8 +52,8 @@ const (
 	stageOther     = "other"
 )
 
-// stageOf returns the column for a status. It also knows the words that the project manager uses
-// for planned groups.
+// stageOf returns the column of the board for a group's status. It also accepts the status words
+// that the project manager uses for planned groups.
 func stageOf(status string) string {
 	switch team.GroupStatus(status) {
 	case team.Pending, "", team.GroupStatus(team.WorkAssigned):
@@ -70,7 +70,8 @@ func stageOf(status string) string {
 	return stageOther
 }
 
-// board returns the groups that have a status, followed by those that are only planned.
+// board returns at most l.items groups: first those that have a status, then those that are only
+// planned.
 func (s teamState) board(l limits) []TeamGroup {
 	list := []TeamGroup{}
 	for _, id := range s.ids() {
@@ -126,8 +127,8 @@ func (s teamState) group(id string, l limits) TeamGroup {
 	}
 }
 
-// status returns a group's own status. If the group has none, it returns the status that the
-// project manager has given it.
+// status returns a group's own status. If the group has none, status returns the one that the
+// project manager has given it, or pending if there is none either.
 func (s teamState) status(id string) string {
 	return cmp.Or(string(s.begun[id].Status), string(s.planned[id].Status), string(s.listed[id]), string(team.Pending))
 }

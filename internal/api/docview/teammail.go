@@ -9,7 +9,7 @@ import (
 	"gaffer/team"
 )
 
-// TeamMessage is a message from one role of a team to the next.
+// TeamMessage is a message from one role of a team to another.
 type TeamMessage struct {
 	ID    string    `json:"id"`
 	From  string    `json:"from"`
@@ -31,8 +31,8 @@ type TeamDecision struct {
 	Group string    `json:"group,omitempty"`
 }
 
-// messageDocuments lists the documents that contain messages. from, to and kind are the sender,
-// receiver and type of messages in the document that do not name their own.
+// messageDocuments lists the documents that contain messages. from, to and kind are the defaults
+// for messages that name no sender, receiver or type.
 var messageDocuments = []struct {
 	doc      team.Document
 	from, to team.Role
@@ -82,7 +82,7 @@ func message(v jsontree.Value, l limits) (TeamMessage, bool) {
 	return m, v.Kind() == jsontree.Object
 }
 
-// body returns lines with the parts of a message that are meant for users.
+// body returns the parts of a message that users should see below its main text, one per line.
 func body(v jsontree.Value, l limits) []string {
 	var lines []string
 	for _, path := range []string{
@@ -127,7 +127,7 @@ func (t *Team) decisions(s teamState, l limits) []TeamDecision {
 	return last(list.sorted(), l.items)
 }
 
-// addDecision adds a decision to the list, unless its text is empty.
+// addDecision adds a decision to the list, unless both its What and its Why are empty.
 func addDecision(list *dated[TeamDecision], d TeamDecision) {
 	if d.What+d.Why != "" {
 		list.add(d.At, d)
@@ -147,8 +147,8 @@ func decision(v jsontree.Value, who, group string, l limits) TeamDecision {
 	}
 }
 
-// dated collects items from several documents and sorts them by time. An item without a time stays
-// after the previous item of its document.
+// dated collects items from several documents and sorts them by time. An item without a time gets
+// the time of the previous item of its document.
 type dated[T any] struct {
 	list  []T
 	times []time.Time

@@ -18,7 +18,7 @@ import (
 // agentService answers the requests about agents.
 type agentService struct {
 	db  *database
-	now func() time.Time // current time, to decide which agents are online
+	now func() time.Time // returns the current time, to decide which agents are online
 }
 
 // Heartbeat implements [server.Protocol].
@@ -104,8 +104,9 @@ func agentAt(w store.Worker, now time.Time) coordinator.Agent {
 	return a
 }
 
-// metaOf returns the agent's meta object with its channels added as the member "subscriptions",
-// because old clients read them there. Meta that is not a JSON object is returned unchanged.
+// metaOf returns the agent's meta object. It adds the agent's channels as the member
+// "subscriptions", where old clients expect them. Meta that is not a JSON object is returned
+// unchanged.
 func metaOf(w store.Worker) json.RawMessage {
 	members := map[string]json.RawMessage{}
 	if len(w.Channels) == 0 || len(w.Meta) > 0 && json.Unmarshal(w.Meta, &members) != nil {
@@ -139,9 +140,8 @@ func (d *agentService) Agents(ctx context.Context) (list []coordinator.Agent, er
 	return list, err
 }
 
-// agents returns all agents that clients may see. It leaves out workers that never sent a heartbeat
-// of this protocol, because they use the engine directly. It also leaves out workers that have
-// left, and workers whose only run has ended.
+// agents returns all agents that clients may see. It leaves out workers of gaffer that report no
+// name, workers that have left, and workers whose only run has ended.
 func (d *agentService) agents(r store.Reader) ([]coordinator.Agent, error) {
 	workers, err := r.Workers()
 	list := make([]coordinator.Agent, 0, len(workers))
@@ -196,7 +196,9 @@ func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coor
 			return err
 		}
 		held, err := heldBy(r, w)
-		if err == nil && w.Slots > 0 { // only gaffer's own workers have slots; their rows do not list their attempts, so search all running attempts
+		// For a worker of gaffer, search all running attempts, because the worker's row does not
+		// list its attempts. Only gaffer's workers have slots.
+		if err == nil && w.Slots > 0 {
 			held, err = store.RunningAttempts(r)
 			held = slices.DeleteFunc(held, func(a store.Attempt) bool { return a.Worker != w.ID })
 		}
@@ -212,8 +214,8 @@ func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coor
 	return task, err
 }
 
-// currentAttempt returns the held attempt whose task the agent reports as its current task. If
-// there is none, it returns the last attempt in held, which must not be empty.
+// currentAttempt returns the attempt in held whose task the agent reports as its current task. If
+// there is none, it returns the last attempt in held. The caller must pass a non-empty held.
 func currentAttempt(w store.Worker, held []store.Attempt) store.Attempt {
 	for _, a := range held {
 		if wireID(a.Key()) == w.Task {
@@ -223,7 +225,8 @@ func currentAttempt(w store.Worker, held []store.Attempt) store.Attempt {
 	return held[len(held)-1]
 }
 
-// heldBy returns the running attempts of an agent, in the order in which the agent got them.
+// heldBy returns the running attempts among those that the agent's row lists, in the order in which
+// the agent got them.
 func heldBy(r rows, w store.Worker) (held []store.Attempt, err error) {
 	for _, id := range w.HeldAttempts {
 		a, err := r.Attempt(id)

@@ -63,8 +63,8 @@ func (d *taskService) Assign(ctx context.Context, by credential.Identity, ask co
 	return given.wire()
 }
 
-// asConflict converts the engine's conflict error about a task into the protocol's. It returns
-// other errors unchanged.
+// asConflict converts the engine's conflict error about a task into a conflict error of the
+// protocol. It returns other errors unchanged.
 func asConflict(err error, id string) error {
 	if late, ok := errors.AsType[*engine.ConflictError](err); ok {
 		return Conflict("conflict", "task %s: %s", id, late.Why)
@@ -72,9 +72,9 @@ func asConflict(err error, id string) error {
 	return err
 }
 
-// SetStatus implements [server.Protocol]. A user can queue a task in progress again, or end it in
-// place of its agent. Setting the current status again changes nothing. A task that is not in
-// progress cannot get another status.
+// SetStatus implements [server.Protocol]. With it, a user can return a task in progress to the
+// queue, or end it instead of its agent. Setting the current status again changes nothing. A task
+// that is not in progress cannot get another status.
 func (d *taskService) SetStatus(ctx context.Context, by credential.Identity, id string, to coordinator.TaskStatus) (task coordinator.Task, err error) {
 	if err := maySubmit(by); err != nil {
 		return task, err

@@ -81,7 +81,7 @@ func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
 	return coordinator.Done, nil
 }
 
-// chainOf returns a chain and the item that stores it. It returns an error if the chain was
+// chainOf returns a chain and the store item that contains it. It returns an error if the chain was
 // deleted.
 func chainOf(r rows, id string) (row chainRow, i store.Item, err error) {
 	if i, err = r.Item(chainKey(id)); err == nil {
@@ -162,9 +162,8 @@ func (d *channelService) changeChain(ctx context.Context, by credential.Identity
 	return c, err
 }
 
-// ChangeChain implements [server.Protocol]. Fields of the request that are empty change nothing. A
-// status in the request is checked but has no effect, because the status follows from the chain's
-// tasks.
+// ChangeChain implements [server.Protocol]. Empty fields of the request change nothing. A status in
+// the request is checked but has no effect, because a chain's status is computed from its tasks.
 func (d *channelService) ChangeChain(ctx context.Context, by credential.Identity, id string, ask coordinator.ChainChange) (coordinator.Chain, error) {
 	var bad check
 	bad.line("name", ask.Name, maxName)
@@ -280,7 +279,9 @@ func sequence(s *engine.Tx, t coordinator.NewTask) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if row.Last == 0 { // the chain has no tasks yet, or an earlier version of gaffer stored it without Last
+	// If Last is 0, the chain has no tasks yet, or an earlier version of gaffer stored the chain
+	// without Last.
+	if row.Last == 0 {
 		if row.Last, err = lastSequence(s, chainRun+t.ChainID); err != nil {
 			return 0, err
 		}

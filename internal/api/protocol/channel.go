@@ -17,12 +17,14 @@ import (
 
 // The kinds of items under which this package stores its objects.
 const (
-	kindChannel   = "channel"
-	kindNamed     = "channel.name" // maps the name of a channel to its id
-	kindChain     = "chain"
-	kindInput     = "input"
-	kindNote      = "note"
-	kindCount     = "count"     // how many notes were created so far, including deleted ones; stored as Seq of one item
+	kindChannel = "channel"
+	kindNamed   = "channel.name" // maps the name of a channel to its id
+	kindChain   = "chain"
+	kindInput   = "input"
+	kindNote    = "note"
+	// kindCount is the kind of the item whose Seq counts all notes created so far, including
+	// deleted ones. A note is an event of the protocol.
+	kindCount     = "count"
 	kindDismissed = "dismissed" // notifications that a user has dismissed
 )
 
@@ -33,8 +35,8 @@ const (
 	chainRun   = "chain-"
 )
 
-// channelLabel returns the label of a channel's tasks. A claim of a task of the channel asks the
-// engine for a task with this label.
+// channelLabel returns the label that all tasks of a channel have. An agent that claims a task of
+// the channel gets a task with this label.
 func channelLabel(channel string) string { return "channel:" + channel }
 
 func channelKey(id string) store.ItemKey { return store.ItemKey{Kind: kindChannel, ID: id} }
@@ -74,7 +76,7 @@ func (d *channelService) Channels(ctx context.Context) (list []coordinator.Chann
 	return list, err
 }
 
-// all returns all items of a kind, decoded. It finds only items without a parent.
+// all returns all items of a kind, decoded. It leaves out items that have a parent.
 func all[W any](r store.Reader, kind string) ([]W, error) {
 	items, err := r.Items(kind, "", 0, math.MaxInt32)
 	list := make([]W, 0, len(items))

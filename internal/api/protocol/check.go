@@ -22,7 +22,9 @@ const (
 	maxDoing   = 1000
 	maxCost    = 1e9 // dollars
 
-	maxDepth         = 1000 // levels of nested JSON; encoding/json accepts at most 10000, and stored rows and answers add a few levels around the value
+	// maxDepth is the maximum depth of nested JSON. The limit of encoding/json is 10000. maxDepth
+	// is lower, because stored rows and answers add levels around the value.
+	maxDepth         = 1000
 	maxPriority      = 1_000_000
 	maxSubscriptions = 100
 )
@@ -36,7 +38,7 @@ func (c *check) fail(format string, args ...any) {
 	}
 }
 
-// text adds an error unless value is UTF-8 without zero bytes, of at most maxBytes.
+// text records an error if value is longer than maxBytes, is not UTF-8, or contains a zero byte.
 func (c *check) text(field, value string, maxBytes int) {
 	switch {
 	case len(value) > maxBytes:
@@ -48,7 +50,8 @@ func (c *check) text(field, value string, maxBytes int) {
 	}
 }
 
-// line adds an error unless value is a valid text without control characters.
+// line records an error if value contains a control character, such as a line break, or is not a
+// valid text.
 func (c *check) line(field, value string, most int) {
 	c.text(field, value, most)
 	if strings.ContainsFunc(value, unicode.IsControl) {
@@ -56,7 +59,7 @@ func (c *check) line(field, value string, most int) {
 	}
 }
 
-// name adds an error unless value is a valid line that is not empty.
+// name records an error if value is blank or is not a valid line.
 func (c *check) name(field, value string, most int) {
 	c.line(field, value, most)
 	if strings.TrimSpace(value) == "" {
@@ -64,8 +67,8 @@ func (c *check) name(field, value string, most int) {
 	}
 }
 
-// id adds an error unless value is a valid id: a name without spaces and slashes, but not "." or
-// "..".
+// id records an error if value is not a valid id. An id is a name without spaces and slashes, but
+// not "." or "..".
 func (c *check) id(field, value string) {
 	c.name(field, value, maxID)
 	c.idIfAny(field, value)
@@ -78,7 +81,8 @@ func (c *check) idIfAny(field, value string) {
 	}
 }
 
-// json adds an error unless value is empty, or is JSON of at most maxBytes and maxDepth levels.
+// json records an error if value is longer than maxBytes, is not valid JSON, or is nested deeper
+// than maxDepth. An empty value is valid.
 func (c *check) json(field string, value json.RawMessage, maxBytes int) {
 	switch {
 	case len(value) > maxBytes:
@@ -116,7 +120,7 @@ func (c *check) number(field string, value, least, most int) {
 	}
 }
 
-// Packages runs and workers use the following checks too.
+// The exported checks below are for the packages runs and workers.
 
 // CheckID returns an error unless value is a valid id. The error names the field.
 func CheckID(field, value string) error {
@@ -125,14 +129,16 @@ func CheckID(field, value string) error {
 	return c.err
 }
 
-// CheckLine returns an error unless value is one line of at most maxBytes.
+// CheckLine returns an error if value is longer than maxBytes, is not UTF-8, or contains a control
+// character such as a line break.
 func CheckLine(field, value string, maxBytes int) error {
 	var c check
 	c.line(field, value, maxBytes)
 	return c.err
 }
 
-// CheckText returns an error unless value is UTF-8 without zero bytes, of at most maxBytes.
+// CheckText returns an error if value is longer than maxBytes, is not UTF-8, or contains a zero
+// byte.
 func CheckText(field, value string, maxBytes int) error {
 	var c check
 	c.text(field, value, maxBytes)

@@ -84,7 +84,7 @@ func claim(s *engine.Tx, w store.Worker, c coordinator.Claim) (*store.TaskKey, e
 	return &key, nil
 }
 
-// channelOfClaim returns the id of the channel that a claim gives by id or by name.
+// channelOfClaim returns the id of the channel that a claim names by its id or its name.
 func channelOfClaim(s *engine.Tx, c coordinator.Claim) (string, error) {
 	if c.ChannelID != "" {
 		_, err := s.Item(channelKey(c.ChannelID))
@@ -105,8 +105,8 @@ func (d *taskService) Fail(ctx context.Context, by credential.Identity, r coordi
 	return d.report(ctx, by, r, engine.Finish{Ending: fleet.Ending{Class: failure.Crashed, Summary: summary}, Final: true})
 }
 
-// report ends the agent's attempt at a task as f says, and returns the changed task. The agent must
-// have the task.
+// report ends the agent's attempt at a task with the result f, and returns the changed task. It
+// returns an error if the agent does not have the task.
 func (d *taskService) report(ctx context.Context, by credential.Identity, r coordinator.Report, f engine.Finish) (task coordinator.Task, err error) {
 	var bad check
 	bad.id("task_id", r.TaskID)
@@ -136,9 +136,9 @@ func (d *taskService) report(ctx context.Context, by credential.Identity, r coor
 	return d.wire(ended)
 }
 
-// finish ends the agent's attempt at a task as f says. It returns a conflict if the task is queued,
-// or if its last attempt belongs to another agent. If the task has already ended, even with another
-// result, finish changes nothing and returns no error.
+// finish ends the agent's attempt at a task with the result f. It returns a conflict error if the
+// task is queued, or if its last attempt belongs to another agent. If the task has already ended,
+// even with another result, finish changes nothing and returns no error.
 func finish(s *engine.Tx, key store.TaskKey, agent string, f engine.Finish) error {
 	t, err := s.Task(key)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// problem is an error with its error code in the protocol.
+// problem is an error with an error code of the protocol.
 type problem struct{ code, text string }
 
 func (p *problem) Error() string { return p.text }
@@ -22,8 +22,8 @@ type NotFoundError struct{ problem }
 func (*NotFoundError) NotFound() bool { return true }
 
 // ConflictError reports a request that the current state does not allow, for example because it
-// came too late or another client has the task. The request has changed nothing, except if the code
-// is "unattended": then all changes are stored, but no process could be started for the run.
+// came too late or another client has the task. Usually the request has changed nothing. If the
+// code is "unattended", all changes are stored, but no process could be started for the run.
 type ConflictError struct{ problem }
 
 // Conflict tells the server to answer with status 409.

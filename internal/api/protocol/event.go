@@ -23,14 +23,15 @@ const (
 // eventService answers the requests about the protocol's events.
 type eventService struct{ db *database }
 
-// noteKey returns the item key of the protocol's event with number n. In the store, the protocol's
-// events are called notes, because the store has its own events. The numbers of notes have no gaps,
-// so code can compute the keys of the latest notes and of the note to delete.
+// noteKey returns the item key of the n-th event of the protocol. In the store, the protocol's
+// events are called notes, because the store has its own events. Notes are counted without gaps, so
+// code can compute the keys of the latest notes and of the note to delete.
 func noteKey(n int64) store.ItemKey { return store.ItemKey{Kind: kindNote, ID: fmt.Sprintf("e%d", n)} }
 
 func countKey() store.ItemKey { return store.ItemKey{Kind: kindCount, ID: kindNote} }
 
-// countNotes returns how many notes were added so far, including deleted ones.
+// countNotes returns how many notes, which are events of the protocol, were added so far. It
+// includes deleted ones.
 func countNotes(r rows) (int64, error) {
 	count, err := r.Item(countKey())
 	if errors.Is(err, store.ErrNotFound) {
@@ -81,7 +82,8 @@ func (d *eventService) AddEvent(ctx context.Context, by credential.Identity, n c
 		once = cmp.Or(n.AgentID, "@"+by.ID) + " " + once
 	}
 	err = d.db.do(ctx, by, func(s *engine.Tx) error {
-		n := n // a copy, because the transaction may run more than once
+		// Change only a copy of n, because the transaction may run more than once.
+		n := n
 		about, err := subject(s, by, n)
 		if err != nil {
 			return err
@@ -112,8 +114,8 @@ func checkEvent(by credential.Identity, n coordinator.NewEvent) error {
 
 // subject returns the key of the task that event n is about, or an empty key if n names no task. It
 // returns an error if the client may not publish events about the agent or the task that n names.
-// An agent may publish events before its first heartbeat. If n reports that a session has started,
-// subject also completes the task of the session request.
+// An agent may publish events before its first heartbeat. If n reports that a requested agent
+// session has started, subject also completes the task that requested the session.
 func subject(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	if n.AgentID != "" {
 		_, err := agentOf(s, by, n.AgentID)
@@ -141,8 +143,8 @@ func subject(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (stor
 	return key, mayChangeTask(s, by, t)
 }
 
-// addEvent stores the event as a note. If there are now more than keepNotes, it deletes the oldest
-// note.
+// addEvent stores the event as a note. If there are then more than keepNotes notes, it deletes the
+// oldest one.
 func addEvent(s *engine.Tx, about store.TaskKey, n coordinator.NewEvent) (e coordinator.Event, err error) {
 	last, err := countNotes(s)
 	if err != nil {

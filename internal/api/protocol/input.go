@@ -15,10 +15,9 @@ const maxInputs = 1000
 
 func inputKey(id string) store.ItemKey { return store.ItemKey{Kind: kindInput, ID: id} }
 
-// AddInput implements [server.Protocol]. If an agent has the task now, the input is for this agent
-// only, because the user typed it in reply to this agent. If no agent has the task, there are two
-// cases. If the request names an agent, the input is for that agent only. If the request names no
-// agent, the next agent that gets the task also gets the input.
+// AddInput implements [server.Protocol]. It stores an input for the agent that has the task now. If
+// no agent has the task, it stores the input for the agent that the request names. If the request
+// names none, the next agent that gets the task also gets the input.
 func (d *taskService) AddInput(ctx context.Context, by credential.Identity, n coordinator.NewInput) (input coordinator.Input, err error) {
 	n.Kind = cmp.Or(n.Kind, "text")
 	if err := cmp.Or(MayAct(by), checkInput(n)); err != nil {
@@ -83,10 +82,10 @@ func addInput(s *engine.Tx, t store.Task, n coordinator.NewInput) (input coordin
 	return input, s.Event(store.Event{Kind: "input.added", Run: t.Run, Task: t.Task}, i)
 }
 
-// recipient returns the id of the agent that an input is for. name is the id of the agent that the
-// request names, or empty. If an agent has the task, recipient returns this agent, or an error if
-// the request names a different one. If the task is queued, recipient returns name. If the task has
-// ended, recipient returns an error.
+// recipient returns the id of the agent that a new input is for, or "" if any agent may get it.
+// name is the id of the agent that the request names; it may be empty. If an agent has the task,
+// recipient returns the id of this agent; it is an error if the request names a different one. If
+// the task is queued, recipient returns name. If the task has ended, recipient returns an error.
 func recipient(s *engine.Tx, t store.Task, name string) (string, error) {
 	if t.Status.Final() {
 		return "", Conflict("task_ended", "task %s has ended", wireID(t.TaskKey))

@@ -16,7 +16,8 @@ func (d *Service) Metrics(ctx context.Context) (f server.ServiceMetrics, err err
 	now := d.agentService.now()
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		f = server.ServiceMetrics{Tasks: map[coordinator.TaskStatus]int{}, Writes: &d.db.writes}
-		waits := func(since time.Time) { // keeps the earliest time since which an agent waits or a question is open
+		// waits sets f.Waiting to since if since is earlier or f.Waiting is not set yet.
+		waits := func(since time.Time) {
 			if f.Waiting.IsZero() || since.Before(f.Waiting) {
 				f.Waiting = since
 			}
@@ -48,7 +49,7 @@ func (d *Service) Metrics(ctx context.Context) (f server.ServiceMetrics, err err
 		for _, run := range runs {
 			f.Tasks[coordinator.InProgress] += run.Active
 			f.Tasks[coordinator.Queued] += run.Open - run.Active
-			if !OwnsRun(run.ID) { // do not count the runs of channels and chains, which never end
+			if !OwnsRun(run.ID) { // the runs of channels and chains never end, so they are not counted
 				f.Runs++
 			}
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // dismissal records that a user has dismissed a notification about an agent. It hides the
-// notification until the agent changes.
+// notification until the agent's UpdatedAt changes.
 type dismissal struct {
 	Since time.Time `json:"since"` // the agent's UpdatedAt at the time of the dismissal
 }
@@ -25,7 +25,7 @@ func dismissedKey(agent, kind string) store.ItemKey {
 }
 
 // Notifications implements [server.Protocol]. It returns a notification for each online agent that
-// waits for a session, unless a user has dismissed the notification.
+// reports the state "setup_waiting", unless a user has dismissed the notification.
 func (d *agentService) Notifications(ctx context.Context) (list []coordinator.Notification, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list = []coordinator.Notification{}
@@ -69,7 +69,8 @@ func stateOf(a coordinator.Agent) string {
 	return meta.State
 }
 
-// subscriptionsOf returns the channels whose tasks the agent takes.
+// subscriptionsOf returns the member "subscriptions" of the agent's meta: the channels from which
+// the agent takes tasks.
 func subscriptionsOf(a coordinator.Agent) []string {
 	var meta struct{ Subscriptions []string }
 	_ = json.Unmarshal(a.Meta, &meta) // if meta has another format, there are no subscriptions

@@ -15,7 +15,8 @@ func maySubmit(by credential.Identity) error {
 	return Denied("a token of role %s may not add anything: use one of role operator or admin", by.Role)
 }
 
-// MayAct returns an error if the client's role may not act for agents at all.
+// MayAct returns an error unless the client's role may act for agents. The roles worker, operator
+// and admin may do so.
 func MayAct(by credential.Identity) error {
 	if by.Role == credential.Worker {
 		return nil
@@ -42,7 +43,8 @@ func MayActFor(by credential.Identity, w store.Worker) error {
 	return nil
 }
 
-// agentOf returns an agent, or an error if the client may not act for it.
+// agentOf returns the agent with the given id. It returns an error if the client may not act for
+// this agent.
 func agentOf(r rows, by credential.Identity, id string) (store.Worker, error) {
 	if err := MayAct(by); err != nil {
 		return store.Worker{}, err
@@ -93,8 +95,8 @@ type runRows interface {
 	Run(id string) (store.Run, error)
 }
 
-// CheckNotRun returns an error if id is the id of a run. The worker of a local run has the run's
-// id, so no other client may register this id.
+// CheckNotRun returns an error if id is the id of a run. Clients must not register an agent with
+// such an id, because the worker that executes a local run has the same id as the run.
 func CheckNotRun(r runRows, id string) error {
 	_, err := r.Run(id)
 	switch {

@@ -9,17 +9,17 @@ import (
 	"gaffer/internal/record/prune"
 )
 
-// Rows finds the old rows that clients of the protocol have created. It implements
-// [prune.ProtocolRows].
+// Rows finds the rows that clients of the protocol have created and that are old enough to delete.
+// It implements [prune.ProtocolRows].
 type Rows struct{}
 
 // OwnsRun reports whether a run belongs to a channel or a chain.
 func (Rows) OwnsRun(run string) bool { return OwnsRun(run) }
 
-// FindOld returns the old tasks, inputs and notes of protocol clients, and the tasks to keep. A
-// task of a channel or chain is old if it ended before the given time. An input is old if an agent
-// claimed it before that time, and a note if it was created before that time. Inputs that no agent
-// has claimed are listed with their task.
+// FindOld returns the old tasks, inputs and notes of protocol clients, and the tasks to keep. Notes
+// are the events that clients have sent. A task of a channel or chain is old if it ended before the
+// given time. An input is old if an agent claimed it before that time, and a note if it was created
+// before that time. Inputs that no agent has claimed are listed with their task.
 func (Rows) FindOld(r store.Reader, before time.Time) (prune.OldProtocolRows, error) {
 	old := prune.OldProtocolRows{KeptTasks: map[store.TaskKey]bool{}}
 	runs, err := runsOf(r, server.TaskFilter{})
@@ -76,9 +76,9 @@ func endOf(t store.Task, lastAttempt time.Time) time.Time {
 	return s.Step.Created
 }
 
-// oldItems returns the keys of the items of a kind that were last stored before a time, in the
-// order of Seq. It finds only items without a parent. An input has its task as parent until an
-// agent claims it.
+// oldItems returns the keys of the items of the given kind that were last stored before a time. It
+// considers only items without a parent. An input is such an item only after an agent has claimed
+// it: before that, its parent is its task.
 func oldItems(r store.Reader, kind string, before time.Time) (keys []store.ItemKey, err error) {
 	for after := int64(math.MinInt64); ; {
 		items, err := r.Items(kind, "", after, itemsAtOnce)

@@ -13,14 +13,14 @@ import (
 )
 
 // runTypes maps the first part of an event's kind, such as "task" in "task.ready", to the type of
-// the stream's update. It is only for runs that users submitted, not for runs of channels and
-// chains.
+// the update that the stream sends for the event. It applies to runs that users submitted, not to
+// the runs of channels and chains.
 var runTypes = map[string]string{
 	"run": "runs", "task": "tasks", "attempt": "attempts", "question": "questions", "review": "reviews", "message": "messages",
 }
 
-// runType returns the type of the stream's update for an event about a user's run. It returns ""
-// for events that only the engine needs.
+// runType returns the type of the stream's update for an event about a user's run, or "" if the
+// stream does not send the event.
 func runType(e store.Event) string {
 	kind, _, _ := strings.Cut(e.Kind, ".")
 	if kind == "task" && e.To == "" {
@@ -29,8 +29,9 @@ func runType(e store.Event) string {
 	return runTypes[kind]
 }
 
-// ofRun returns the run, task or other object that an event about a user's run has changed, in the
-// type that the stream sends. It leaves out prompts, because they may be very long.
+// ofRun returns the run, task or other object that an event about a user's run has changed. It
+// converts the object to the type that the stream sends. It leaves out prompts, because they may be
+// very long.
 func (t *updateReader) ofRun(e store.Event) (any, error) {
 	switch runType(e) {
 	case "runs":

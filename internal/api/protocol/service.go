@@ -35,8 +35,8 @@ type Service struct {
 
 var _ server.Protocol = (*Service)(nil)
 
-// New returns a service. s is the store of engine e. now returns the time that decides which agents
-// are online. It should be the engine's clock.
+// New returns a service. s must be the store of engine e. now returns the current time; it decides
+// which agents are online, and should be the engine's clock.
 func New(s store.Store, e *engine.Engine, now func() time.Time) *Service {
 	db := &database{store: s, engine: e}
 	return &Service{
@@ -57,10 +57,10 @@ type database struct {
 	writes server.Histogram // durations of write transactions
 }
 
-// do runs one transaction on behalf of a client, and measures its duration. The transaction may run
-// the function do more than once.
+// do runs one write transaction on behalf of a client, and measures its duration. The transaction
+// may call the argument do more than once.
 func (d *database) do(ctx context.Context, by credential.Identity, do func(s *engine.Tx) error) error {
-	began := time.Now() // the real clock, because it measures a duration
+	began := time.Now() // use the real clock to measure the duration
 	err := d.engine.Do(ctx, cmp.Or(by.Name, by.ID), do)
 	d.writes.Add(time.Since(began))
 	return err
@@ -74,7 +74,8 @@ const (
 	onceInput = "desk-input"
 )
 
-// rows reads single rows of the store, inside a write transaction or a read.
+// rows reads single rows of the store. A [store.Reader] and a write transaction, [engine.Tx],
+// implement it.
 type rows interface {
 	Worker(id string) (store.Worker, error)
 	Task(key store.TaskKey) (store.Task, error)

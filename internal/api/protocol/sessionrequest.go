@@ -14,12 +14,12 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// sessionPriority is the priority of session requests. It is higher than the usual priorities, so
-// that agents get them first.
+// sessionPriority is the priority of tasks that ask an agent to start a session. It is higher than
+// the default priority, so that agents claim these tasks first.
 const sessionPriority = 100
 
-// RequestSession implements [server.Protocol]. It queues a task in the channel. An agent without a
-// session claims the task and starts a session for it.
+// RequestSession implements [server.Protocol]. It queues a task in the channel. The task asks an
+// agent to start a session. An agent that has no session claims the task.
 func (d *taskService) RequestSession(ctx context.Context, by credential.Identity, ask coordinator.NewSession) (task coordinator.Task, err error) {
 	var bad check
 	bad.idIfAny("channel_id", ask.ChannelID)
@@ -53,10 +53,10 @@ func (d *taskService) RequestSession(ctx context.Context, by credential.Identity
 	return added.wire()
 }
 
-// sessionStarted completes the task of a session request when the agent reports its new session.
-// The agent may then have another id than when it claimed the task. So sessionStarted checks the
-// task's secret and the client's token, not the agent's id. If the task is already complete, it
-// changes nothing. It returns the key of the task.
+// sessionStarted completes a task that asked an agent to start a session, after the agent has
+// reported that the session has started. It returns the key of the task. The agent's id may have
+// changed since it claimed the task, so sessionStarted checks the task's secret and the client's
+// token instead of the id. If the task is already complete, sessionStarted changes nothing.
 func sessionStarted(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	var said struct {
 		Task   string `json:"task_id"`

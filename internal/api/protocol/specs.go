@@ -10,9 +10,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// specs caches decoded task specifications, because a client that claims a task needs its
-// specification again when it reports the end of the task. The zero value is ready to use. It is
-// safe for concurrent use.
+// specs caches decoded task specifications. The specification of a task is needed when a client
+// claims the task, and again when the client reports the end of the task. The zero value is ready
+// to use. It is safe for concurrent use.
 type specs struct {
 	mu    sync.Mutex
 	tasks map[store.TaskKey]readSpec
@@ -25,7 +25,7 @@ type readSpec struct {
 
 const (
 	maxSpecs = 4096    // the cache is emptied when it has this many specs
-	longSpec = 8 << 10 // bytes; longer specs are not cached
+	longSpec = 8 << 10 // specs with more bytes than this are not cached
 )
 
 // of returns the decoded specification of a task. It uses the cached value only if the task's JSON

@@ -19,7 +19,7 @@ import (
 // taskService answers the requests about tasks and their inputs.
 type taskService struct {
 	db     *database
-	random io.Reader // source of the secrets of session requests
+	random io.Reader // random bytes for the secrets of tasks that request a session
 	specs  specs
 }
 
@@ -32,7 +32,7 @@ type details struct {
 	Type     string    `json:"type,omitempty"`
 	Mode     string    `json:"mode,omitempty"`
 	Priority int       `json:"priority,omitempty"`
-	Session  string    `json:"session,omitempty"` // secret of a session request; empty for other tasks
+	Session  string    `json:"session,omitempty"` // secret of a task that requests a session; empty for other tasks
 	Created  time.Time `json:"created"`
 }
 
@@ -103,9 +103,9 @@ func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
 	return w
 }
 
-// taskAndAttempt is a task with its running or last ended attempt, if any. A transaction returns
-// this type, and the caller converts it after the transaction: the conversion takes time, and
-// meanwhile other writers would wait.
+// taskAndAttempt is a task with its running or last ended attempt. attempt is nil if there was
+// none. Transactions return this type. The caller converts it to the protocol's task after the
+// transaction, because a conversion inside the transaction would delay other writers.
 type taskAndAttempt struct {
 	task    store.Task
 	attempt *store.Attempt

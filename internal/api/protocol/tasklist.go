@@ -16,15 +16,16 @@ import (
 const (
 	// maxListed is how many tasks Tasks returns at most if the client gives no limit.
 	maxListed = 10_000
-	// minQueuedRead is how many queued tasks Tasks reads at least to find the newest tasks, if the
-	// client gives a limit. If that limit is higher, Tasks reads as many tasks as the limit.
+	// minQueuedRead is how many queued tasks Tasks reads if the client gives a smaller limit. Tasks
+	// returns the newest of them, but the store returns first the tasks that start next.
 	minQueuedRead = 2_000
 )
 
 // Tasks implements [server.Protocol]. It returns tasks in the order in which they were added. If
-// the client gives a limit, Tasks returns the newest tasks; of very many queued tasks, it considers
-// only those that start next. If the client gives no limit, Tasks returns at most maxListed tasks,
-// and prefers the same tasks as [Service.Dashboard].
+// the client gives a limit, Tasks returns the newest tasks. It may then miss some new queued tasks
+// if very many are queued, because it reads only those that start next. If the client gives no
+// limit, Tasks returns at most maxListed tasks. It prefers running tasks, then the oldest queued
+// tasks, then the newest ended tasks.
 func (d *taskService) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
 	var tasks taskList
 	err := d.db.store.Read(ctx, func(r store.Reader) (err error) {
@@ -92,16 +93,18 @@ type lister struct {
 	store.Reader
 	filter    server.TaskFilter
 	runs      []string // ids of the runs that may contain matching tasks
-	maxQueued int      // how many ready tasks to read, and how many waiting tasks of each run
-	maxEnded  int      // how many ended tasks to consider for each final status; unused if the filter names an agent
-	list      taskList
+	maxQueued int      // maximum number of ready tasks to read, and of waiting tasks per run
+	// maxEnded is the maximum number of ended tasks to read for each final status. It is not used
+	// if the filter names an agent.
+	maxEnded int
+	list     taskList
 }
 
-// list returns the tasks that match a filter: all running tasks, the queued tasks that start next
-// and, for each final status, the ended tasks that were added last. queued is how many ready tasks
-// it reads, and how many waiting tasks of each run. lastEnded is how many ended tasks it considers
-// for each final status; if the filter names an agent, it considers maxListed. It ignores the
-// filter's limit.
+// list returns tasks that match a filter, but ignores the filter's limit: all running tasks, the
+// queued tasks that start next, and the newest ended tasks. queued is the maximum number of ready
+// tasks to read, and of waiting tasks to read from each run. lastEnded is the maximum number of
+// ended tasks to read for each final status. If the filter names an agent, list uses maxListed
+// instead of lastEnded.
 func list(r store.Reader, f server.TaskFilter, queued, lastEnded int) (taskList, error) {
 	runs, err := runsOf(r, f)
 	if err != nil {
@@ -130,7 +133,7 @@ func list(r store.Reader, f server.TaskFilter, queued, lastEnded int) (taskList,
 	return l.list, nil
 }
 
-// runsOf returns the ids of the runs that may contain tasks which match the filter.
+// runsOf returns the ids of the runs that may contain tasks matching the filter.
 func runsOf(r store.Reader, f server.TaskFilter) (runs []string, err error) {
 	if f.Chain != "" {
 		return []string{chainRun + f.Chain}, nil
@@ -152,8 +155,9 @@ func runsOf(r store.Reader, f server.TaskFilter) (runs []string, err error) {
 	return runs, err
 }
 
-// add appends a task if the filter's channel, chain and agent match. a is the task's running or
-// last attempt; nil if there was none. The function list checks the filter's status.
+// add appends the task t to l.list if it matches the filter's channel, chain and agent. a is the
+// task's running or last attempt; nil if there was none. add does not check the status of the task:
+// the function list has already selected the tasks by status.
 func (l *lister) add(t store.Task, a *store.Attempt) {
 	f := l.filter
 	if OwnsRun(t.Run) && (f.Channel == "" || t.Labels == channelLabel(f.Channel)) && (f.Chain == "" || t.Run == chainRun+f.Chain) &&
@@ -197,7 +201,8 @@ func (l *lister) running() error {
 // ready adds the queued tasks that agents can claim now.
 func (l *lister) ready() error {
 	if l.filter.Chain != "" {
-		return nil // the method waiting adds all queued tasks of a chain, including those that are ready
+		// The method waiting adds all queued tasks of a chain, including those that are ready.
+		return nil
 	}
 	labels := []string{channelLabel(l.filter.Channel)}
 	if l.filter.Channel == "" {
@@ -236,8 +241,8 @@ func (l *lister) waiting() error {
 	return nil
 }
 
-// ended adds the tasks with the given final status that were added last. It considers the tasks of
-// all runs in l.runs.
+// ended adds the newest tasks with the given final status to l.list. It considers all runs in
+// l.runs.
 func (l *lister) ended(in store.Status) error {
 	most := l.maxEnded
 	if l.filter.Agent != "" {
@@ -256,8 +261,8 @@ func (l *lister) ended(in store.Status) error {
 	return l.addAll(newest(latest, most))
 }
 
-// endedOf returns the ended tasks of a run that were added last. If the filter names a channel, it
-// leaves out tasks of other channels, because a chain may have tasks of several channels.
+// endedOf returns the newest tasks of a run that have the given final status. If the filter names a
+// channel, it leaves out tasks of other channels: a chain may have tasks of several channels.
 func (l *lister) endedOf(run string, in store.Status, most int) ([]store.Task, error) {
 	channel := l.filter.Channel
 	if channel == "" || run == channelRun+channel {

@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// changeFeed returns what has changed in the store, as updates for the stream.
+// changeFeed returns what has changed in the store, as updates for the clients of the event stream.
 type changeFeed struct {
 	db  *database
 	now func() time.Time
@@ -41,8 +41,8 @@ func (d *changeFeed) Wait(ctx context.Context, after int64) error {
 }
 
 // Updates implements [server.Protocol]. Most updates contain the changed object as it was after the
-// change. In an update about a run that a user submitted, the type of the object is from package
-// fleet or based on it.
+// change. For a run that a user submitted, this is an object of package fleet, or a type of package
+// coordinator that contains one.
 func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list, last = nil, after
@@ -60,14 +60,16 @@ func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list 
 }
 
 // UpdatesOf returns the updates about one run that a user submitted. It reads at most limit events
-// of the run, those with the lowest numbers above cursor. last is the number of the last event that
-// it has read, or cursor if there was none.
+// of the run, beginning with the first one whose sequence number is above cursor. last is the
+// sequence number of the last event that it has read, or cursor if there was none.
 func UpdatesOf(r store.Reader, run string, cursor int64, limit int) (list []server.Update, last int64, err error) {
 	events, err := r.EventsOf(run, cursor, limit)
 	if err != nil || len(events) == 0 {
 		return nil, cursor, err
 	}
-	list, err = newUpdateReader(r, time.Time{}).updates(events) // the time is used only for updates about agents, and events of a run are never about an agent
+	// The zero time is not used: only updates about agents need the time, and no event of a run is
+	// about an agent.
+	list, err = newUpdateReader(r, time.Time{}).updates(events)
 	return list, events[len(events)-1].Seq, err
 }
 
@@ -114,8 +116,8 @@ func (t *updateReader) updates(events []store.Event) (list []server.Update, err 
 	return list, nil
 }
 
-// types maps the kind of an event to the type of the stream's update. Events about tasks are not in
-// it.
+// types maps the kind of an event to the type of the update that the stream sends for it. It is for
+// events that are not about a user's run. The function typeOf handles the events about tasks.
 var types = map[string]string{
 	"worker.changed": "agents",
 	"channel.added":  "channels",
@@ -141,7 +143,8 @@ func (t *updateReader) update(e store.Event) (u server.Update, sent bool, err er
 		u.Change, err = t.task(e)
 	case isUserRun(e):
 		u.Change, u.Project, err = t.changed(e)
-	case !strings.HasPrefix(e.Kind, "chain."): // an update about a chain has no data, because clients request chains separately
+	// Updates about chains contain no data, because clients request chains separately.
+	case !strings.HasPrefix(e.Kind, "chain."):
 		u.Change, err = data(e)
 	}
 	return u, true, err
@@ -187,8 +190,8 @@ func data(e store.Event) (json.RawMessage, error) {
 	return i.Data, err
 }
 
-// lane converts the agent account in an event to the JSON of a [fleet.Lane]. If the account is no
-// longer paused, Until is zero.
+// lane returns the agent account that an event contains, as the JSON of a [fleet.Lane]. Until is
+// zero if the account is not paused any more.
 func lane(e store.Event) (json.RawMessage, error) {
 	l, err := decoded[store.Account](e.Row)
 	if err != nil {
@@ -198,8 +201,8 @@ func lane(e store.Event) (json.RawMessage, error) {
 }
 
 // agent returns the agent of an event as it was after the event, but with its current last-seen
-// time and activity, which change without events. With the old time, a reader of an old event would
-// take the agent for offline.
+// time and activity, which change without events. With the last-seen time of an old event, clients
+// would show the agent as offline.
 func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	var w store.Worker
 	if err := json.Unmarshal(e.Row, &w); err != nil {
@@ -234,8 +237,8 @@ func (t *updateReader) task(e store.Event) (json.RawMessage, error) {
 }
 
 // addSpec adds the specification to a task's row that lacks it. Only the first event of a task
-// contains the specification, so for later events addSpec reads it from the store. name is the
-// task's name for an error.
+// contains the specification, so for later events addSpec reads it from the store. name is used for
+// the task in error messages.
 func (t *updateReader) addSpec(row *store.Task, name string) error {
 	if row.Spec == nil {
 		spec, known := t.specs[row.TaskKey]

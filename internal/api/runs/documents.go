@@ -22,15 +22,15 @@ import (
 	"gaffer/session"
 )
 
-// The default folders of documents in a project. Documents contain the paths of logs and of other
-// documents, which are below these folders.
+// The default folders of a project for session documents and for ledger records. Documents and
+// records contain paths of files below these folders.
 const (
 	sessionFolder = ".founder-mode/status"
 	ledgerFolder  = "state"
 )
 
-// documentCache caches the documents of the runs that clients requested last, because clients read
-// the document of an active run again and again.
+// documentCache caches the session documents of the runs that clients requested last, because
+// clients read the document of an active run again and again.
 type documentCache struct {
 	mu   sync.Mutex
 	list []*cachedDocument // the most recently used is the last
@@ -60,7 +60,7 @@ func (s *documentCache) of(run string, newPreview func() *recorder.Preview) *cac
 	return kept
 }
 
-// documentReader answers the requests for the documents, records and reports of runs.
+// documentReader answers the requests for runs' session documents, ledger records and reports.
 type documentReader struct {
 	store store.Store
 	runs  *visibleRuns
@@ -101,8 +101,8 @@ func (d *documentReader) ledger() *ledger.Store {
 }
 
 // Records implements [server.Runs]. There may be very many records, so Records writes each run
-// record as soon as it has read it. The result records come after all run records in the answer, so
-// Records keeps them as text until then.
+// record immediately. In the answer, the result records follow after all run records, so Records
+// keeps the JSON of the result records in memory until then.
 func (d *documentReader) Records(ctx context.Context, id string, to io.Writer) error {
 	run, err := d.runs.get(ctx, id)
 	if err != nil {
@@ -206,8 +206,8 @@ func (l *latestRows) sorted() []row {
 
 const noLimit = 1 << 30
 
-// attemptCosts has the known costs of the attempts of one task, in millionths of a dollar, by the
-// number of the attempt. countRun clears and fills it again for each task.
+// attemptCosts maps the numbers of a task's attempts to their costs in millionths of a dollar. It
+// lacks attempts whose cost is unknown. countRun clears the map and fills it again for each task.
 type attemptCosts map[int]int64
 
 func (s attemptCosts) of(_ string, attempt int) (float64, bool) {
@@ -215,8 +215,8 @@ func (s attemptCosts) of(_ string, attempt int) (float64, bool) {
 	return float64(micro) / 1e6, known
 }
 
-// countRun adds the attempts of one run to the report and to rows. costs must be the map from which
-// c takes the costs.
+// countRun adds the attempts of one run to the report c and to rows. The caller must have created c
+// with the function costs.of.
 func (d *documentReader) countRun(ctx context.Context, c *ledger.Count, run store.Run, costs attemptCosts, rows *latestRows) error {
 	return d.store.Read(ctx, func(r store.Reader) error {
 		tasks, err := r.Tasks(run.ID)

@@ -29,7 +29,7 @@ type Logs struct {
 type logPart struct {
 	attempt  string
 	base     int64 // offset of the attempt's log within the task's log
-	from, to int64 // the bytes of the attempt's log that are kept, as offsets within that log
+	from, to int64 // range of kept bytes, as offsets within the attempt's log
 }
 
 // logLayout describes the log of a task: the output of its attempts, one after the other. If the
@@ -46,7 +46,9 @@ type logReader struct {
 	runs  *visibleRuns
 	now   func() time.Time
 	logs  Logs
-	file  func(run store.Run, a store.Attempt) (path string, ok bool) // returns the log file of an attempt on this machine; nil if every log is in the store
+	// file returns the log file of an attempt that ran on this machine. A nil file means that every
+	// log is in the store.
+	file func(run store.Run, a store.Attempt) (path string, ok bool)
 }
 
 func (d *logReader) layout(r store.Reader, run store.Run, task string) (l logLayout, err error) {
@@ -75,7 +77,7 @@ func (d *logReader) layout(r store.Reader, run store.Run, task string) (l logLay
 	return l, err
 }
 
-// firstKept returns the offset in the task's log from which on all bytes are kept.
+// firstKept returns the lowest offset in the task's log from which on no byte was deleted.
 func (l logLayout) firstKept() (at int64) {
 	for _, p := range l.parts {
 		if p.from > 0 {
@@ -96,8 +98,8 @@ func (l logLayout) end() int64 {
 // maxStarts is the maximum number of attempts whose start offsets an answer contains.
 const maxStarts = 100
 
-// starts returns where in the task's log the latest attempts start. If the attempts share a file,
-// the row of each attempt has its offset.
+// starts returns the offsets in the task's log at which the latest attempts start. If the log is in
+// a file, starts takes the offsets from the rows of the attempts.
 func (l logLayout) starts() (list []coordinator.LogStart) {
 	if l.file != "" {
 		at := int64(0)
@@ -115,9 +117,9 @@ func (l logLayout) starts() (list []coordinator.LogStart) {
 	return list
 }
 
-// find converts an offset in the task's log to an attempt and the offset in its log. The offset
-// just after the last byte of an attempt's log belongs to that attempt, because more output may
-// follow.
+// find converts an offset in the task's log to an attempt and the offset in that attempt's log. The
+// offset just after the last byte of an attempt's log belongs to that attempt, because more output
+// may follow.
 func (l logLayout) find(offset int64) (attempt string, at int64) {
 	for i, p := range l.parts {
 		if offset <= p.base+p.to || i == len(l.parts)-1 {
@@ -166,8 +168,8 @@ func (d *logReader) Log(ctx context.Context, run, task string, q coordinator.Log
 	return t, s, err
 }
 
-// current returns the id of the attempt at whose end a follower stops: the running attempt or, if
-// none is running, the last one. It returns "" if there was no attempt.
+// current returns the id of the running attempt or, if none is running, of the last one. A followed
+// log ends when this attempt has ended. current returns "" if there was no attempt.
 func (l logLayout) current() string {
 	if len(l.attempts) == 0 {
 		return ""
@@ -180,9 +182,9 @@ func (l logLayout) current() string {
 	return l.attempts[len(l.attempts)-1].ID
 }
 
-// taskLog is a reader's position in the log of a task. It stores an attempt and the offset in its
-// log, not an offset in the task's log: an abandoned attempt may still write output, which moves
-// the logs of later attempts.
+// taskLog is a client's position in the log of a task. The position is an attempt and an offset in
+// that attempt's log. An offset in the task's log would not stay valid: an abandoned attempt may
+// still write output, which shifts the logs of later attempts.
 type taskLog struct {
 	reader      *logReader
 	run         store.Run // read once; only fields that never change are used
@@ -191,18 +193,20 @@ type taskLog struct {
 	at          int64  // offset of the next byte in that attempt's log
 	left        int64  // number of bytes to return before io.EOF; unused if the log is followed
 	follow      bool
-	lastAttempt string    // id of the attempt at whose end the follower stops; empty if no attempt has started
-	endedSince  time.Time // when lastAttempt was first seen as ended; output that arrives later resets it to zero
+	lastAttempt string // id of the attempt after which a followed log ends; empty if none has started
+	// endedSince is when lastAttempt was first seen as ended. Output that arrives later resets
+	// endedSince to zero.
+	endedSince time.Time
 }
 
 const (
 	maxRead = 512 << 10
-	// endDelay is how long a follower waits for the last output of an ended attempt if the worker
-	// has not reported that the log is complete.
+	// endDelay is how long a followed log stays open without new output after the last attempt has
+	// ended, if the worker has not reported that the log is complete.
 	endDelay = 3 * time.Second
-	// nextAttemptDelay is how long a follower waits for the last output of an attempt when a newer
-	// attempt has started. It is longer than endDelay, because the follower cannot return to the
-	// old attempt later.
+	// nextAttemptDelay is how long a followed log waits for the last output of an ended attempt
+	// before it continues with the next attempt. It is longer than endDelay, because the client
+	// never gets output of the ended attempt that arrives later.
 	nextAttemptDelay = 20 * time.Second
 )
 
@@ -264,9 +268,9 @@ func (t *taskLog) read(r store.Reader) ([]byte, error) {
 	return nil, t.ended(r, l)
 }
 
-// complete reports whether attempt i, which is not the last one, will write no more output. While
-// its worker may still be sending output, complete returns false, but at most for nextAttemptDelay
-// after the end of the attempt.
+// complete reports whether attempt i will write no more output. The caller must not pass the last
+// attempt. For a followed log, complete returns false while the worker may still be sending output,
+// but at most for nextAttemptDelay after the end of the attempt.
 func (t *taskLog) complete(r store.Reader, l logLayout, i int) (bool, error) {
 	a := l.attempts[i]
 	if !t.follow || l.file != "" || a.Class == failure.Lost || t.reader.now().Sub(a.Ended) >= nextAttemptDelay {
@@ -300,7 +304,7 @@ func (t *taskLog) ended(r store.Reader, l logLayout) error {
 		}
 	}
 	if l.file != "" {
-		return io.EOF // a log file is complete before the end of its attempt is stored
+		return io.EOF // an attempt's log file is complete before the store has the attempt as ended
 	}
 	if done, err := t.reader.logs.Done(r, t.lastAttempt); err != nil || done {
 		return cmp.Or(err, io.EOF)

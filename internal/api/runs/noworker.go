@@ -15,7 +15,7 @@ import (
 
 // setNoWorker sets the field NoWorker of tasks that are ready to start, but that no online worker
 // may take. The field gives the reason. setNoWorker checks only tasks that have the label of a
-// project, because other tasks do not wait for the coordinator's workers.
+// project, because only these tasks are for the coordinator's workers.
 func (d *runReader) setNoWorker(ctx context.Context, run string, tasks []fleet.Task) error {
 	byID := map[string]*fleet.Task{}
 	for i := range tasks {
@@ -58,8 +58,8 @@ func (d *runReader) online(r store.Reader) (list []fleet.Worker, err error) {
 	return list, err
 }
 
-// noWorker returns why none of the workers may take a task with these labels and this agent. It
-// returns "" if a worker may take it.
+// noWorker returns why none of the workers may take a task that has these labels and runs this
+// agent. It returns "" if at least one of the workers may take the task.
 func noWorker(workers []fleet.Worker, labels []string, agent string) string {
 	var own []string // labels that the user gave, without those that gaffer adds
 	for _, label := range labels {

@@ -68,14 +68,16 @@ func (d *questionService) Answer(ctx context.Context, by credential.Identity, qu
 		return protocol.Conflict("question_closed", "question %s: no agent waits for an answer any more", question)
 	case late:
 		return protocol.Conflict("already_answered", "question %s: %s has answered it at %s", question, q.By, q.Answered.UTC().Format(time.RFC3339))
-	case q.Run == "": // the agent was started by a user and polls for the answer, so no process is needed
+	// A question without a run is from an agent that a user has started. This agent polls for the
+	// answer, so no process must be started.
+	case q.Run == "":
 		return nil
 	}
 	return d.ensureProcess.after(ctx, q.Run, "it is answered, but ")
 }
 
-// checkReply returns an error if the scope of an answer is unknown, if its rule is not a valid
-// rule, or if it has a rule but no scope that lasts longer than the question.
+// checkReply returns an error if the scope of an answer is unknown, if its permission rule is not
+// valid, or if the answer has a rule but is valid for this question only.
 func checkReply(a fleet.Reply) error {
 	switch {
 	case a.Scope != "" && !slices.Contains(fleet.GrantScopes(), a.Scope):
@@ -146,8 +148,8 @@ func checkAsk(q coordinator.NewQuestion) error {
 	switch {
 	case err != nil:
 		return err
-	// Check only the form of the id: the agent may belong to another fleet, whose attempts are not
-	// in this store.
+	// Check only the form of the attempt's id, not whether the attempt exists, because it may be in
+	// another gaffer's database.
 	case len(q.Attempt) > maxName || strings.Trim(q.Attempt, "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "":
 		return protocol.Invalid("attempt: %.40q is not the id of an attempt", q.Attempt)
 	case len(q.Options) > maxOptions:

@@ -19,20 +19,20 @@ import (
 // number of attempts in any real fleet.
 const maxRunningAttempts = 5000
 
-// liveTask is what a [coordinator.LiveAttempt] says about the attempt's task and run. It does not
-// change while the attempt runs.
+// liveTask has the fields of a [coordinator.LiveAttempt] that describe the attempt's task and run.
+// They do not change while the attempt runs.
 type liveTask struct{ runName, project, taskName, agent, model, branch string }
 
-// runningAttempts lists the running attempts of all runs. It caches what it has read about the
-// tasks of the attempts in the last list, because the list is read every few seconds while the
-// stream has clients.
+// runningAttempts lists the running attempts of all runs. For each attempt in the latest list, it
+// caches the data about the task and the run, because the server requests the list every few
+// seconds while clients follow the event stream.
 type runningAttempts struct {
 	store  store.Store
 	runs   *visibleRuns
 	branch func(run, task string) string // returns the default branch of a task that has a worktree
 
 	mu    sync.Mutex
-	tasks map[string]liveTask // by the id of the attempt
+	tasks map[string]liveTask // cached data, by the id of the attempt
 }
 
 // RunningAttempts implements [server.Runs]. Clients must poll it, because the store records no
@@ -42,7 +42,8 @@ func (l *runningAttempts) RunningAttempts(ctx context.Context) (list []coordinat
 	defer l.mu.Unlock()
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
-		running, err := r.DueAttempts(time.Unix(0, math.MaxInt64), maxRunningAttempts) // every running attempt is due before this time
+		// All running attempts are due before the latest possible time.
+		running, err := r.DueAttempts(time.Unix(0, math.MaxInt64), maxRunningAttempts)
 		if err != nil {
 			return err
 		}
@@ -69,8 +70,8 @@ func (l *runningAttempts) RunningAttempts(ctx context.Context) (list []coordinat
 	return list, err
 }
 
-// taskOf reads what a [coordinator.LiveAttempt] says about a task and its run. The result is empty
-// if the run or the task does not exist any more.
+// taskOf reads the data about a task and its run that a [coordinator.LiveAttempt] contains. The
+// result is empty if the run or the task does not exist any more.
 func (l *runningAttempts) taskOf(r store.Reader, key store.TaskKey) (t liveTask, err error) {
 	run, err := r.Run(key.Run)
 	if err != nil {
@@ -82,7 +83,7 @@ func (l *runningAttempts) taskOf(r store.Reader, key store.TaskKey) (t liveTask,
 	}
 	t = liveTask{runName: run.Name, project: run.Project, taskName: row.Name}
 	spec, err := plan.DecodeTask(row.Spec)
-	if err != nil { // one task that cannot be read must not hide all others
+	if err != nil { // ignore the error, so that one damaged task does not hide all other attempts
 		return t, nil
 	}
 	t.agent, t.model, t.branch = engine.AgentOf(spec), spec.Model, spec.Branch

@@ -1,9 +1,9 @@
 // Package runs implements the coordinator's requests about runs. Clients submit plans, read, cancel
 // and retry runs, answer questions, and read the logs, documents and records of runs.
 //
-// A run of a coordinator belongs to a project by name. Each of its tasks has that name as a label,
-// so that only workers of the project take it. The service keeps no state except a cache of
-// rendered documents, so several coordinators can share one store.
+// Each run of a coordinator belongs to a project, which has a name. All tasks of the run have a
+// label with the project's name, so that only workers of the project take them. The service keeps
+// no state except caches, so several coordinators can share one store.
 package runs
 
 import (
@@ -36,7 +36,8 @@ type Options struct {
 	// File returns the log file of an attempt that ran on this machine. ok is false if the log is
 	// in the store. A nil File means that all logs are in the store.
 	File func(run store.Run, a store.Attempt) (path string, ok bool)
-	// Annotate adds information to v that is not in the store. It may be nil.
+	// Annotate adds information that is not in the store to v, a run that is sent to a client. It
+	// may be nil.
 	Annotate func(v *fleet.Run, run store.Run)
 
 	// EnsureProcess starts a process on this machine for a run that is limited to this machine,
@@ -45,19 +46,20 @@ type Options struct {
 	EnsureProcess func(ctx context.Context, run string) error
 
 	// DefaultBranch returns the branch of a task that has a worktree, if its plan names no branch.
-	// If DefaultBranch is nil, such a branch is not shown.
+	// If DefaultBranch is nil, clients do not get the branch of such a task.
 	DefaultBranch func(run, task string) string
 
 	// Hide reports whether a run is internal, such as a run that holds the tasks of a channel.
 	// Requests do not find hidden runs. If Hide is nil, all runs are visible.
 	Hide func(run store.Run) bool
-	// AddMergeTasks returns the plan of a run with added tasks that merge the branches of other
-	// tasks. If it is nil, no tasks are added.
+	// AddMergeTasks returns the plan p with added tasks that merge the branches of other tasks. run
+	// is the id of the new run. If AddMergeTasks is nil, no tasks are added.
 	AddMergeTasks func(p plan.Plan, run string) (plan.Plan, error)
-	// Limits returns the user's limits of what agents may cost. If it is nil, there are none.
+	// Limits returns the user's limits of what agents may cost. If Limits is nil, there are no
+	// limits.
 	Limits func() engine.Limits
-	// NotStarted returns the planned times of schedules at which no run started, see
-	// [runquery.Options].
+	// NotStarted returns the planned times of schedules at which no run started, for morning
+	// reports. It is described at [runquery.Options].
 	NotStarted func(r store.Reader, project string, since time.Time) ([]fleet.MorningFire, error)
 
 	// SearchTime is how long a search may take. After that time, the search returns what it has
@@ -79,7 +81,7 @@ type Service struct {
 
 var _ server.Runs = (*Service)(nil)
 
-// New returns a service.
+// New returns a service with the given options.
 func New(opts Options) *Service {
 	if opts.EnsureProcess == nil {
 		opts.EnsureProcess = func(context.Context, string) error { return nil }
@@ -119,7 +121,7 @@ func (v *visibleRuns) find(r store.Reader, id string) (store.Run, error) {
 	return run, protocol.NotFound(err, "run", id)
 }
 
-// get is like find, but starts a read of the store itself.
+// get does the same as find, in a read transaction of its own.
 func (v *visibleRuns) get(ctx context.Context, id string) (run store.Run, err error) {
 	err = v.store.Read(ctx, func(r store.Reader) (err error) {
 		run, err = v.find(r, id)
@@ -134,8 +136,8 @@ func (v *visibleRuns) check(ctx context.Context, id string) error {
 	return err
 }
 
-// read calls fn with a reader of the store. If the run does not exist or is hidden, it returns a
-// not-found error instead.
+// read calls fn with a reader of the store. If the run does not exist or is hidden, read does not
+// call fn and returns a not-found error.
 func (v *visibleRuns) read(ctx context.Context, id string, fn func(r store.Reader) error) error {
 	return v.store.Read(ctx, func(r store.Reader) error {
 		if _, err := v.find(r, id); err != nil {

@@ -37,7 +37,9 @@ func (d *runChanger) Submit(ctx context.Context, by credential.Identity, n coord
 		}
 		s := engine.Submission{Plan: p, ID: id, Project: n.Project, OnlyWorker: n.On, Who: clientName(by)}
 		if n.Key != "" {
-			s.Key = "run " + by.ID + " " + n.Key // the key contains the token's id, so that two tokens may use the same key
+			// The key contains the token's id, so that clients with different tokens may use the
+			// same key.
+			s.Key = "run " + by.ID + " " + n.Key
 		}
 		if d.addMergeTasks != nil {
 			if s.Plan, err = d.addMergeTasks(p, id); err != nil {
@@ -92,9 +94,9 @@ func checkLabel(field, name string, required bool) error {
 	return nil
 }
 
-// checkSubmittable returns an error if a plan can run on one machine only, but the request does not
-// name a worker. It also returns an error for plans that cannot be submitted: those of a team or a
-// build, and those with steps or labels that only gaffer itself may set.
+// checkSubmittable returns an error if all tasks of a plan must run on the same machine, but the
+// request does not name a worker. It also returns an error for the plans of teams and builds, and
+// for plans with steps or labels that only gaffer itself may set.
 func checkSubmittable(p plan.Plan, on string) error {
 	if len(p.Team) > 0 || len(p.Build) > 0 {
 		return protocol.Invalid("plan: a team or a build is conducted by the machine that it runs on, and cannot be submitted")
@@ -130,8 +132,8 @@ func hasZero(text []byte) bool {
 	return false
 }
 
-// sentPlan is a plan whose tasks are decoded one by one. So a plan with too many tasks is rejected
-// early, before it uses much memory: a few bytes of JSON may become a large task.
+// sentPlan is a plan whose tasks are decoded one by one, so that a plan with too many tasks is
+// rejected before it uses much memory. A decoded task may need much more memory than its JSON.
 type sentPlan struct {
 	Version int `json:"Version"`
 	plan.Plan

@@ -13,7 +13,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// credentialKind says where in a request its token is: in a header, in a cookie or in the URL.
+// credentialKind says where in a request the client's token is: in a header (bearer), in the URL
+// (query) or in a cookie.
 type credentialKind int
 
 const (
@@ -27,14 +28,15 @@ const (
 type accessControl struct {
 	tokens    *credential.TokenStore
 	limiter   *rateLimiter
-	hosts     map[string]bool // host names that a request may be for
+	hosts     map[string]bool // host names of this server
 	openReads bool            // read requests from this machine need no token
 }
 
 // admit returns an error for a request that names an unknown host, comes from a web page of another
 // site, or lacks the permission for its route.
 func (a *accessControl) admit(c *request) error {
-	if !c.route.anyHost || c.r.Header.Get("Origin") != "" { // health probes may use any host name, but web pages, which send Origin, may not
+	// Health probes may use any host name. Web pages, which send the header Origin, may not.
+	if !c.route.anyHost || c.r.Header.Get("Origin") != "" {
 		if err := a.checkHost(c); err != nil {
 			return err
 		}
@@ -88,7 +90,7 @@ func (a *accessControl) authenticate(c *request) error {
 
 // token returns the token of a request and where it was found. A token in the URL permits reading
 // only, because any web page can make a browser request a URL. The names X-Api-Key and api_key are
-// for clients that other people have written for the protocol.
+// supported for third-party clients.
 func (c *request) token() (string, credentialKind) {
 	if scheme, text, ok := strings.Cut(c.r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(text), bearer
@@ -126,10 +128,11 @@ func tooMany() error {
 	return p
 }
 
-// HostsOf lists the host names by which clients may address a server that listens on address: the
-// address itself, the loopback names if it includes loopback, and the names in extra. For an
-// address such as 0.0.0.0, it lists this machine's name and all its addresses instead of the
-// address.
+// HostsOf lists the host names by which clients may address a server that listens on address. The
+// list contains the names in extra and the IP address itself. For a loopback address it also
+// contains the loopback names, such as localhost. For an unspecified address, such as 0.0.0.0, it
+// contains the loopback names, this machine's name and all of its addresses, but not the
+// unspecified address.
 func HostsOf(address net.Addr, extra []string) ([]string, error) {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
@@ -171,10 +174,10 @@ func hostSet(hosts []string) map[string]bool {
 	return set
 }
 
-// checkHost rejects requests for unknown host names. This stops a web page whose own name resolves
-// to this machine (DNS rebinding). The Host header is checked even if the request seems to come
-// from a trusted proxy: a browser on the proxy's machine has the same address, and its pages can
-// send any X-Forwarded-Host.
+// checkHost rejects requests for unknown host names. This prevents DNS rebinding, in which a web
+// page's own host name resolves to this machine. The Host header is checked even if the request
+// comes from the address of a trusted proxy: the client may be a browser on the proxy's machine,
+// and a web page in that browser can send any X-Forwarded-Host.
 func (a *accessControl) checkHost(c *request) error {
 	for _, name := range c.hosts {
 		if !a.hosts[hostname(name)] {
@@ -210,7 +213,7 @@ func (c *request) checkForgery() error {
 		return nil
 	}
 	if c.r.Header.Get("Origin") != "" || c.r.Header.Get("Sec-Fetch-Site") == "same-origin" {
-		return nil // checkOrigin has already rejected the origins of other sites
+		return nil // the Origin, if set, is this server's: checkOrigin has checked it
 	}
 	return refuse(http.StatusForbidden, "forgery", "a change by cookie needs the Origin of this server's own page")
 }

@@ -15,38 +15,40 @@ import (
 	"gaffer/internal/pause"
 )
 
-// activityFeed sends to stream clients when each agent was last seen and what each attempt does.
-// The store records no events about this, so the feed reads it at intervals: once for all clients,
+// activityFeed tells stream clients when each agent was last seen and what each attempt does. The
+// store has no events about this, so the feed reads this data at intervals: once for all clients,
 // and not at all while there are no clients.
 type activityFeed struct {
 	service Protocol
-	runs    Runs // nil if the coordinator has no runs
+	runs    Runs // nil if the server does not serve runs
 	now     func() time.Time
 	log     *slog.Logger
 	every   time.Duration
 
 	mu          sync.Mutex
 	readers     int
-	round       int               // number of reads whose result differed from the previous one; 0 before the first read
+	round       int               // number of reads that had a new result; 0 before the first read
 	last        *activitySnapshot // result of the last read; nil before the first read
-	all         []byte            // the whole of last, encoded for the stream
-	differences []byte            // what differs between last and the read before it, encoded for the stream
+	all         []byte            // all of last, encoded for the stream
+	differences []byte            // changes from the previous result to last, encoded for the stream
 	changed     chan struct{}     // closed and replaced when round grows
 	wake        chan struct{}     // receives a value when a client joins
 }
 
 // activitySnapshot is what an activityFeed has read from the store at one time.
 type activitySnapshot struct {
-	agents map[string]time.Time       // when each agent was last seen, by id
-	now    map[string]json.RawMessage // what each agent without a task of a run does, by id
+	agents map[string]time.Time       // when each agent was last seen, by agent id
+	now    map[string]json.RawMessage // what each agent is doing, as it has reported, by agent id
 	doing  map[string]json.RawMessage // running attempts by id
 	runs   map[string]json.RawMessage // unfinished runs by id
-	ended  []string                   // ids of attempts that have ended since the previous read; only if the snapshot has only differences
+	// ended has the ids of the attempts that have ended since the previous read. It is set only if
+	// the snapshot contains only the differences from the previous one.
+	ended []string
 }
 
-// since returns a snapshot with the entries of s that are new or differ from those in previous, and
-// with the attempts that do not run any more. It does not list the agents and runs that have
-// disappeared, because the stream has an update about each of them.
+// since returns a snapshot with the entries of s that are new or differ from those in previous. It
+// also contains the ids of the attempts that have ended since. It does not list the agents and runs
+// that have disappeared, because the stream has an update about each of them.
 func (s *activitySnapshot) since(previous *activitySnapshot) *activitySnapshot {
 	moved := &activitySnapshot{
 		agents: map[string]time.Time{}, now: differing(s.now, previous.now), doing: differing(s.doing, previous.doing), runs: differing(s.runs, previous.runs),
@@ -203,7 +205,8 @@ func rowsOf(rows map[string]json.RawMessage) []json.RawMessage {
 	return slices.AppendSeq(make([]json.RawMessage, 0, len(rows)), maps.Values(rows))
 }
 
-// join registers a client and wakes the feed if it was paused. The caller must call leave.
+// join registers a client and wakes the feed if it was paused. The caller must call leave when the
+// client disconnects.
 func (s *activityFeed) join() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,9 +223,10 @@ func (s *activityFeed) leave() {
 	s.readers--
 }
 
-// after returns the message for a client that has received all rounds up to round; data is nil if
-// there is no later round. A client that is one round behind gets the differences, others get the
-// whole snapshot. wake is closed at the next round.
+// after returns the next message for a client. A round is a read that had a new result. round is
+// the latest round that the client has received. A client that is one round behind gets the
+// differences, others get the whole snapshot. data is nil if there is no later round. next is the
+// client's new round. wake is closed at the next round.
 func (s *activityFeed) after(round int) (data []byte, next int, wake <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"gaffer/fleet"
 )
 
-// Changes implements the requests about the changes that tasks made to files. Its errors have the
-// methods that [Protocol] describes.
+// Changes implements the requests about the changes that tasks made to files. The methods of its
+// errors decide the answer, see [Protocol].
 type Changes interface {
-	// Change returns the change of a task. Its lists are never nil.
+	// Change returns the change of a task. The lists in the result are never nil.
 	Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error)
 	File(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error)
 	// Blob returns the content of a file of the change. blob is the id of the git blob.
@@ -61,8 +61,10 @@ func (h *changeHandlers) change(c *request) error {
 }
 
 const (
-	maxPath    = 16 << 10  // maximum length of a file's path, in bytes
-	maxContext = 1_000_000 // maximum number of unchanged lines around a hunk; a higher number in a request is reduced to it
+	maxPath = 16 << 10 // maximum length of a file's path, in bytes
+	// maxContext is the maximum number of unchanged lines around a hunk. A higher number in a
+	// request is reduced to it.
+	maxContext = 1_000_000
 )
 
 func (h *changeHandlers) file(c *request) error {
@@ -71,7 +73,8 @@ func (h *changeHandlers) file(c *request) error {
 		return err
 	}
 	query := c.r.URL.Query()
-	q := fleet.FileQuery{Path: query.Get("path"), Tree: query.Get("tree"), From: query.Get("from")} // the path is not trimmed, because it may contain any bytes except zero
+	// Do not trim the path, because the name of a file may begin or end with spaces.
+	q := fleet.FileQuery{Path: query.Get("path"), Tree: query.Get("tree"), From: query.Get("from")}
 	if q.Path == "" || len(q.Path) > maxPath || strings.IndexByte(q.Path, 0) >= 0 {
 		return refuse(http.StatusBadRequest, "invalid_request", "path: want the path of a file of the change")
 	}

@@ -23,7 +23,7 @@ type limitedListener struct {
 
 	mu              sync.Mutex
 	open            int
-	unauthenticated queue.List // *limitedConn without a valid token, the oldest first
+	unauthenticated queue.List // connections (*limitedConn) that sent no valid token, the oldest first
 }
 
 func (l *limitedListener) Accept() (net.Conn, error) {
@@ -44,9 +44,9 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit gives p a slot. If no slot is free, p gets the slot of another connection, old, which the
-// caller must then close; otherwise old is nil. ok is false if p gets no slot, because every other
-// connection has sent a valid token.
+// admit gives p a slot. If no slot is free, p gets the slot of another connection. admit returns
+// this connection as old, and the caller must close it. If a slot was free, old is nil. ok is false
+// if p gets no slot, because every other connection has sent a valid token.
 func (l *limitedListener) admit(p *limitedConn) (old *limitedConn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ type limitedConn struct {
 	net.Conn
 	listener      *limitedListener
 	authenticated atomic.Bool
-	element       *queue.Element // the connection's element in listener.unauthenticated; nil if it is not in that list
+	element       *queue.Element // element in listener.unauthenticated; nil if the connection is not in it
 	released      bool
 }
 
@@ -101,7 +101,7 @@ func (c *limitedConn) protect() {
 type connKey struct{}
 
 // withConn stores a connection in the context of its requests. For a TLS connection, it stores the
-// connection that carries TLS, because that is the *limitedConn.
+// underlying connection, because that is the *limitedConn.
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

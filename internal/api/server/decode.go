@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// decode reads a request's JSON body into dst. It ignores unknown fields, as other servers of the
-// protocol do, so that newer clients can send more.
+// decode reads a request's JSON body into dst. It ignores unknown fields, so that newer clients can
+// send more fields.
 func (c *request) decode(dst any) error { return c.decodeUpTo(maxBody, dst) }
 
 func (c *request) decodeUpTo(limit int64, into any) error {

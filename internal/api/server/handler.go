@@ -52,7 +52,9 @@ func restrictBrowsers(h http.Header) {
 		{"Cross-Origin-Resource-Policy", "same-origin"},
 		{"Cache-Control", "no-store"},
 	}
-	values := make([]string, len(all)) // one allocation for all headers; each value has capacity 1, so that an append to it cannot change the next one
+	// Allocate all values at once. The slice of each header has capacity 1, so that an append to it
+	// cannot change the value of the next header.
+	values := make([]string, len(all))
 	for i, header := range all {
 		values[i] = header[1]
 		h[header[0]] = values[i : i+1 : i+1]
@@ -92,7 +94,7 @@ func (s *Server) handleRequest(w http.ResponseWriter, r *http.Request, to route)
 	s.metrics.inProgress.Add(1)
 	defer s.metrics.inProgress.Add(-1)
 	var bits [8]byte
-	_, _ = io.ReadFull(s.opts.Random, bits[:]) // if this fails, only the request's id in the log may be a duplicate
+	_, _ = io.ReadFull(s.opts.Random, bits[:]) // on an error, the request's id in the log may not be unique
 	c := &request{arrival: s.arrivalOf(r), w: &statusRecorder{ResponseWriter: w}, r: r, route: to, id: hex.EncodeToString(bits[:])}
 	w.Header().Set("X-Request-Id", c.id)
 	err := s.handle(c)
@@ -140,7 +142,9 @@ func (s *Server) logRequest(c *request, err error) {
 	case status == http.StatusForbidden, status == http.StatusUnauthorized, status == http.StatusTooManyRequests:
 		level, message = slog.LevelWarn, "request refused"
 	case change && status < 300 && !c.quiet && c.route.access == work:
-		message = "changed" // only at debug level, because workers make thousands of changes per second, and the store records each as an event
+		// Log this only at debug level: workers make thousands of changes per second, and the store
+		// has an event about each.
+		message = "changed"
 	case change && status < 300 && !c.quiet:
 		level, message = slog.LevelInfo, "changed"
 	}

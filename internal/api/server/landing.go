@@ -9,11 +9,11 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Landing implements the requests that merge and discard the changes of tasks, in
-// repositories on this machine. Its errors have the methods that [Protocol] describes.
+// Landing implements the requests that merge and discard the changes of tasks, in repositories on
+// this machine. The methods of its errors decide the answer, see [Protocol].
 type Landing interface {
 	// Merge merges the change of a task. If m.Task is empty, it merges the approved changes of the
-	// run, and with m.All also the others.
+	// run. If m.All is set too, it also merges the changes of the run that are not approved.
 	Merge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error)
 	UndoMerge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) (fleet.MergeResult, error)
 	// Discard saves a copy of the content of a task's worktree, and deletes the worktree. If undo
@@ -42,7 +42,7 @@ type (
 	}
 )
 
-// landingHandlers answers the requests about merges.
+// landingHandlers answers the requests that merge and discard changes.
 type landingHandlers struct{ landing Landing }
 
 func (h *landingHandlers) routes() []route {

@@ -89,15 +89,16 @@ func (s *eventStream) send(data []byte) error {
 	return s.out.SetWriteDeadline(s.deadline)
 }
 
-// countIfSlow counts the client as disconnected for being too slow, if err is an expired deadline.
+// countIfSlow counts the client as one that was disconnected because it was too slow, if err says
+// that a deadline has expired.
 func (s *eventStream) countIfSlow(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		s.live.cut.Add(1)
 	}
 }
 
-// sendTooSlow counts the client as too slow, and tells it that it is being disconnected. A client
-// that has stopped reading does not get the message.
+// sendTooSlow counts the client as one that was disconnected because it was too slow. It also sends
+// the client a message about that, which a client that has stopped reading does not get.
 func (s *eventStream) sendTooSlow() {
 	s.live.cut.Add(1)
 	_ = s.send([]byte("event: behind\ndata: {}\n\n"))

@@ -66,8 +66,8 @@ func (l *loginCodes) add(name string, role credential.Role, parent string) (stri
 	return code, expires, nil
 }
 
-// use returns the login that a code stands for, and deletes the code. It returns false if the code
-// is unknown, expired or already used.
+// use returns the login for which a code was created, and deletes the code. It returns false if the
+// code is unknown, expired or already used.
 func (l *loginCodes) use(code string) (login, bool) {
 	sum := sha256.Sum256([]byte(code))
 	l.mu.Lock()
@@ -107,7 +107,7 @@ type loginHandlers struct {
 }
 
 type loginLink struct {
-	Path    string    `json:"path"` // path and query that log a browser in, once
+	Path    string    `json:"path"` // path and query of the link, which works once
 	Expires time.Time `json:"expires_at"`
 }
 

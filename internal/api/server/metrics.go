@@ -145,10 +145,12 @@ func (h *metricsHandlers) scrape(c *request) error {
 type ServiceMetrics struct {
 	AgentsOnline int
 	Tasks        map[coordinator.TaskStatus]int
-	Waiting      time.Time  // when the oldest open question was asked; zero if no question is open
-	Runs         int        // number of unfinished runs
-	LanesPaused  int        // number of paused agent accounts
-	Writes       *Histogram // durations of write transactions; nil if not measured
+	// Waiting is the earliest time at which an open question was asked, or at which an agent that
+	// waits last reported its status. It is zero if no question is open and no agent waits.
+	Waiting     time.Time
+	Runs        int        // number of unfinished runs that users submitted
+	LanesPaused int        // number of paused agent accounts
+	Writes      *Histogram // durations of write transactions; nil if not measured
 }
 
 func (f ServiceMetrics) write(b *strings.Builder, now time.Time) {

@@ -12,8 +12,8 @@ import (
 )
 
 // NewRuns implements the requests with which a user prepares a run and starts it. The parameter
-// project is the path of a project on the server's machine. Errors have the methods that [Protocol]
-// describes.
+// project is the path of a project on the server's machine. The methods of its errors decide the
+// answer, see [Protocol].
 type NewRuns interface {
 	// Places returns where a new run can be executed.
 	Places(ctx context.Context) (fleet.RunPlaces, error)
@@ -21,20 +21,20 @@ type NewRuns interface {
 	Programs(ctx context.Context, project string) ([]fleet.AgentProgram, error)
 	PlanFiles(ctx context.Context, project string) (fleet.PlanFiles, error)
 	PlanFile(ctx context.Context, project, path string) (fleet.PlanText, error)
-	// PlanOfRun returns the plan of a past run as a text, without the values of its variables.
+	// PlanOfRun returns the plan of a run as text, without the values of environment variables.
 	PlanOfRun(ctx context.Context, run string) (fleet.PlanText, error)
 	Check(ctx context.Context, d fleet.RunDraft) (fleet.PlanCheck, error)
-	// Start starts a run. The warning is empty unless the run was stored but no process works on
-	// it.
+	// Start starts a run. If the run was stored but no process could be started for it, the warning
+	// says why. Otherwise, the warning is empty.
 	Start(ctx context.Context, by credential.Identity, d fleet.RunDraft) (run fleet.Run, warning string, err error)
 	// Fork starts a run with one task. This task continues a copy of another task's conversation
-	// and files. The warning is the same as that of Start. Turns returns the turns of a
-	// conversation; a fork can continue after any of them.
+	// and files. The warning is the same as that of Start.
 	Fork(ctx context.Context, by credential.Identity, r fleet.ForkRequest) (result fleet.ForkResult, warning string, err error)
+	// Turns returns the turns of a task's conversation. A fork can continue after any of them.
 	Turns(ctx context.Context, run, task string) ([]fleet.Turn, error)
 }
 
-// Bodies of answers about new runs.
+// Bodies of requests and answers about new runs.
 type (
 	allPlaces struct {
 		Places fleet.RunPlaces `json:"places"`
@@ -81,7 +81,7 @@ const (
 // newRunHandlers answers the requests about new runs.
 type newRunHandlers struct {
 	service  NewRuns
-	checking chan struct{} // holds one value for each draft that is being checked or started, at most maxDrafts
+	checking chan struct{} // semaphore: limits the drafts being checked or started to maxDrafts
 }
 
 func (h *newRunHandlers) routes() []route {

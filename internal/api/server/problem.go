@@ -40,7 +40,7 @@ func temporary(code, message string) *problem {
 }
 
 // problemOf converts an error to the one that the client gets. An error of an unknown type becomes
-// an error with the code "internal". Its text is only in the server's log.
+// an error with the code "internal"; the client does not get the original error's text.
 func problemOf(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
@@ -68,8 +68,7 @@ func problemOf(err error) *problem {
 	return refuse(http.StatusInternalServerError, "internal", "the coordinator failed: its log says why under this request's id")
 }
 
-// anyError reports whether err, or an error that it wraps, is of type E and match returns true for
-// it.
+// anyError reports whether err or an error that it wraps is of type E and satisfies match.
 func anyError[E any](err error, match func(E) bool) bool {
 	for err != nil {
 		if e, ok := err.(E); ok && match(e) {

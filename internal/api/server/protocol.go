@@ -30,9 +30,10 @@ type Protocol interface {
 	Chain(ctx context.Context, id string) (coordinator.Chain, error)
 	ChangeChain(ctx context.Context, by credential.Identity, id string, c coordinator.ChainChange) (coordinator.Chain, error)
 	DropChain(ctx context.Context, by credential.Identity, id string) error
-	// AssignChain lets only this agent claim tasks of the chain. DetachChain lets all agents claim
-	// them again, and queues the agent's tasks of the chain again.
+	// AssignChain lets only this agent claim tasks of the chain.
 	AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error)
+	// DetachChain lets all agents claim tasks of the chain again. It also queues the tasks of the
+	// chain again that this agent has claimed.
 	DetachChain(ctx context.Context, by credential.Identity, id, agent string) error
 
 	Tasks(ctx context.Context, f TaskFilter) ([]coordinator.Task, error)
@@ -57,14 +58,14 @@ type Protocol interface {
 	// Metrics returns the metrics of the service.
 	Metrics(ctx context.Context) (ServiceMetrics, error)
 
-	// Updates returns what the stream sends about the changes with numbers above cursor. It reads
-	// at most limit changes. last is the number of the last change that was read, even if the
-	// stream sends nothing about it.
+	// Updates returns what the stream sends about the changes whose sequence number is above
+	// cursor. It reads at most limit changes. last is the sequence number of the last change that
+	// was read, even if the stream sends nothing about this change.
 	Updates(ctx context.Context, cursor int64, limit int) (list []Update, last int64, err error)
-	// Last returns the number of the latest change in the store.
+	// Last returns the sequence number of the latest change in the store.
 	Last(ctx context.Context) (int64, error)
-	// Wait returns when the store has a change with a number above cursor, or returns an error when
-	// ctx ends.
+	// Wait waits until the store has a change whose sequence number is above cursor. It returns an
+	// error if ctx ends before that.
 	Wait(ctx context.Context, cursor int64) error
 	// Ready returns nil if the database answers.
 	Ready(ctx context.Context) error
@@ -80,7 +81,7 @@ type TaskFilter struct {
 
 // Update is the stream's message about one change in the store.
 type Update struct {
-	Seq     int64  // number of the change in the store
+	Seq     int64  // sequence number of the change in the store
 	Run     string // id of the run that the change is about; empty if it is about no run
 	Project string
 	coordinator.Update

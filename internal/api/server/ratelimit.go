@@ -6,8 +6,8 @@ import (
 )
 
 // rateLimiter limits the requests per second of each token. Tokens that were created from the same
-// token share one limit with that token. A token may use the requests of two seconds at once. All
-// clients without a valid token share one small limit.
+// token share one limit with that token. Bursts may have as many requests as are allowed in two
+// seconds. All clients without a valid token share a separate limit.
 type rateLimiter struct {
 	perToken, perUnauthenticated float64
 	now                          func() time.Time

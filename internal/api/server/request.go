@@ -59,7 +59,7 @@ func (c *request) pathID() (string, error) {
 	return id, checkIDs("id", id)
 }
 
-// idAndBody returns the id in the path and decodes the body.
+// idAndBody returns the id in the path, and decodes the JSON body into the variable into.
 func (c *request) idAndBody(into any) (id string, err error) {
 	if id, err = c.pathID(); err != nil {
 		return "", err
@@ -67,8 +67,9 @@ func (c *request) idAndBody(into any) (id string, err error) {
 	return id, c.decode(into)
 }
 
-// number returns the value of a query parameter that is a number. It returns an error if the number
-// is below 1, top if it is above top, and missing if the query does not have the parameter.
+// number returns the value of the query parameter name as a number. It returns an error if the
+// number is below 1. It returns top instead of a higher number. If the query does not have the
+// parameter, number returns missing.
 func (c *request) number(name string, top, missing int) (int, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {
@@ -81,8 +82,8 @@ func (c *request) number(name string, top, missing int) (int, error) {
 	return min(n, top), nil
 }
 
-// offset returns the value of a query parameter that is a number. It returns an error if the number
-// is below minimum, and minimum if the query does not have the parameter.
+// offset returns the value of the query parameter name as a number. It returns an error if the
+// number is below minimum. If the query does not have the parameter, offset returns minimum.
 func (c *request) offset(name string, minimum int64) (int64, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {
@@ -95,7 +96,7 @@ func (c *request) offset(name string, minimum int64) (int64, error) {
 	return n, nil
 }
 
-// flag reports whether a parameter of the query means yes, such as "1" or "true".
+// flag reports whether a query parameter is "1", "true" or "yes", in upper or lower case.
 func (c *request) flag(name string) bool {
 	switch strings.ToLower(c.r.URL.Query().Get(name)) {
 	case "1", "true", "yes":
@@ -104,7 +105,8 @@ func (c *request) flag(name string) bool {
 	return false
 }
 
-const maxProjectPath = 4096 // maximum length of the path or name of a project, or of the path of a plan, in bytes
+// maxProjectPath is the maximum length in bytes of a project's path or name, and of a plan's path.
+const maxProjectPath = 4096
 
 // project returns the path or name of a project from the query. The services only compare it with
 // the projects that they know, so that a client cannot make the server open any other folder.
@@ -113,8 +115,8 @@ func (c *request) project() (string, error) {
 	return project, checkPath("project", project)
 }
 
-// checkPath rejects a text that cannot be a path. what is the name of the parameter. A project is
-// checked as a path too, because its name may be one.
+// checkPath rejects a text that cannot be a path. what is the name of the parameter. The name of a
+// project is checked in the same way, because the parameter may contain a path or a name.
 func checkPath(what, text string) error {
 	if len(text) > maxProjectPath || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("%s %.60q: want a path or a name of at most %d printable bytes", what, text, maxProjectPath))

@@ -17,13 +17,13 @@ type route struct {
 	status       int      // HTTP status of a successful answer
 	moreStatuses []int    // further HTTP statuses that the OpenAPI document lists, mostly of errors
 	anyHost      bool     // requests for any host name are accepted
-	limited      bool     // tokens with limits may use the route too
+	limited      bool     // tokens that are limited to certain projects or pools may use the route too
 	do           func(*request) error
 	label        string // the route's name in log and metrics; set when the route is registered
 }
 
-// routes returns the table of all routes. The routes of most subjects, such as runs, come from the
-// method routes of the type that has their handlers.
+// routes returns the table of all routes. Most routes are defined next to their handlers, for
+// example in the method routes of runHandlers.
 func (s *Server) routes(info *infoHandlers) []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost

@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Runs implements the requests about runs. Its errors have the methods that [Protocol]
-// describes.
+// Runs implements the requests about runs. The methods of its errors decide the answer, see
+// [Protocol].
 type Runs interface {
 	Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error)
 	Run(ctx context.Context, id string) (fleet.Run, error)
@@ -26,7 +26,8 @@ type Runs interface {
 	Search(ctx context.Context, text string, limit int) (fleet.Found, error)
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
-	// Candidates compares the candidates of a task. task may be the task or one of its candidates.
+	// Candidates compares the candidates of a task: tasks that solve the same problem, of which one
+	// is picked. task may be the task that picks, or one of the candidates.
 	Candidates(ctx context.Context, run, task string) (fleet.Comparison, error)
 	// Plan returns the plan of a run. It includes the values of environment variables only if env
 	// is true.
@@ -37,37 +38,39 @@ type Runs interface {
 	Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error)
 	// Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.
 	Cancel(ctx context.Context, by credential.Identity, run, task, why string) error
-	// Retry queues a failed or cancelled task again. Parts of budget that are not zero replace the
-	// same parts of the task's budget.
+	// Retry queues a failed or cancelled task again. Each field of budget that is not zero replaces
+	// the field in the task's budget.
 	Retry(ctx context.Context, by credential.Identity, run, task string, budget fleet.Cost) error
 	// Resume starts a process for a run that is limited to the server's machine, unless a process
-	// already works on the run. If budget is not zero, its parts that are not zero replace the same
-	// parts of the run's budget, and tasks that have failed because of the previous budget are
-	// queued again.
+	// already works on the run. Each field of budget that is not zero replaces the field in the
+	// run's budget. If there is such a field, Resume also queues the tasks again that have failed
+	// because of the previous budget.
 	Resume(ctx context.Context, by credential.Identity, run string, budget fleet.Cost) error
 
 	ReviewsAndMessages
 
 	Questions(ctx context.Context, run string) ([]fleet.Question, error)
 	Answer(ctx context.Context, by credential.Identity, question string, a fleet.Reply) error
-	// Grants returns the rules that users have made by answering questions. It leaves out rules
-	// that no longer hold. RemoveGrant removes a rule.
+	// Grants returns the permission rules that users have made by answering questions. It leaves
+	// out the rules for runs that have ended.
 	Grants(ctx context.Context) ([]fleet.Grant, error)
 	RemoveGrant(ctx context.Context, by credential.Identity, id string) error
-	// Permissions sums up agents' requests for permission.
+	// Permissions counts agents' requests for permission, grouped by the rule that would answer
+	// them.
 	Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error)
-	// Ask stores a question that belongs to no task. Withdraw closes it without an answer.
+	// Ask stores a question that belongs to no task.
 	Ask(ctx context.Context, by credential.Identity, q coordinator.NewQuestion) (coordinator.QuestionChange, error)
 	Question(ctx context.Context, id string) (coordinator.QuestionChange, error)
+	// Withdraw closes a question without an answer.
 	Withdraw(ctx context.Context, by credential.Identity, question, why string) error
 
 	// Lanes returns the agent accounts that are paused.
 	Lanes(ctx context.Context) ([]fleet.Lane, error)
 	RunAttempts(ctx context.Context, run string) ([]coordinator.AttemptChange, error)
 	RunQuestions(ctx context.Context, run string) ([]coordinator.QuestionChange, error)
-	// RunChanges returns what the stream sends about a run for the changes with numbers above
-	// cursor. It reads at most limit changes. next is the cursor for the next page, or 0 if this is
-	// the last one.
+	// RunChanges returns what the stream sends about a run for the changes whose sequence number is
+	// above cursor. It reads at most limit changes. next is the cursor for the next page, or 0 if
+	// this page is the last.
 	RunChanges(ctx context.Context, run string, cursor int64, limit int) (list []Update, next int64, err error)
 
 	// Log opens the log of a task. It returns a [*RangeError] if the query's offset is beyond the
@@ -75,9 +78,10 @@ type Runs interface {
 	Log(ctx context.Context, run, task string, q coordinator.LogQuery) (Log, coordinator.LogSpan, error)
 
 	Sessions(ctx context.Context, q coordinator.RunQuery) ([]coordinator.Session, error)
-	// Document returns the content of a session's status.json.
+	// Document returns the session document (status.json) of a run. The session protocol calls a
+	// run a session.
 	Document(ctx context.Context, session string) ([]byte, error)
-	// Records writes the records of a run as JSON, in the form of [coordinator.Records].
+	// Records writes the ledger records of a run as JSON, in the form of [coordinator.Records].
 	Records(ctx context.Context, run string, to io.Writer) error
 	Report(ctx context.Context, q coordinator.ReportQuery) (any, error)
 	// Cost returns what attempts have cost.
@@ -148,7 +152,7 @@ type (
 type runHandlers struct {
 	runs      Runs
 	live      *liveConnections
-	receiving chan struct{} // holds one value for each plan that is being received, at most maxSubmits
+	receiving chan struct{} // semaphore: limits the plans being received to maxSubmits
 }
 
 func (h *runHandlers) routes() []route {
@@ -241,7 +245,8 @@ func (h *runHandlers) findRun(c *request) error {
 	if err := cmp.Or(checkPath("project", project), checkNames("name", name)); err != nil {
 		return err
 	}
-	run, id, _ := strings.Cut(task, "/") // check run and task separately, because each may have the maximum length
+	// Check run and task separately, because each may have the maximum length.
+	run, id, _ := strings.Cut(task, "/")
 	if err := checkNames("task", run, "task", id); err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ const (
 	maxSubmits = 4
 )
 
-// submitRun receives a plan and starts a run. The request's body may be longer than the bodies of
-// other requests, so submitRun refuses the request if maxSubmits other plans are being received.
+// submitRun receives a plan and starts a run. Because plans may be long, submitRun refuses the
+// request if maxSubmits other plans are being received.
 func (h *runHandlers) submitRun(c *request) error {
 	select {
 	case h.receiving <- struct{}{}:

@@ -31,7 +31,7 @@ func (h *runHandlers) statusDocument(c *request) error {
 	return nil
 }
 
-// records streams the records of a run, because there may be too many to hold in memory.
+// records streams the ledger records of a run, because there may be too many to hold in memory.
 func (h *runHandlers) records(c *request) error {
 	run := c.r.URL.Query().Get("run")
 	if err := checkIDs("run", run); err != nil {

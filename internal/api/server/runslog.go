@@ -69,8 +69,8 @@ func (c *request) logQuery() (q coordinator.LogQuery, err error) {
 }
 
 // byteCount is how many bytes a Range header requests. bytes is negative if the header requests all
-// bytes up to the end of the log. asked is false if the request has no Range header, or one that is
-// ignored; bytes is then negative.
+// bytes up to the end of the log. asked is false if the request has no Range header or one that is
+// ignored. In this case bytes is negative, too.
 type byteCount struct {
 	asked bool
 	bytes int64
@@ -167,7 +167,7 @@ type logWriter struct {
 
 const (
 	minLogInterval = 200 * time.Millisecond // shortest pause between two reads of a growing log
-	maxLogInterval = 2 * time.Second        // longest pause between two reads, after the log has not grown for a while
+	maxLogInterval = 2 * time.Second        // longest pause between two reads of a growing log
 )
 
 // copy sends the next size bytes of a log, or everything up to its end if size is negative. While
@@ -202,7 +202,7 @@ func (w *logWriter) copy(ctx context.Context, log Log, size int64) error {
 				return context.Canceled
 			}
 		}
-		if len(data) > 0 { // there may be more already
+		if len(data) > 0 { // do not wait, because the log may already have more data
 			if size < 0 && w.live.stopped() {
 				return context.Canceled
 			}
@@ -226,7 +226,7 @@ func nextLogBytes(ctx context.Context, log Log) ([]byte, error) {
 	return log.Next(ctx)
 }
 
-// flush sends data. With nil it sends the bytes that are still buffered.
+// flush sends data and everything that is still buffered. data may be nil.
 func (w *logWriter) flush(data []byte) error {
 	if err := w.out.SetWriteDeadline(time.Now().Add(w.live.send)); err != nil {
 		return err

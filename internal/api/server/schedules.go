@@ -8,17 +8,17 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Schedules implements the requests about schedules. Its errors have the methods that [Protocol]
-// describes.
+// Schedules implements the requests about schedules. The methods of its errors decide the answer,
+// see [Protocol].
 type Schedules interface {
-	// List returns the schedules, sorted by name. If removed is set, it returns only removed
+	// List returns the schedules, sorted by name. If removed is set, it returns instead the removed
 	// schedules that can be restored.
 	List(ctx context.Context, removed bool) ([]fleet.Schedule, error)
 	Get(ctx context.Context, name string) (fleet.Schedule, error)
 	Pause(ctx context.Context, name string) (fleet.Schedule, error)
 	Resume(ctx context.Context, name string) (fleet.Schedule, error)
-	// Run starts a run of a schedule now. The warning is empty unless the run was stored but no
-	// process works on it.
+	// Run starts a run of a schedule now. If the run was stored but no process could be started for
+	// it, the warning says why. Otherwise, the warning is empty.
 	Run(ctx context.Context, by credential.Identity, name string) (f fleet.Fire, warning string, err error)
 }
 

@@ -14,10 +14,11 @@ const (
 	maxSearches = 4 // maximum number of searches at the same time
 )
 
-// searchHandlers answers searches. A search reads many rows, so only a few run at the same time.
+// searchHandlers answers searches. A search reads many rows, so at most maxSearches run at the same
+// time.
 type searchHandlers struct {
 	runs      Runs
-	searching chan struct{} // holds one value for each search that is running, at most maxSearches
+	searching chan struct{} // semaphore: limits the running searches to maxSearches
 }
 
 func (h *searchHandlers) routes() []route {

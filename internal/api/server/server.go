@@ -33,20 +33,20 @@ type Options struct {
 	Random    io.Reader
 
 	Version   string         // version of the program, reported by /v1/self
-	Hosts     []string       // host names that requests may be for, without ports; HostsOf lists them
+	Hosts     []string       // host names of this server, without ports; HostsOf lists them
 	Proxies   []netip.Prefix // trusted proxies: their X-Forwarded headers are used
 	TLS       *tls.Config    // nil for plain HTTP
 	OpenReads bool           // read requests from this machine need no token
 
-	Rate                float64       // maximum number of requests per second of one token; negative for no limit
-	UnauthenticatedRate float64       // maximum number of requests per second of all clients without a valid token; negative for no limit
+	Rate                float64       // maximum requests per second of each token; negative for no limit
+	UnauthenticatedRate float64       // maximum requests per second of all clients without a valid token; negative for no limit
 	Connections         int           // maximum number of open connections
 	KeepAlive           time.Duration // after this time without a message, an idle stream gets a ping
 	Send                time.Duration // how long a stream client may take to receive a message
 	Header              time.Duration // how long a client may take to send a request's header
 	Body                time.Duration // how long a client may take to send a request's body
 	Grace               time.Duration // how long Serve waits for unfinished requests when it stops
-	Buffer              int           // maximum number of bytes of changes that a slow stream client may be behind
+	Buffer              int           // how many bytes of changes a stream client may be behind
 }
 
 const (
@@ -162,7 +162,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-served
 	}
 	abandon()
-	s.live.sockets.wait(context.Background()) // the sockets end, because the contexts of their requests have ended
+	s.live.sockets.wait(context.Background()) // the WebSockets close, because their contexts have ended
 	helpers.Wait()
 	return err
 }

@@ -23,7 +23,7 @@ type streamHandlers struct {
 	live      *liveConnections
 	now       func() time.Time
 	log       *slog.Logger
-	replaying chan struct{} // holds one value for each client that reads from the database
+	replaying chan struct{} // semaphore: limits the clients that read old changes to maxReplays
 }
 
 // stream sends changes of the store as they happen. Each client gets each change once and in order.
@@ -45,7 +45,8 @@ func (h *streamHandlers) stream(c *request) error {
 	}
 	defer h.hub.leave()
 	if !given || after > last {
-		after = last // the client gave no number, or one from another database: start after the last change
+		// Start after the latest change: the client sent no id, or an id from another database.
+		after = last
 	}
 	hello, err := json.Marshal(map[string]time.Time{"time": h.now().UTC()})
 	if err != nil {
@@ -70,8 +71,8 @@ func (h *streamHandlers) stream(c *request) error {
 	return nil
 }
 
-// lastEventID returns the number of the last change that the client has received. given is false if
-// the request names none.
+// lastEventID returns the sequence number of the last change that the client has received. given is
+// false if the request does not contain it.
 func (c *request) lastEventID() (id int64, given bool, err error) {
 	text := c.r.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -92,12 +93,12 @@ type streamClient struct {
 	*streamHandlers
 	events *eventStream
 	c      *request
-	at     int64            // the client has received all changes up to this number
+	at     int64            // the client has received all changes up to this sequence number
 	wants  func(frame) bool // selects the changes that the client wants; nil for all
 
 	wantsActivity bool
-	round         int             // the last round of the activity feed that the client has received
-	moreActivity  <-chan struct{} // closed when the activity feed has a new round; nil unless wantsActivity
+	round         int             // number of the latest activity message that the client has received
+	moreActivity  <-chan struct{} // closed when there is a newer activity message; nil unless wantsActivity
 }
 
 // follow sends changes to the client. It returns when the client disconnects, is too slow or loses
@@ -140,7 +141,9 @@ func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-ch
 				return context.Canceled
 			}
 			data := []byte(": ping\n\n")
-			if s.wantsActivity { // send an event, because browsers do not pass comments of a stream on to the page
+			// Send an event instead of a comment, because browsers hide a stream's comments from
+			// the page.
+			if s.wantsActivity {
 				data = (&activitySnapshot{}).frame(s.now().UTC(), false)
 			}
 			if err := s.events.send(data); err != nil {

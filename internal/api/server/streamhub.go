@@ -25,18 +25,23 @@ type hub struct {
 	mu           sync.RWMutex
 	frames       []frame
 	size         int
-	droppedUpTo  int64         // changes up to this number are no longer in the buffer
-	last         int64         // changes up to this number were read from the store
-	previousLast int64         // the value of last before the latest read
-	latest       []byte        // the changes of the latest read, joined once, because nearly every client sends them next
-	changed      chan struct{} // closed and replaced when last grows
-	readers      int
-	awake        bool          // the hub reads changes, because it has clients
-	closed       chan struct{} // always closed; used as reading.more if the buffer already has more changes
-	wake         chan struct{} // receives a value when a client joins while awake is false
+	droppedUpTo  int64 // changes up to this sequence number are not in the buffer
+	last         int64 // sequence number after which the next read from the store starts
+	previousLast int64 // the value of last before the latest read
+	// latest contains the encoded changes of the latest read in one byte slice. Most clients read
+	// exactly these changes next, so after returns this slice instead of building a new one for
+	// each client.
+	latest  []byte
+	changed chan struct{} // closed and replaced when last grows
+	readers int
+	awake   bool // true if the hub reads changes; false while it has no clients
+	// closed is a channel that is always closed. A reading has it as its channel more if the buffer
+	// already has more changes.
+	closed chan struct{}
+	wake   chan struct{} // receives a value when a client joins while awake is false
 }
 
-// frame is a change, encoded for the stream.
+// frame is a change, encoded as a server-sent event.
 type frame struct {
 	seq          int64
 	run, project string
@@ -44,8 +49,8 @@ type frame struct {
 }
 
 const (
-	page  = 200         // number of changes read at a time
-	retry = time.Second // pause after a read that failed
+	page  = 200         // maximum number of changes in one read from the store
+	retry = time.Second // pause after a failed read
 )
 
 func newHub(service Protocol, log *slog.Logger, maxBytes int) *hub {
@@ -73,8 +78,9 @@ func (h *hub) run(ctx context.Context) {
 	}
 }
 
-// pace returns the time between two reads of the hub. It grows with the number of clients, so that
-// more changes are sent together: a send costs the same for few and many changes.
+// pace returns how long the hub pauses between two reads. With more clients the pause is longer, so
+// that each client gets more changes in one send. One send of many changes costs about as much as a
+// send of one change.
 func pace(followers int) time.Duration {
 	return min(5*time.Millisecond+time.Duration(followers)*10*time.Microsecond, 50*time.Millisecond)
 }
@@ -89,7 +95,7 @@ func (h *hub) sleepIfUnused() bool {
 	return !h.awake
 }
 
-// read waits for changes in the store and adds a page of them to the buffer.
+// read waits until the store has new changes, and adds at most page of them to the buffer.
 func (h *hub) read(ctx context.Context) error {
 	h.mu.RLock()
 	after := h.last
@@ -129,8 +135,8 @@ func sizeOf(frames []frame) (size int) {
 	return size
 }
 
-// forget drops the oldest changes until the buffer is no larger than maxBytes. It drops changes
-// with the same number together.
+// forget drops the oldest changes until the buffer is no larger than maxBytes. Changes with the
+// same sequence number are dropped together.
 func (h *hub) forget() {
 	n := 0
 	for n < len(h.frames) && (h.size > h.maxBytes || n > 0 && h.frames[n].seq == h.droppedUpTo) {
@@ -141,8 +147,9 @@ func (h *hub) forget() {
 	h.frames = h.frames[n:]
 }
 
-// join registers a client and returns the number of the store's last change. If the hub was not
-// reading, it starts to read after that change. The caller must call leave.
+// join registers a client and returns the sequence number of the store's last change. If the hub
+// was not reading, it starts to read the changes after that one. If join succeeds, the caller must
+// call leave when the client disconnects.
 func (h *hub) join(ctx context.Context) (last int64, err error) {
 	last, err = h.service.Last(ctx)
 	if err != nil {
@@ -173,19 +180,21 @@ func (h *hub) followers() int {
 	return h.readers
 }
 
-// reading is what a client gets from the buffer in one read.
+// reading is the result of one read by a client from the buffer.
 type reading struct {
-	data   []byte          // encoded changes that match, possibly none; shared with other clients, so read-only
-	next   int64           // number of the last change in data, or of a later one that did not match
-	behind bool            // the client's next change is no longer in the buffer
+	// data contains the encoded changes that the client asked for; it may be empty. Clients share
+	// this slice, so they must not modify it.
+	data   []byte
+	next   int64           // sequence number to pass to the next call of after
+	behind bool            // true if the buffer no longer has the client's next change
 	more   <-chan struct{} // closed when the buffer has more changes
 }
 
-const maxRead = 256 << 10 // about how many bytes a client gets in one read at most
+const maxRead = 256 << 10 // approximate maximum number of bytes in one read by a client
 
-// after returns those changes in the buffer that have numbers above seq and for which fits returns
-// true. If fits is nil, it returns all changes above seq. It stops after about maxRead bytes. If
-// the buffer no longer has all changes above seq, it returns none and sets behind.
+// after returns the changes in the buffer whose sequence numbers are above seq and for which fits
+// returns true. A nil fits matches all changes. after stops at about maxRead bytes. If some changes
+// above seq are no longer in the buffer, it returns no changes and sets behind to true.
 func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -210,9 +219,9 @@ func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	return out
 }
 
-// encodeFrames encodes changes for the stream. If several changes have the same number, only the
-// last of them has the number as its event id. So a client that disconnects between these changes
-// gets all of them again.
+// encodeFrames encodes changes as server-sent events. The id of an event is the sequence number of
+// its change. If several changes have the same number, only the last of them gets an id. So a
+// client that reconnects after it got only some of these changes gets all of them again.
 func encodeFrames(list []Update) []frame {
 	frames := make([]frame, 0, len(list))
 	for i, u := range list {

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Terminals shows the terminals of agents that run on the server's machine. Its errors have the
-// methods that [Protocol] describes.
+// Terminals opens views of the terminals of agents that run on the server's machine. Its errors may
+// have the methods that [Protocol] describes, which decide the HTTP status.
 type Terminals interface {
 	// Open opens a view of a task's terminal. The caller must call Run.
 	Open(ctx context.Context, by credential.Identity, run, task string, size fleet.TerminalSize) (Terminal, error)
@@ -26,14 +26,14 @@ type Terminals interface {
 // Terminal is one client's view of a terminal.
 type Terminal interface {
 	// Run shows the terminal until the task has ended or ctx ends. It returns nil if the task has
-	// ended. It calls output with what the terminal shows, and state whenever the state of the view
-	// changes. It never makes two of these calls at the same time.
+	// ended. It calls output with each piece of output to show, and state after each change of the
+	// view's state. It never makes two of these calls at the same time.
 	Run(ctx context.Context, output func([]byte) error, state func(fleet.TerminalState) error) error
 	Resize(fleet.TerminalSize)
 	// TakeKeyboard gives the keyboard to this view. Another view that has the keyboard loses it.
 	TakeKeyboard()
 	ReleaseKeyboard()
-	// Type types keys. They are dropped if the view does not have the keyboard.
+	// Type sends keys to the terminal. It drops them if the view does not have the keyboard.
 	Type(keys []byte)
 }
 
@@ -52,9 +52,9 @@ func (h *terminalHandlers) routes() []route {
 	}}
 }
 
-// maxUnconfirmed is how many bytes of output the server may send to a client before the client
-// confirms that it has shown them. A client that is slower than the terminal does not get all
-// output: it gets the whole screen when it is ready.
+// maxUnconfirmed is the maximum number of bytes of output that the server sends before the client
+// confirms that it has shown them. A client that is slower than the terminal misses some output.
+// When it is ready again, it gets the whole current screen.
 const maxUnconfirmed = 256 << 10
 
 // terminalSocket is the WebSocket of one terminal. Binary messages to the client are output. Binary
@@ -65,11 +65,11 @@ type terminalSocket struct {
 	conn  *websocket.Conn
 	view  Terminal
 	about string
-	stop  context.CancelCauseFunc // ends the view; the cause is a *closeError
+	stop  context.CancelCauseFunc // ends the view; the argument is the reason, a *closeError or nil
 
 	mu          sync.Mutex
-	unconfirmed int           // number of bytes that were sent and not confirmed yet
-	confirmed   chan struct{} // has a value if the client has confirmed output
+	unconfirmed int           // number of bytes of output that the client has not confirmed yet
+	confirmed   chan struct{} // receives a value when the client confirms output
 }
 
 // closeError is the reason why the server closes a terminal's socket.
@@ -79,9 +79,9 @@ func (e *closeError) Error() string { return e.reason }
 
 // terminalMessage is a text message that a client sends.
 type terminalMessage struct {
-	Type  string `json:"type"`  // resize, keyboard or shown
-	Take  bool   `json:"take"`  // for keyboard: the client takes the keyboard; if false, it gives the keyboard back
-	Bytes int    `json:"bytes"` // for shown: how many more bytes the client has shown
+	Type  string `json:"type"`  // "resize", "keyboard" or "shown"
+	Take  bool   `json:"take"`  // for "keyboard": true takes the keyboard, false gives it back
+	Bytes int    `json:"bytes"` // for "shown": number of bytes shown since the previous such message
 	fleet.TerminalSize
 }
 
@@ -91,9 +91,10 @@ type stateMessage struct {
 	fleet.TerminalState
 }
 
-// terminal serves a terminal over a WebSocket until the task has ended, the client disconnects, is
-// too slow or loses its permission, or the server stops. An error of the terminal is sent over the
-// socket, because a page in a browser cannot read the answer to the request that opens a socket.
+// terminal serves a terminal over a WebSocket. It returns when the task has ended, the client
+// disconnects, is too slow or loses its permission, or the server stops. It sends errors of the
+// terminal over the WebSocket, because a page in a browser cannot read the HTTP response of a
+// failed WebSocket handshake.
 func (h *terminalHandlers) terminal(c *request) error {
 	if err := c.checkSocket(); err != nil {
 		return err
@@ -153,7 +154,9 @@ func (s *terminalSocket) run(ctx context.Context) {
 	}
 	s.stop(nil)
 	s.close(ctx, err)
-	stopReading() // only now, because cancelling a read closes the connection, and close must first tell the client why
+	// Stop reading only after close. Canceling a read closes the connection, and close must first
+	// tell the client the reason.
+	stopReading()
 	helpers.Wait()
 }
 
@@ -162,7 +165,7 @@ func (s *terminalSocket) close(ctx context.Context, err error) {
 	known, isClose := errors.AsType[*closeError](err)
 	switch {
 	case err == nil:
-		_ = s.conn.Close(websocket.StatusNormalClosure, "the task has ended") // an error only means that the client has disconnected
+		_ = s.conn.Close(websocket.StatusNormalClosure, "the task has ended") // ignore the error: it means that the client has disconnected
 	case isClose && known.code == 0, ctx.Err() != nil:
 		_ = s.conn.CloseNow()
 	case isClose:
@@ -180,8 +183,8 @@ func (s *terminalSocket) close(ctx context.Context, err error) {
 	}
 }
 
-// send sends value, as JSON unless it is a []byte. If the client does not receive it in time, the
-// connection is closed.
+// send sends a message to the client. A value of type []byte is sent unchanged, any other value as
+// JSON. If the client does not receive the message in time, the connection is closed.
 func (s *terminalSocket) send(ctx context.Context, kind websocket.MessageType, value any) error {
 	data, ok := value.([]byte)
 	if !ok {
@@ -228,7 +231,7 @@ func (s *terminalSocket) confirm(bytes int) {
 	s.mu.Unlock()
 	select {
 	case s.confirmed <- struct{}{}:
-	default: // output has not yet received the previous value, so it needs no second one
+	default: // the channel already has a value that output has not received
 	}
 }
 
@@ -300,13 +303,15 @@ func (s *terminalSocket) handleMessage(data []byte) error {
 	return nil
 }
 
-// takeKeyboard gives the keyboard to the client, if it may type, and logs that.
+// takeKeyboard gives the keyboard to the client and logs that. It returns an error if the client
+// may not type.
 func (s *terminalSocket) takeKeyboard() error {
 	by := s.c.by
 	if !operate.permits(by.Role) {
 		return refuse(http.StatusForbidden, "forbidden", fmt.Sprintf("the role %s may not type in a terminal", by.Role))
 	}
-	if s.c.how == query { // another site may have made the browser open this socket
+	// Refuse a token that is in the URL: another website can make the browser request a URL.
+	if s.c.how == query {
 		return refuse(http.StatusForbidden, "forbidden", "a token in the URL permits watching only: send it as Authorization: Bearer TOKEN")
 	}
 	s.view.TakeKeyboard()

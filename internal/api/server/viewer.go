@@ -14,8 +14,9 @@ import (
 )
 
 // Viewer implements the requests of the workflow viewer. The parameter project is the path or the
-// name of a project. If it is empty, a request is about the active project, unless the method says
-// otherwise.
+// name of a project. If it is empty, most methods use the active project. AddEvent, AddItem,
+// ChangeItem and DropItem return an error if it is empty and there are several projects. Activate
+// always returns an error if it is empty.
 type Viewer interface {
 	Projects(ctx context.Context) ([]viewers.Project, error)
 	Register(ctx context.Context, path string) (viewers.Project, error)
@@ -50,13 +51,13 @@ type Viewer interface {
 	SessionLog(ctx context.Context, project, id, agent string, tail int64) (docview.LogTail, error)
 
 	Follow(ctx context.Context, project string) (*viewers.Follower, error)
-	// FollowAll is like Follow, and also follows the documents of teams and sessions.
+	// FollowAll is like Follow, and also follows the team, the sessions and the view of the build.
 	FollowAll(ctx context.Context, project string) (*viewers.Follower, error)
 	// Listed returns a channel that is closed when the list of projects has changed.
 	Listed() <-chan struct{}
 }
 
-// Bodies of the viewer's requests and answers.
+// Bodies of the HTTP requests and responses of the viewer.
 type (
 	projectPath struct {
 		Path string `json:"path"`
@@ -124,7 +125,8 @@ func (h *viewerHandlers) routes() []route {
 	}
 }
 
-// respondForProject answers with the value that ask returns for the project in the query, as JSON.
+// respondForProject calls ask with the project in the query of the request, and sends the result to
+// the client as JSON.
 func respondForProject[T any](c *request, ask func(ctx context.Context, project string) (T, error)) error {
 	project, err := c.project()
 	if err != nil {
@@ -183,8 +185,8 @@ func (h *viewerHandlers) diagrams(c *request) error { return respondForProject(c
 
 func (h *viewerHandlers) priority(c *request) error { return respondForProject(c, h.viewer.Priority) }
 
-// defaultThreshold is the minimum similarity of two sections that the answer lists, if the request
-// does not give one.
+// defaultThreshold is the minimum similarity of the pairs of sections in a response. It is used if
+// the request has no parameter threshold.
 const defaultThreshold = 0.25
 
 func (h *viewerHandlers) sectionSimilarity(c *request) error {
@@ -204,8 +206,8 @@ func (h *viewerHandlers) projectsDashboard(c *request) error { return respond(c,
 
 const markdown = "text/markdown; charset=utf-8"
 
-// text sends a Markdown document unchanged. Its content type is not HTML, so that browsers do not
-// run scripts in it.
+// text sends a Markdown document unchanged. The content type is Markdown, not HTML, so that
+// browsers do not run scripts in the document.
 func (h *viewerHandlers) text(c *request) error {
 	project, err := c.project()
 	if err != nil {
@@ -221,15 +223,15 @@ func (h *viewerHandlers) text(c *request) error {
 	return nil
 }
 
-// memory always answers with an empty document. The real document is about all projects of the
-// user, including those that this server does not show. So a token for this server must not give
-// access to it.
+// memory answers a request for the user's document about all projects. It always sends an empty
+// document: the user's document also describes projects that this server does not show, and a token
+// for this server must not give access to them.
 func (h *viewerHandlers) memory(c *request) error {
 	c.respondBytes(markdown, nil)
 	return nil
 }
 
-// buildLog sends the events of a project's build as a file to download.
+// buildLog sends the events in the feed of a project as a file to download.
 func (h *viewerHandlers) buildLog(c *request) error {
 	return respondForProject(c, func(ctx context.Context, project string) (viewers.BuildLog, error) {
 		log, err := h.viewer.BuildLog(ctx, project)
@@ -240,8 +242,8 @@ func (h *viewerHandlers) buildLog(c *request) error {
 	})
 }
 
-// fileName replaces all characters of name except ASCII letters, digits, "-" and "_", so that every
-// file system allows the name and it needs no quoting in a header.
+// fileName replaces each character of name except ASCII letters, digits, "-" and "_" with "-". The
+// result is a valid name on every file system, and needs no quoting in an HTTP header.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_') {

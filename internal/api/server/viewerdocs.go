@@ -9,12 +9,13 @@ import (
 	"gaffer/internal/api/docview"
 )
 
-// sessionList is the body of a list of sessions.
+// sessionList is the response to a request for the sessions of a project.
 type sessionList struct {
 	Sessions []docview.SessionEntry `json:"sessions"`
 }
 
-// defaultTail is how many of the last bytes of a log are sent if the request gives no number.
+// defaultTail is the number of bytes from the end of a log that are sent if the request has no
+// parameter tail.
 const defaultTail = 64 << 10
 
 func (h *viewerHandlers) projectTeam(c *request) error { return respondForProject(c, h.viewer.Team) }

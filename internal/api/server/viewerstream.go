@@ -9,16 +9,15 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// documentClient is a client that follows all documents of a project over server-sent events.
-// Unlike a WebSocket client, it also gets the documents of teams and sessions, and cannot send
-// messages itself.
+// documentClient is a client that follows all documents of a project over server-sent events. A
+// WebSocket client, in contrast, follows only the workflow documents, and can send messages itself.
 type documentClient struct {
 	viewer   Viewer
 	live     *liveConnections
 	events   *eventStream
 	c        *request
 	follower *viewers.Follower
-	at       int64 // the client has received all messages up to this number
+	at       int64 // the client has received all messages up to this sequence number
 }
 
 // documentStream sends each change of a project's documents as a server-sent event. A client that
@@ -113,7 +112,7 @@ func (d *documentClient) sendProjects(ctx context.Context) error {
 	return d.send(data)
 }
 
-// send sends messages, each as one event. A message is JSON in one line.
+// send sends each message as one server-sent event. A message must be JSON without line breaks.
 func (d *documentClient) send(messages ...[]byte) error {
 	for _, m := range messages {
 		if err := d.events.send(append(append([]byte("data: "), m...), "\n\n"...)); err != nil {

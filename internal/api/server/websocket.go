@@ -18,8 +18,8 @@ import (
 // maxClientMessage is the maximum length in bytes of a message from a client.
 const maxClientMessage = 16 << 10
 
-// sockets counts the open WebSockets. When the server stops, it must wait for them itself, because
-// net/http does not track them.
+// sockets counts the open WebSockets, so that the server can wait for them when it stops. net/http
+// does not wait for WebSockets.
 type sockets struct {
 	mu    sync.Mutex
 	ended bool
@@ -35,13 +35,14 @@ func (s *sockets) enter() bool {
 	return !s.ended
 }
 
-// wait refuses further sockets, and returns when all open sockets are closed or ctx ends.
+// wait makes enter refuse new WebSockets. It returns when all open WebSockets are closed or ctx
+// ends.
 func (s *sockets) wait(ctx context.Context) {
 	s.mu.Lock()
 	s.ended = true
 	s.mu.Unlock()
 	closed := make(chan struct{})
-	go func() { // ends when the last socket is closed
+	go func() { // ends when the last WebSocket is closed
 		s.open.Wait()
 		close(closed)
 	}()
@@ -57,9 +58,9 @@ type socket struct {
 	c        *request
 	conn     *websocket.Conn
 	follower *viewers.Follower
-	at       int64              // the client has received all messages of the project up to this number
+	at       int64              // the client has received all messages up to this sequence number
 	messages chan clientMessage // messages from the client
-	closing  chan closeReason   // why the socket must be closed; sent by keepAlive
+	closing  chan closeReason   // keepAlive sends here the reason to close the WebSocket
 	ended    chan struct{}      // closed when sendMessages has ended
 }
 
@@ -71,15 +72,15 @@ type clientMessage struct {
 	bad      error
 }
 
-// closeReason is the close message that the server sends. Its code is 0 if the client has already
-// disconnected.
+// closeReason is the status code and the text of a WebSocket close message from the server. If code
+// is 0, the connection is broken, and no close message is sent.
 type closeReason struct {
 	code   websocket.StatusCode
 	reason string
 }
 
-// socket serves a WebSocket until the client disconnects, is too slow or loses its
-// permission, or the server stops.
+// socket serves a WebSocket until the client disconnects, is too slow or loses its permission, or
+// the server stops.
 func (h *viewerHandlers) socket(c *request) error {
 	if err := c.checkSocket(); err != nil {
 		return err
@@ -108,9 +109,10 @@ func (h *viewerHandlers) socket(c *request) error {
 	return nil
 }
 
-// checkSocket rejects a request that does not ask for a WebSocket. It also rejects a request with a
-// cookie but without an Origin, because browsers send cookies with the requests of any site, and
-// only the Origin shows the site. checkOrigin has already rejected the origins of other sites.
+// checkSocket rejects a request that does not ask for a WebSocket. It also rejects a request that
+// is authenticated by a cookie and has no Origin header. Browsers send cookies even if a page of
+// another site makes the request, and only this header shows the site. checkOrigin, which runs
+// earlier, rejects requests whose Origin is another site.
 func (c *request) checkSocket() error {
 	if !strings.EqualFold(c.r.Header.Get("Upgrade"), "websocket") {
 		p := refuse(http.StatusUpgradeRequired, "upgrade_required", "this path speaks WebSocket")
@@ -135,14 +137,14 @@ func (s *socket) run(ctx context.Context) {
 	if bye.code == 0 {
 		_ = s.conn.CloseNow()
 	} else {
-		_ = s.conn.Close(bye.code, bye.reason) // an error only means that the client has disconnected
+		_ = s.conn.Close(bye.code, bye.reason) // ignore the error: it means that the client has disconnected
 	}
 	cancel()
 	helpers.Wait()
 }
 
 // readMessages reads the client's messages and passes them to sendMessages, one at a time. It ends
-// when the connection or the socket ends.
+// when the connection is closed or sendMessages has ended.
 func (s *socket) readMessages(ctx context.Context) {
 	for {
 		kind, data, err := s.conn.Read(ctx)
@@ -178,8 +180,8 @@ func (s *socket) keepAlive(ctx context.Context) {
 			s.closing <- closeReason{websocket.StatusPolicyViolation, "the token was revoked"}
 			return
 		}
-		// Wait longer than for a message: the client answers a ping only after it has received the
-		// messages before it.
+		// Allow twice the time limit of a message: the client answers a ping only after it has
+		// received all earlier messages.
 		limit, cancel := context.WithTimeout(ctx, 2*s.live.send)
 		err := s.conn.Ping(limit)
 		cancel()
@@ -190,8 +192,8 @@ func (s *socket) keepAlive(ctx context.Context) {
 	}
 }
 
-// sendMessages sends messages, and handles those of the client, until there is a reason to close
-// the socket. It returns the reason.
+// sendMessages sends the project's messages to the client and handles the client's messages. When
+// there is a reason to close the WebSocket, it returns that reason.
 func (s *socket) sendMessages(ctx context.Context) closeReason {
 	listed := s.viewer.Listed()
 	if s.sendFirst(ctx) != nil {
@@ -235,9 +237,9 @@ func (s *socket) sendMessages(ctx context.Context) closeReason {
 
 var errSlow = errors.New("the message was not taken in time")
 
-// send sends a message. If the client does not receive it in time, send closes the connection and
-// counts the client as too slow. ctx ends after this timeout as well as when the client
-// disconnects, so only the cause of the inner context shows which of the two happened.
+// send sends a message. If the client does not receive it in time, the connection is closed, and
+// send counts the client as too slow. Write returns an error both in this case and if the client
+// has disconnected. Only the cause of the context limit tells them apart.
 func (s *socket) send(ctx context.Context, data []byte) error {
 	limit, cancel := context.WithTimeoutCause(ctx, s.live.send, errSlow)
 	defer cancel()
@@ -279,7 +281,8 @@ func projectsMessage(ctx context.Context, v Viewer) ([]byte, error) {
 	}{viewers.ProjectsUpdate, list(all)})
 }
 
-// sendHistory sends the stored messages with numbers above cursor. sendMessages sends later ones.
+// sendHistory sends the stored messages with sequence numbers above cursor. sendMessages sends the
+// messages that are stored later.
 func (s *socket) sendHistory(ctx context.Context, cursor int64) error {
 	data, latest, err := s.follower.History(cursor)
 	if err != nil {
@@ -291,7 +294,7 @@ func (s *socket) sendHistory(ctx context.Context, cursor int64) error {
 	return s.send(ctx, data)
 }
 
-// sendProblem sends the error to the client. The socket stays open.
+// sendProblem sends an error message to the client. The WebSocket stays open.
 func (s *socket) sendProblem(ctx context.Context, err error) error {
 	data, err := json.Marshal(problemMessage(err))
 	if err != nil {
@@ -308,7 +311,7 @@ type errorMessage struct {
 
 func problemMessage(err error) errorMessage { return errorMessage{"error", problemOf(err).Problem} }
 
-// handleMessage handles a message of the client.
+// handleMessage does what a message of the client asks for, and sends the answer.
 func (s *socket) handleMessage(ctx context.Context, a clientMessage) error {
 	switch {
 	case a.bad != nil:
@@ -337,7 +340,8 @@ func (s *socket) sendState(ctx context.Context) error {
 }
 
 // switchProject lets the client follow another project, and sends it the stored messages of that
-// project. If the project cannot be followed, it sends the error and the client keeps its project.
+// project. If the project cannot be followed, the client gets an error message and keeps following
+// its current project.
 func (s *socket) switchProject(ctx context.Context, project string) error {
 	if err := checkPath("project", project); err != nil {
 		return s.sendProblem(ctx, err)

@@ -11,29 +11,31 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Work implements the requests of gaffer's own workers. Its errors have the methods that [Protocol]
-// describes. An error about a log may also have a method Offset, which returns the offset from
-// which the worker must send the log again.
+// Work implements the requests of gaffer's own workers. Its errors may have the methods that
+// [Protocol] describes, which decide the HTTP status. An error of Log may also have a method
+// Offset, which returns the offset from which the worker must send the log again.
 type Work interface {
 	Beat(ctx context.Context, by credential.Identity, b coordinator.WorkBeat) (coordinator.WorkOrders, error)
-	// Claim returns a NotFound error with the code no_tasks if no task can start.
+	// Claim returns an error with the code no_tasks if no task can start. The method NotFound of
+	// this error returns true.
 	Claim(ctx context.Context, by credential.Identity, c coordinator.WorkClaim) (coordinator.Claimed, error)
 	Turn(ctx context.Context, by credential.Identity, t coordinator.WorkTurn) (coordinator.Turned, error)
 	Ask(ctx context.Context, by credential.Identity, q coordinator.WorkQuestion) (id string, err error)
 	Release(ctx context.Context, by credential.Identity, r coordinator.WorkRelease) error
 	Held(ctx context.Context, by credential.Identity, worker string) ([]coordinator.Work, error)
-	// Wait returns when a change with a number above cursor concerns the worker. If ctx ends first,
-	// it returns no error, and news with only the number of the last change.
+	// Wait waits until a change with a sequence number above cursor concerns the worker. If ctx
+	// ends first, Wait returns no error, and sets only the field Seq of the result.
 	Wait(ctx context.Context, by credential.Identity, worker string, cursor int64) (coordinator.WorkNews, error)
 	// Log appends bytes to the log of an attempt. next is the offset of the byte that the worker
 	// must send next.
 	Log(ctx context.Context, by credential.Identity, p coordinator.LogPiece) (next int64, err error)
 }
 
-// longPoll is how long the server holds a worker's Wait request if there is no news.
+// longPoll is how long the server keeps a worker's Wait request open if no change concerns the
+// worker.
 const longPoll = 25 * time.Second
 
-// Bodies of answers. Most are objects with one member that is named after its type.
+// Bodies of the responses to workers.
 type (
 	askedWork struct {
 		Question string `json:"question"`
@@ -92,7 +94,9 @@ func (h *workHandlers) beatWork(c *request) error {
 	if err := checkNames("worker.version", b.Worker.Version, "worker.host", b.Worker.Host); err != nil {
 		return err
 	}
-	c.quiet = true // workers send a heartbeat every few seconds; a heartbeat that changes something is logged as an event
+	// Do not log this request: each worker sends a heartbeat every few seconds. If a heartbeat
+	// changes something, the store records an event.
+	c.quiet = true
 	return respond(c, func(ctx context.Context) (coordinator.WorkOrders, error) {
 		o, err := h.work.Beat(ctx, c.by, b)
 		o.Orders = list(o.Orders)
@@ -230,7 +234,8 @@ func (h *workHandlers) takeLog(c *request) error {
 	if p.Data, err = c.body(coordinator.MaxLogPiece); err != nil {
 		return err
 	}
-	c.quiet = true // an agent's output is no change that the server's log should list
+	// Do not log this request: it only adds output of an agent.
+	c.quiet = true
 	return respond(c, func(ctx context.Context) (logTaken, error) {
 		next, err := h.work.Log(ctx, c.by, p)
 		return logTaken{next}, err

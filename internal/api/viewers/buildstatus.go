@@ -12,8 +12,8 @@ import (
 )
 
 // BuildStatus contains the members of the workflow state that describe a build, unchanged. If the
-// state does not have a member, it is null here, or an empty list for CompletedSteps and
-// BuildEvents.
+// state does not have a member, its field is null. CompletedSteps and BuildEvents are empty lists
+// instead.
 type BuildStatus struct {
 	CurrentCommand      json.RawMessage `json:"currentCommand"`
 	WorkflowStep        json.RawMessage `json:"workflowStep"`
@@ -28,7 +28,9 @@ type BuildStatus struct {
 	BuildRun            json.RawMessage `json:"buildRun"`
 	ContextState        json.RawMessage `json:"contextState"`
 
-	Mission docview.BuildPicture `json:"mission"` // the view of the build that pages show, derived from the state and the inbox
+	// Mission is the view of the build for the page "mission control", derived from the project's
+	// workflow documents.
+	Mission docview.BuildPicture `json:"mission"`
 }
 
 // workflowService answers the requests about the builds, event feeds and inboxes of projects.
@@ -76,16 +78,19 @@ func raw(v jsontree.Value) json.RawMessage {
 
 func number(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 
-// BuildLog contains all events in the feed of a project, for download.
+// BuildLog contains the events in the feed of a project, for download.
 type BuildLog struct {
-	Project    string        `json:"project"`
-	ExportedAt time.Time     `json:"exportedAt"`
-	EventCount int           `json:"eventCount"`
-	Archived   int64         `json:"archived"` // number of older events that were moved to archive files and are not in this list
-	Events     []LoggedEvent `json:"events"`
+	Project    string    `json:"project"`
+	ExportedAt time.Time `json:"exportedAt"`
+	EventCount int       `json:"eventCount"`
+	// Archived is the number of older events that were moved to archive files. Events does not
+	// contain them.
+	Archived int64         `json:"archived"`
+	Events   []LoggedEvent `json:"events"`
 }
 
-// LoggedEvent is an event in the format in which followers of the project got it.
+// LoggedEvent is an event in a BuildLog. It has the members of the message with which followers got
+// the event, except the sequence number.
 type LoggedEvent struct {
 	Type    string          `json:"type"`
 	Event   json.RawMessage `json:"event"`

@@ -22,7 +22,7 @@ type Dashboard struct {
 type Card struct {
 	Path            string         `json:"path"`
 	Name            string         `json:"name"`
-	SynopsisShort   *string        `json:"synopsisShort"` // from the front matter of the spec; null if it has none
+	SynopsisShort   *string        `json:"synopsisShort"` // synopsis in the spec's front matter; null if there is none
 	SpecStatus      string         `json:"specStatus"`
 	ExternalVersion *string        `json:"externalVersion"`
 	AccentColor     *string        `json:"accentColor"`
@@ -35,7 +35,8 @@ type Card struct {
 	LastActivity    time.Time      `json:"lastActivity,omitzero"`
 }
 
-// CardReadiness counts all sections of a project's spec, and those that are ready.
+// CardReadiness counts sections of a project's spec: those that are ready, all that have a
+// readiness level, and the sections of each level.
 type CardReadiness struct {
 	Ready   int            `json:"ready"`
 	Total   int            `json:"total"`
@@ -48,21 +49,22 @@ type CardBuild struct {
 	Step     string `json:"step"`
 }
 
-// CardInbox counts all ideas in a project's inbox. Pending counts those with the status pending or
-// processed.
+// CardInbox counts the ideas in a project's inbox. Total counts all ideas. Pending counts those
+// with the status pending or processed.
 type CardInbox struct {
 	Pending int `json:"pending"`
 	Total   int `json:"total"`
 }
 
-// Recommendation says what the user could do next, with the command for it.
+// Recommendation says what the user could do next in a project, and why. Command is nil if no
+// command is recommended.
 type Recommendation struct {
 	Command *string `json:"command"`
 	Reason  string  `json:"reason"`
 }
 
-// Dashboard returns an overview of all projects. If a project cannot be read, its card has the
-// error as the reason of its recommendation.
+// Dashboard returns an overview of all projects. If a project cannot be read, the field
+// Recommendation.Reason of its card contains the error.
 func (v *workflowService) Dashboard(ctx context.Context) (Dashboard, error) {
 	board := Dashboard{Projects: []Card{}}
 	projects, err := v.projects.Projects(ctx)
@@ -139,7 +141,7 @@ func (v *workflowService) fillCard(ctx context.Context, p Project, card *Card) e
 	return nil
 }
 
-// textOrNil returns a string or number of a document as text. It returns nil for any other value.
+// textOrNil returns a JSON string or number as text. It returns nil for any other value.
 func textOrNil(v jsontree.Value) *string {
 	if v.Kind() != jsontree.String && v.Kind() != jsontree.Number {
 		return nil

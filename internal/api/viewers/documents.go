@@ -18,7 +18,7 @@ type documents struct {
 	team  *docview.Team
 	build *docview.Build
 
-	owners owners // caches to which runs the documents belong
+	owners owners // cache of the ids of the runs that wrote the documents
 }
 
 func newDocuments(h host.Host, place ProjectFolders) *documents {
@@ -42,7 +42,7 @@ func (v *documentReader) Team(ctx context.Context, ref string) (docview.TeamPict
 	return v.owners.withTeamRun(ctx, l, t.Picture(), t.SessionID()), nil
 }
 
-// Sessions lists the newest sessions of a project, the latest first.
+// Sessions lists the newest sessions of a project, newest first.
 func (v *documentReader) Sessions(ctx context.Context, ref string) ([]docview.SessionEntry, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {
@@ -51,7 +51,8 @@ func (v *documentReader) Sessions(ctx context.Context, ref string) ([]docview.Se
 	return v.owners.withSessionRuns(ctx, l, l.documents.sessions.List()), nil
 }
 
-// Session returns one session of a project with its waves.
+// Session returns one session of a project. The result contains the session's waves, which are
+// groups of agents that run at the same time.
 func (v *documentReader) Session(ctx context.Context, ref, id string) (docview.SessionPicture, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {
@@ -65,7 +66,7 @@ func (v *documentReader) Session(ctx context.Context, ref, id string) (docview.S
 	return p, nil
 }
 
-// SessionLog returns at most the last tail bytes of an agent's log.
+// SessionLog returns the end of the log of an agent in a session: at most the last tail bytes.
 func (v *documentReader) SessionLog(ctx context.Context, ref, id, agent string, tail int64) (docview.LogTail, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// maxFeed is how many events of a feed are compared with the previous read. Older events are
-// ignored. A feed usually has about a hundred events.
+// maxFeed is the maximum number of events that are compared with those of the previous read. If a
+// feed has more events, the oldest are ignored. A feed usually has about a hundred events.
 const maxFeed = 1000
 
 // feed describes the event feed in the workflow state, as it was at one read.
@@ -37,10 +37,11 @@ func feedOf(state jsontree.Value) (feed, [][]byte) {
 	return f, events
 }
 
-// newEvents returns the indexes of the events in f that the feed old did not have. A full feed
-// drops its oldest events, so f starts with the last events of old. If the numbers of archived
-// events say how many events were dropped, newEvents uses them. If not, it searches for the events
-// that both feeds have, because other programs drop events without counting them.
+// newEvents returns the indexes of the events in f that the feed old does not have. When an event
+// is added to a full feed, the oldest event is removed. So f normally begins with the last events
+// of old. newEvents first computes from the numbers of archived events how many events of old were
+// removed. This number is wrong if other programs have removed events without counting them. Then
+// newEvents looks for the longest list of last events of old with which f begins.
 func (f feed) newEvents(old feed) []int {
 	if left := f.archived - old.archived; !f.truncated && !old.truncated && left >= 0 && left <= int64(len(old.digests)) {
 		if kept := old.digests[left:]; hasPrefix(f.digests, kept) {
@@ -55,9 +56,10 @@ func (f feed) newEvents(old feed) []int {
 	return f.newContents(old)
 }
 
-// skipped returns the numbers of the events that were added to the feed and archived since the feed
-// old was read, so that neither feed has them: from first to end-1. There are none if first is not
-// below end. If there are more than maxFeed such events, skipped leaves out the oldest.
+// skipped returns the sequence numbers of the events that were added to the feed after old was
+// read, and were archived before f was read. Neither feed contains these events. The numbers are
+// those from first to end-1; there are none if first is not below end. If there are more than
+// maxFeed such events, skipped leaves out the oldest.
 func (f feed) skipped(old feed) (first, end int64) {
 	if old.truncated || old.archived > f.archived {
 		return 0, 0
@@ -77,8 +79,8 @@ func (f feed) indexesFrom(first int) (places []int) {
 }
 
 // newContents returns the indexes of the events in f that do not occur in the feed old, or occur
-// there less often. newEvents uses it if f does not start with the last events of old, because a
-// program that does not lock the file has removed or changed events.
+// there less often. newEvents uses it if f does not begin with the last events of old. This happens
+// when a program removes or changes events without locking the file.
 func (f feed) newContents(old feed) (places []int) {
 	heard := map[digest]int{}
 	for _, said := range old.digests {

@@ -27,7 +27,7 @@ type watches struct {
 	host     host.Host
 	notice   func(text string)
 
-	mu      sync.Mutex // held when a watch starts, so that no watch starts after Close
+	mu      sync.Mutex // held while a watch starts, so that none starts after Close
 	closed  bool
 	running sync.WaitGroup
 }
@@ -71,15 +71,16 @@ func (v *watches) follow(ctx context.Context, ref string, wide bool) (*Follower,
 		return nil, err
 	}
 	select {
-	case <-ready: // the spec was read once, so that later changes of it are noticed
+	// The spec was read once, so later changes of the spec are noticed.
+	case <-ready:
 	case <-ctx.Done():
 	}
 	return &Follower{l, wide}, nil
 }
 
-// join registers a follower, and starts the watches that it needs. If wide is set, the follower
-// gets messages about all documents. ready is closed when the watch has read the spec for the first
-// time. After Close, join returns ErrClosed.
+// join registers a follower, and starts the watches that it needs. If wide is true, the follower
+// gets messages about all documents. ready is closed when the spec of the project was read for the
+// first time. After Close, join returns ErrClosed.
 func (v *watches) join(l *liveProject, wide bool) (ready <-chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -112,15 +113,16 @@ func (f *Follower) Leave() {
 	}
 }
 
-// Reading is the result of one call of After.
+// Reading is the result of one call of [Follower.After].
 type Reading struct {
 	Messages [][]byte
-	Next     int64           // number of the latest message; pass it to the next call of After
-	Behind   bool            // some events after the number that was passed to After may have been dropped already
-	More     <-chan struct{} // closed when the next message is stored
+	Next     int64 // sequence number to pass to the next call of After
+	// Behind is true if messages that the follower has not got yet may have been dropped.
+	Behind bool
+	More   <-chan struct{} // closed when the next message is stored
 }
 
-// After returns the messages with numbers above seq.
+// After returns the stored messages for the follower with sequence numbers above seq.
 func (f *Follower) After(seq int64) Reading {
 	l := f.live
 	l.mu.Lock()
@@ -128,10 +130,10 @@ func (f *Follower) After(seq int64) Reading {
 	return Reading{Messages: l.after(seq, f.allDocuments), Next: l.seq, Behind: seq < l.droppedUpTo, More: l.changed}
 }
 
-// History returns one message that contains all kept messages with numbers above cursor, and the
-// number of the last message of the project. If messages after cursor were dropped, or if cursor is
-// higher than all numbers of this project, History returns all kept messages and marks the list as
-// truncated. It leaves out messages that only followers of all documents get.
+// History returns one message that contains all stored messages with sequence numbers above cursor.
+// It leaves out messages that only followers of all documents get. latest is the sequence number of
+// the project's last message. If messages after cursor were dropped, or if cursor is above latest,
+// the message contains all stored messages and is marked as truncated.
 func (f *Follower) History(cursor int64) (data []byte, latest int64, err error) {
 	l := f.live
 	l.mu.Lock()
@@ -148,7 +150,7 @@ func (f *Follower) History(cursor int64) (data []byte, latest int64, err error) 
 	return data, l.seq, err
 }
 
-// State returns the message with the current workflow state, which it reads from the file.
+// State reads the workflow state from the file and returns a message that contains it.
 func (f *Follower) State() ([]byte, error) {
 	state, err := f.live.store.Load()
 	if err != nil {
@@ -160,9 +162,10 @@ func (f *Follower) State() ([]byte, error) {
 	return encodeMessage(ViewerState, f.live.path, seq, members(state)...)
 }
 
-// Latest returns the last message about each document, in the order of their numbers, and the
-// number of the last message. Each of these messages contains the whole document. Latest leaves out
-// spec updates, because they do not contain the document.
+// Latest returns the last message about each document that the follower follows, in the order of
+// their sequence numbers. at is the sequence number of the project's last message. Each message
+// that Latest returns contains the whole document. Latest leaves out messages about the spec,
+// because a message about a long spec does not contain its text.
 func (f *Follower) Latest() (list [][]byte, at int64) {
 	l := f.live
 	l.mu.Lock()

@@ -15,12 +15,13 @@ import (
 
 const (
 	maxEvents = 500            // number of events that are kept for clients that reconnect
-	maxBytes  = 2 * maxMessage // maximum size of the kept events in bytes; a message of maximum length fits
+	maxBytes  = 2 * maxMessage // maximum total size of the kept events in bytes
 )
 
-// liveProject is a project with its recent messages. It keeps the last message about each document
-// and the last few hundred events. A message about a document contains the whole document.
-// Followers read the messages at their own pace, so a slow follower does not delay others.
+// liveProject is a project with its recent messages. It keeps the last message about each document,
+// and the last events, up to maxEvents. A message about a document contains the whole document,
+// except if it is about a long spec. Followers read the messages at their own pace, so a slow
+// follower does not delay others.
 type liveProject struct {
 	path, name, folder string
 	store              *workflow.Store
@@ -28,29 +29,32 @@ type liveProject struct {
 
 	mu          sync.Mutex
 	seq         int64              // sequence number of the last message
-	droppedUpTo int64              // events up to this number may have been deleted
+	droppedUpTo int64              // events up to this sequence number may have been dropped
 	latest      map[string]message // last message about each document, by the type of the message
 	events      []message
 	size        int           // total length of events in bytes
 	changed     chan struct{} // closed and replaced when seq grows
 
 	followers int
-	watch     int                // how many watches were started so far; results of all but the last are ignored
-	stop      context.CancelFunc // ends the watch; nil if no watch is running
-	ready     chan struct{}      // closed when the watch has read the spec for the first time
-	seen      lastContents
+	// watch is the number of watches that were started so far. Only results of the last one are
+	// used.
+	watch int
+	stop  context.CancelFunc // ends the watch; nil if no watch is running
+	ready chan struct{}      // closed when the watch has read the spec for the first time
+	seen  lastContents
 
 	documents    *documents
 	allDocuments allDocumentsWatch
 }
 
-// message is a message for followers, with its number.
+// message is an encoded message for followers, with its sequence number.
 type message struct {
 	seq  int64
 	data []byte
 }
 
-// lastContents has hashes of the documents as they were at the last read, to find changes.
+// lastContents contains hashes of the documents at their last read. A different hash shows that a
+// document has changed.
 type lastContents struct {
 	state, inbox, spec [sha256.Size]byte
 	feed               feed
@@ -58,8 +62,9 @@ type lastContents struct {
 	specRead           bool // the spec was read, or found missing, at least once
 }
 
-// newLiveProject returns a project without messages. Its messages are numbered from the current
-// time in milliseconds on, so that the numbers keep growing after a restart of the server.
+// newLiveProject returns a project without messages. The sequence numbers of its messages begin
+// after the current time in milliseconds. So they are higher than all numbers that were used before
+// a restart of the server.
 func newLiveProject(path string, place ProjectFolders, now time.Time) *liveProject {
 	base := now.UnixMilli()
 	return &liveProject{
@@ -68,8 +73,8 @@ func newLiveProject(path string, place ProjectFolders, now time.Time) *liveProje
 	}
 }
 
-// addMessage stores a message for the followers and wakes them. If the message is too long or not
-// JSON, it is not stored, and a notice is logged. The caller holds l.mu.
+// addMessage stores a message for the followers and wakes them. If the message is too long or is
+// not valid JSON, addMessage does not store it and logs a notice. The caller must hold l.mu.
 func (l *liveProject) addMessage(kind string, list ...member) {
 	data, err := encodeMessage(kind, l.path, l.seq+1, list...)
 	if err != nil || len(data) > maxMessage {
@@ -99,8 +104,8 @@ func (l *liveProject) addEvent(m message) {
 	l.events = slices.Delete(l.events, 0, n)
 }
 
-// after returns the kept messages with numbers above seq, in order. If wide is set, it includes
-// those for followers of all documents. The caller holds l.mu.
+// after returns the stored messages with sequence numbers above seq, in order. If wide is true, it
+// includes messages that only followers of all documents get. The caller must hold l.mu.
 func (l *liveProject) after(seq int64, wide bool) [][]byte {
 	first := sort.Search(len(l.events), func(i int) bool { return l.events[i].seq > seq })
 	list := slices.Clone(l.events[first:])
@@ -118,8 +123,8 @@ func (l *liveProject) after(seq int64, wide bool) [][]byte {
 }
 
 // updateState adds a message with the workflow state if the state has changed, and a message for
-// each new event in the state. Events that exist at the first read are not new. Events that came and
-// were archived since the last read are taken from the archive.
+// each new event in the state. At the first read, no event counts as new. Events that were both
+// added and archived since the last read are read from the archive.
 func (l *liveProject) updateState(watch int, state jsontree.Value) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +166,7 @@ func (l *liveProject) updateInbox(watch int, items jsontree.Value) {
 }
 
 // updateSpec adds a message if the spec has changed since the last read. At the first read it only
-// remembers the text.
+// stores the hash of the spec.
 func (l *liveProject) updateSpec(watch int, text []byte, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,8 +186,8 @@ func (l *liveProject) updateSpec(watch int, text []byte, at time.Time) {
 	l.addMessage(SpecUpdate, list...)
 }
 
-// specMissing remembers that the spec was missing at the first read. So updateSpec reports a change
-// when the spec is created.
+// specMissing records that the spec was missing at the first read, so that updateSpec adds a
+// message when the spec is created.
 func (l *liveProject) specMissing(watch int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

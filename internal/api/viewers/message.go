@@ -11,7 +11,7 @@ import (
 // The types of messages that every follower gets.
 const (
 	ProjectsUpdate = "projects-update" // the projects that are registered, and which one is active
-	EventHistory   = "event-history"   // the events of the feed so far, when a follower connects
+	EventHistory   = "event-history"   // the stored messages, for a client that connects or asks for them
 	ViewerState    = "viewer-state"    // the workflow state has changed
 	BuildEvent     = "build-event"     // an event was added to the feed
 	InboxUpdate    = "inbox-update"    // the inbox has changed
@@ -21,16 +21,15 @@ const (
 // The types of messages that only followers of all documents get.
 const (
 	TeamUpdate     = "team-update"     // a document of the project's team has changed
-	SessionsUpdate = "sessions-update" // a session is new, gone or changed
-	BuildUpdate    = "build-update"    // the build or the inbox has changed; contains the view of the build
+	SessionsUpdate = "sessions-update" // a session was added, removed or changed
+	BuildUpdate    = "build-update"    // the view of the build has changed
 )
 
 func forAllDocumentsOnly(kind string) bool {
 	return kind == TeamUpdate || kind == SessionsUpdate || kind == BuildUpdate
 }
 
-// maxMessage is the maximum length of a message in bytes. A document that would exceed
-// it is not sent.
+// maxMessage is the maximum length of a message in bytes. A longer message is not sent.
 const maxMessage = 2 << 20
 
 // member is one member of a JSON message: its name, and its value as JSON.
@@ -39,8 +38,8 @@ type member struct {
 	value []byte
 }
 
-// encodeMessage encodes a message about a project as JSON. It drops members that have the names of
-// the message's own members: type, project and number.
+// encodeMessage encodes a message about a project as JSON. The members type, _project and _seq
+// contain the arguments kind, project and seq. Other members with these names are dropped.
 func encodeMessage(kind, project string, seq int64, members ...member) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"type":%s`, quoted(kind))
@@ -53,8 +52,8 @@ func encodeMessage(kind, project string, seq int64, members ...member) ([]byte, 
 	return safeJSON(b.Bytes())
 }
 
-// safeJSON returns compact JSON with HTML characters escaped and with valid UTF-8. Browsers close a
-// WebSocket that sends invalid UTF-8.
+// safeJSON returns data as compact JSON. It escapes HTML characters and replaces invalid UTF-8:
+// browsers close a WebSocket when they receive invalid UTF-8.
 func safeJSON(data []byte) (json.RawMessage, error) {
 	text, err := json.Marshal(json.RawMessage(bytes.ToValidUTF8(data, []byte("\uFFFD"))))
 	if err != nil {
@@ -87,7 +86,7 @@ func members(v jsontree.Value) []member {
 	return list
 }
 
-// array encodes values as a JSON array.
+// array returns a JSON array of items, which are already JSON.
 func array[T ~[]byte](items []T) []byte {
 	var b bytes.Buffer
 	b.WriteByte('[')
@@ -101,7 +100,7 @@ func array[T ~[]byte](items []T) []byte {
 	return b.Bytes()
 }
 
-// itemsOfKind returns the items of a JSON array that have this kind, as raw JSON.
+// itemsOfKind returns the items of a JSON array that are of the given kind, as raw JSON.
 func itemsOfKind(v jsontree.Value, kind jsontree.Kind) [][]byte {
 	var list [][]byte
 	for _, item := range v.Items() {
@@ -112,7 +111,8 @@ func itemsOfKind(v jsontree.Value, kind jsontree.Kind) [][]byte {
 	return list
 }
 
-// normalized returns an event as JSON in a form that is the same for equal events, for comparison.
+// normalized returns an event as JSON in a form that is the same for all equal events. If the event
+// is not valid JSON, it is returned unchanged.
 func normalized(raw []byte) string {
 	var value any
 	read := json.NewDecoder(bytes.NewReader(raw))
@@ -127,12 +127,13 @@ func normalized(raw []byte) string {
 	return string(text)
 }
 
-// exactDigits is how many digits a decimal number may have so that a float64 always represents it
+// exactDigits is the maximum number of digits of a decimal number that a float64 always represents
 // without loss.
 const exactDigits = 15
 
-// normalizeNumber normalizes numbers with at most exactDigits digits, for example 1.0 to 1. It
-// leaves longer numbers unchanged, because different numbers must not become equal.
+// normalizeNumber replaces the numbers in value by float64 values, so that 1.0 and 1 become equal.
+// It leaves a number with more than exactDigits characters unchanged, because different long
+// numbers could become equal.
 func normalizeNumber(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

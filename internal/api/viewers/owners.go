@@ -14,20 +14,20 @@ import (
 // RunFinder finds the run of gaffer that wrote a document. A document for which it finds no run was
 // written by another program.
 type RunFinder interface {
-	// Sessions returns the ids of the runs that wrote the sessions, by session id. It leaves out
-	// sessions of other programs.
+	// Sessions returns the ids of the runs that wrote the documents of sessions, by session id. It
+	// leaves out sessions of other programs.
 	Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error)
-	// Team returns the id of the run of a team's session, or "" if there is none.
+	// Team returns the id of the run that the session of a team belongs to, or "" if there is none.
 	Team(ctx context.Context, root, session string) (run string, err error)
-	// Build returns the id of the run of the build that a workflow state describes, or "" if there
-	// is none. working reports whether a process works on the run.
+	// Build returns the id of the run that works, or has worked, on the build in a workflow state.
+	// The id is "" if there is no such run. working reports whether a process works on the run now.
 	Build(ctx context.Context, root string, state jsontree.Value) (run string, working bool, err error)
 }
 
 // findTimeout limits the duration of one call of a [RunFinder].
 const findTimeout = 5 * time.Second
 
-// runOwners adds the id of the run that wrote a document to the view of the document.
+// runOwners finds the run that wrote a document, and adds the run's id to the view of the document.
 type runOwners struct {
 	finder RunFinder // nil if no document belongs to a run of gaffer
 	now    func() time.Time
@@ -94,8 +94,8 @@ func (v *runOwners) withSessionRuns(ctx context.Context, l *liveProject, list []
 	return list
 }
 
-// withBuildRun returns the view of a build with its run added. While a process works on the run,
-// the view does not offer the user to resume the run.
+// withBuildRun returns the view of a build with the id of its run added. If a process works on the
+// run, the view does not suggest to resume the run.
 func (v *runOwners) withBuildRun(ctx context.Context, l *liveProject, b *docview.Build) docview.BuildPicture {
 	text, err := spec.Read(l.folder)
 	p := b.Picture(text, v.now())
@@ -115,11 +115,11 @@ func (v *runOwners) withBuildRun(ctx context.Context, l *liveProject, b *docview
 	return p
 }
 
-// owners caches which run each document belongs to. A document changes often, but its run rarely
-// changes.
+// owners caches the ids of the runs that documents belong to. A document changes often, but its run
+// rarely changes.
 type owners struct {
 	mu    sync.Mutex
-	runs  map[string]string // id of the run by session id; "" if the session belongs to another program
+	runs  map[string]string // run id by session id; "" if another program wrote the session
 	until time.Time
 
 	session   string // id of the team's session
@@ -129,8 +129,8 @@ type owners struct {
 
 const (
 	cacheTime = time.Minute
-	// cacheTimeUnknown is how long owners caches that a document belongs to no run. It is short,
-	// because gaffer writes a team's documents shortly before it stores the run.
+	// cacheTimeUnknown is how long owners caches that a team's documents belong to no run. It is
+	// short, because gaffer stores the run shortly after it has written the documents.
 	cacheTimeUnknown = 2 * time.Second
 )
 

@@ -15,7 +15,8 @@ import (
 
 const opDropPort host.Op = "remove port file"
 
-// Port is the content of the port file, which tells programs on this machine where the viewer is.
+// Port is the content of the port file, which tells other programs on this machine the viewer's
+// address.
 type Port struct {
 	Port int    `json:"port"`
 	PID  int    `json:"pid"`
@@ -28,8 +29,8 @@ func PortFile(home string) string { return filepath.Join(home, folder, "viewer.p
 // pidFile is the name of a file beside the port file. It contains only the viewer's process id.
 const pidFile = "viewer.pid"
 
-// WritePortFile writes the port file and viewer.pid. It replaces existing files. remove deletes
-// each of the files, unless another process has changed it meanwhile.
+// WritePortFile writes the port file and viewer.pid. It replaces existing files. remove deletes the
+// two files. It does not delete a file that another process has changed meanwhile.
 func WritePortFile(file string, p Port) (remove func() error, err error) {
 	data, err := json.Marshal(p)
 	if err != nil {

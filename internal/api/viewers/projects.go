@@ -20,14 +20,16 @@ import (
 )
 
 const (
-	folder      = ".fctry" // a folder is a project if it contains a folder with this name or gaffer's config file
+	// folder is the name of the folder with the workflow documents. Each project contains this
+	// folder or gaffer's config file.
+	folder      = ".fctry"
 	maxProjects = 100
 	maxPath     = 4096
 )
 
 // Entry is a registered project.
 type Entry struct {
-	Path   string    `json:"path"`         // absolute, with links resolved
+	Path   string    `json:"path"`         // absolute, with symbolic links resolved
 	As     string    `json:"as,omitempty"` // the path that the user registered, if it differs from Path
 	Used   time.Time `json:"used"`         // when the project was registered or last activated
 	Active bool      `json:"active,omitempty"`
@@ -67,8 +69,9 @@ type projectList struct {
 	listed       chan struct{}           // closed and replaced when the list of projects has changed
 }
 
-// live returns the liveProject of a root, and creates it at the first call. There is only one per
-// root, so that concurrent changes of a document are written in one batch.
+// live returns the liveProject of the project with this root, and creates it at the first call.
+// Each project has only one liveProject, so that one store gets all concurrent changes of a
+// document and writes them in one batch.
 func (v *projectList) live(root string) (*liveProject, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -98,8 +101,8 @@ func (v *projectList) find(ctx context.Context, ref string) (*liveProject, error
 }
 
 // Projects lists the projects whose folders exist, in the order of registration. If the server's
-// own project is not registered, it comes first. One project is active: the registered one that is
-// marked as active or, if there is none, the first.
+// own project is not registered, it comes first. The active project is the one that is marked as
+// active in the registry. If there is none, the first project is active.
 func (v *projectList) Projects(ctx context.Context) ([]Project, error) {
 	entries, err := v.registry.Get(ctx)
 	if err != nil {
@@ -143,7 +146,9 @@ func (v *projectList) findProject(ctx context.Context, ref string) (Project, err
 		fits = func(p Project) bool { return p.Active }
 	case filepath.IsAbs(ref):
 		fits = func(p Project) bool { return p.Path == clean }
-		if !slices.ContainsFunc(list, fits) { // prefer a project whose current path is ref to one that was registered under ref
+		// First look for a project whose current path is ref. If there is none, look for one that
+		// was registered under the path ref.
+		if !slices.ContainsFunc(list, fits) {
 			fits = func(p Project) bool { return p.as == clean }
 		}
 	default:
@@ -162,8 +167,8 @@ func uniqueProject(found []Project, ref string) (Project, error) {
 	return found[0], nil
 }
 
-// findToChange returns the project that a request wants to change. If there are several projects,
-// the request must name one: another user may have changed the active project.
+// findToChange returns the project that a request wants to change. If ref is empty and there are
+// several projects, it returns an error: another user may have changed the active project.
 func (v *projectList) findToChange(ctx context.Context, ref string) (*liveProject, error) {
 	if ref == "" {
 		if list, err := v.Projects(ctx); err != nil {
@@ -188,7 +193,8 @@ func (v *projectList) Register(ctx context.Context, path string) (Project, error
 	return v.activate(ctx, root, filepath.Clean(path))
 }
 
-// Activate makes a project the active one: requests that name no project are about it.
+// Activate makes a project the active one. Requests that do not name a project are about the active
+// project.
 func (v *projectList) Activate(ctx context.Context, ref string) (Project, error) {
 	if ref == "" {
 		return Project{}, refuse(invalid, "invalid_request", "which project? name its path")
@@ -224,9 +230,9 @@ func exists(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// missingFolders returns whether the folder of each registered project is missing, by path. Call it
-// before a change of the registry, not during it: a disk may be slow, and other writers wait for
-// the registry.
+// missingFolders reports for each registered project whether its folder is missing, by path. Do not
+// call it while the registry is being changed: a disk may be slow, and other writers would have to
+// wait.
 func (v *projectList) missingFolders(ctx context.Context) (map[string]bool, error) {
 	entries, err := v.registry.Get(ctx)
 	if err != nil {
@@ -246,11 +252,11 @@ func (v *projectList) Listed() <-chan struct{} {
 	return v.listed
 }
 
-// withActive returns the list with e as the only active entry. If the list has an entry with the
-// path of e, e replaces it; if not, e is appended. If another entry has the path or the alias of e
-// as its alias As, withActive clears that alias. If the list is full, it deletes the least recently
-// used entries whose folders are missing, or returns an error if there are none. gone says by path
-// which folders are missing.
+// withActive returns a copy of all in which e is the only active entry. e replaces the entry with
+// the same path. If there is none, e is appended. In other entries, withActive clears the field As
+// if it is equal to the path or to the field As of e. If the list is full, withActive deletes the
+// least recently used entries whose folders are missing. It returns an error if there are none.
+// gone[path] is true if the folder at path is missing.
 func withActive(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	list := slices.Clone(all)
 	for i := range list {

@@ -100,10 +100,10 @@ type Section struct {
 	Body      string   `json:"body"`
 }
 
-// claimPattern matches bold text in a section. Bold text states a claim.
+// claimPattern matches a claim in the text of a section. Bold text in a section is a claim.
 var claimPattern = lazyregexp.New(`\*\*([^*\n]{4,80})\*\*`)
 
-// Sections returns the sections of a project's spec. Their readiness comes from the workflow state.
+// Sections returns the sections of a project's spec. Their readiness is the same as in Readiness.
 func (v *specReader) Sections(ctx context.Context, ref string) (Sections, error) {
 	list := Sections{[]Section{}}
 	text, words, err := v.specWithReadiness(ctx, ref)
@@ -122,11 +122,11 @@ func (v *specReader) Sections(ctx context.Context, ref string) (Sections, error)
 	return list, nil
 }
 
-// maxClaims is how many claims of a section are returned at most.
+// maxClaims is the maximum number of claims that are returned for a section.
 const maxClaims = 200
 
 // specWithReadiness returns the spec of a project, and a function that returns the readiness of a
-// section according to the workflow state.
+// section, or "unknown" if no readiness is stored.
 func (v *specReader) specWithReadiness(ctx context.Context, ref string) (text spec.Spec, readiness func(spec.Section) string, err error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {

@@ -42,18 +42,18 @@ type MapSection struct {
 	TopSection string `json:"topSection"` // the first part of Number, such as "2" of "2.1"
 }
 
-// MapEdge links two sections, given by their aliases. Either one section mentions the other
-// (cross-ref), or a scenario validates both (scenario-overlap).
+// MapEdge links two sections, given by their aliases. Its type is cross-ref if one section mentions
+// the other, and scenario-overlap if a scenario validates both.
 type MapEdge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	Type string `json:"type"`
 }
 
-// maxOverlaps is how many edges of type scenario-overlap a story map has at most.
+// maxOverlaps is the maximum number of edges of type scenario-overlap in a story map.
 const maxOverlaps = 10_000
 
-// StoryMap returns the sections of a project's spec and the links between them.
+// StoryMap returns the numbered sections of a project's spec and the links between them.
 func (v *specReader) StoryMap(ctx context.Context, ref string) (StoryMap, error) {
 	list := StoryMap{[]MapSection{}, []MapEdge{}}
 	text, words, err := v.specWithReadiness(ctx, ref)
@@ -125,7 +125,7 @@ type Diagram struct {
 }
 
 // Diagrams returns a diagram for each section of a project's spec that mentions other sections or
-// is mentioned by them. The diagram shows these sections.
+// is mentioned by others. The diagram shows the section together with these other sections.
 func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error) {
 	all := Diagrams{map[string]map[string]Diagram{}}
 	l, err := v.projects.find(ctx, ref)
@@ -138,7 +138,9 @@ func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error)
 	}
 	const kind = "dependencies"
 	names, drawn := map[string]int{}, map[string]*strings.Builder{}
-	node := func(alias string) string { // returns the node of a section, without characters that have a meaning in Mermaid
+	// node returns the Mermaid source of the node for a section. It replaces or removes characters
+	// that have a meaning in Mermaid.
+	node := func(alias string) string {
 		if _, ok := names[alias]; !ok {
 			names[alias] = len(names)
 		}
@@ -165,7 +167,7 @@ type Priority struct {
 }
 
 // Priority returns the priority from a project's config, unchanged. If ref is empty, the request is
-// about the order of all projects. The result is then empty, because that order is stored in the
+// about the priority of all projects. The result is then empty: that priority is stored in the
 // user's home folder, which gaffer does not read.
 func (v *specReader) Priority(ctx context.Context, ref string) (Priority, error) {
 	none := Priority{json.RawMessage("{}")}

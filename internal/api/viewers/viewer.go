@@ -2,8 +2,8 @@
 // of projects. It returns the list of projects, the status of a build and the contents of an inbox,
 // and sends changes to clients that follow a project. It does not depend on HTTP.
 //
-// Other programs write these files too. The viewer reports only what it reads from the files, so
-// its reports do not depend on which program wrote them.
+// Other programs write these files too. The viewer shows what is in the files, whichever program
+// wrote them.
 package viewers
 
 import (
@@ -16,12 +16,16 @@ import (
 
 // Options configures a Viewer.
 type Options struct {
-	Home     string   // root of the server's own project, which is listed even if it is not registered
-	Registry Registry // stores the other projects
+	// Home is the root of the server's own project. This project is listed even if it is not
+	// registered.
+	Home     string
+	Registry Registry // stores the list of registered projects
 	// Locate returns the name of a project and the folders of its documents. If Locate is nil, the
 	// documents are in the default folders of the protocols.
-	Locate    func(root string) (ProjectFolders, error)
-	RunFinder RunFinder        // finds the runs that wrote documents; nil if no document belongs to a run of gaffer
+	Locate func(root string) (ProjectFolders, error)
+	// RunFinder finds the runs that wrote documents. It is nil if no document belongs to a run of
+	// gaffer.
+	RunFinder RunFinder
 	Now       func() time.Time // nil means the machine's clock
 	Rand      io.Reader        // source of random ids; nil means the machine's random source
 	Notice    func(text string)
@@ -36,7 +40,7 @@ type ProjectFolders struct {
 }
 
 // Viewer answers requests about the projects of one machine. Each embedded type answers the
-// requests about one subject. Close ends the watches of files.
+// requests about one subject. The method Close stops the watching of files.
 type Viewer struct {
 	*projectList
 	*workflowService

@@ -16,10 +16,15 @@ import (
 )
 
 const (
-	opWatchSpec    host.Op = "watch spec"
-	checkEvery             = 250 * time.Millisecond // interval between checks of the spec, and of the sessions
-	timestampGrain         = 2 * time.Second        // a file that was modified more recently is read at each check, because a further change may not get a new modification time
-	maxSpec                = 1 << 20                // maximum length in bytes of a spec whose text is sent; the message about a longer spec has no text
+	opWatchSpec host.Op = "watch spec"
+	checkEvery          = 250 * time.Millisecond // interval between checks of the spec, and of the sessions
+	// timestampGrain is an upper limit for the resolution of modification times. A file that was
+	// modified more recently than this is read at each check, because another change may leave its
+	// modification time the same.
+	timestampGrain = 2 * time.Second
+	// maxSpec is the maximum length in bytes of a spec whose text is sent. The message about a
+	// longer spec does not contain the text.
+	maxSpec = 1 << 20
 )
 
 // begin starts to watch the workflow documents of a project, unless a watch is already running. The
@@ -35,7 +40,8 @@ func (v *watches) begin(l *liveProject) {
 	ready := make(chan struct{})
 	l.ready = ready
 	v.running.Go(func() {
-		_ = l.store.Watch(ctx, func(state jsontree.Value, err error) { l.onRead(err, func() { l.updateState(watch, state) }) }) // Watch returns only when ctx ends
+		// Ignore the error: Watch returns only when ctx ends.
+		_ = l.store.Watch(ctx, func(state jsontree.Value, err error) { l.onRead(err, func() { l.updateState(watch, state) }) })
 	})
 	v.running.Go(func() { v.watchInbox(ctx, l, watch) })
 	v.running.Go(func() { v.watchSpec(ctx, l, watch, sync.OnceFunc(func() { close(ready) })) })
@@ -49,8 +55,8 @@ func (l *liveProject) stopWatch() {
 	}
 }
 
-// onRead calls handle if a document could be read. If not, it logs the error, and the last message
-// about the document stays valid.
+// onRead calls handle if a document could be read. If not, it logs the error. Followers then keep
+// the last message about the document.
 func (l *liveProject) onRead(err error, handle func()) {
 	if err != nil {
 		l.notice("viewer: " + err.Error())
@@ -61,7 +67,7 @@ func (l *liveProject) onRead(err error, handle func()) {
 
 func (v *watches) watchInbox(ctx context.Context, l *liveProject, watch int) {
 	f := statefile.New(l.store.Inbox().Path(), statefile.Options{Host: v.host})
-	_ = f.Watch(ctx, func(data []byte, err error) { // Watch returns only when ctx ends
+	_ = f.Watch(ctx, func(data []byte, err error) { // ignore the error: Watch returns only when ctx ends
 		var doc *jsontree.Doc
 		if data == nil {
 			data = []byte("[]")
@@ -76,8 +82,8 @@ func (v *watches) watchInbox(ctx context.Context, l *liveProject, watch int) {
 	})
 }
 
-// checkIsList returns an error unless an inbox document is a JSON array. It also accepts null and
-// an empty object, which count as an empty inbox.
+// checkIsList returns nil if an inbox document is a JSON array, null or an empty object. Null and
+// an empty object count as an empty inbox. For any other value, it returns an error.
 func checkIsList(v jsontree.Value) error {
 	switch kind := v.Kind(); {
 	case kind == jsontree.Array, kind == jsontree.Null, kind == jsontree.Object && v.Len() == 0:
@@ -88,12 +94,12 @@ func checkIsList(v jsontree.Value) error {
 }
 
 // watchSpec checks the spec at intervals, because statefile can only watch JSON documents. It does
-// not follow links, because their target may be outside the project. It calls checked after the
-// first check.
+// not follow links, because their target may be outside the project. It calls checked after each
+// check and before it returns.
 func (v *watches) watchSpec(ctx context.Context, l *liveProject, watch int, checked func()) {
-	defer checked() // also if ctx ends before the first check
+	defer checked() // call it even if ctx ends before the first check
 	var checks specChecks
-	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, checkEvery) { // an error of Sleep means that ctx has ended
+	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, checkEvery) { // ignore the error: Sleep fails only when ctx ends
 		v.checkSpec(l, watch, &checks)
 		checked()
 	}
@@ -122,9 +128,10 @@ type specChecks struct {
 	last, read fs.FileInfo // file info at the last check, and at the last read of the file
 }
 
-// due reports whether the spec must be read now. It must be read if it has changed or may have
-// changed since the last read, and is the same as at the last check. If it differs from the last
-// check, a program may still be writing it. due also remembers info as the last check.
+// due reports whether the spec must be read now. The spec must have changed since the last read, or
+// have been modified so recently that a change may not be visible in info. It must also be the same
+// as at the last check. If it differs, a program may still be writing it. due stores info as that
+// of the last check.
 func (s *specChecks) due(info fs.FileInfo, now time.Time) bool {
 	still := !s.checked || s.last != nil && !differs(s.last, info)
 	changed := s.read == nil || differs(s.read, info) || now.Sub(info.ModTime()) < timestampGrain

@@ -13,16 +13,18 @@ import (
 	"gaffer/workflow"
 )
 
-// recomputeEvery is how often the view of a team or a build is computed even if no file has
-// changed.
+// recomputeEvery is the interval at which the view of a team or a build is computed even if no file
+// has changed.
 const recomputeEvery = 5 * time.Second
 
 // allDocumentsWatch is the watch of all documents of a project, with the number of its followers.
 type allDocumentsWatch struct {
 	followers int
-	count     int                          // how many watches were started so far; results of all but the last are ignored
-	stop      context.CancelFunc           // ends the watch; nil if no watch is running
-	lastSent  map[string][sha256.Size]byte // hash of the last view that was sent, by type of message
+	// count is the number of watches that were started so far. Only results of the last one are
+	// used.
+	count    int
+	stop     context.CancelFunc           // ends the watch; nil if no watch is running
+	lastSent map[string][sha256.Size]byte // hash of the last view that was sent, by type of message
 }
 
 // beginAll starts to watch all documents of a project, unless that watch is already running. The
@@ -58,8 +60,9 @@ type watcher struct {
 	watch int
 }
 
-// send adds a message of the type kind. The view is the value of its member called name. send adds
-// nothing if the view is the same as in the last message of this type, or if the watch was stopped.
+// send adds a message of the type kind. The message has a member called name with picture as its
+// value. send adds nothing if picture is the same as in the last message of this type, or if the
+// watch was stopped.
 func (w *watcher) send(kind, name string, picture any) {
 	data, err := json.Marshal(picture)
 	if err != nil {
@@ -118,9 +121,9 @@ type watchedFile struct {
 	set  func(data []byte, err error)
 }
 
-// watchFiles calls send when all files have been read once, after each change of a file, and every
-// recomputeEvery, until ctx ends. It calls send without a change because the run of a document, and
-// whether a process works on it, may change while the files stay the same.
+// watchFiles reads all files and calls send. Until ctx ends, it calls send again after each change
+// of a file and every recomputeEvery. The calls without a change are needed because other data in
+// the view may change: which run a document belongs to, and whether a process works on this run.
 func (w *watcher) watchFiles(ctx context.Context, files []watchedFile, send func(context.Context)) {
 	changed := make(chan struct{}, 1)
 	for _, f := range files {
@@ -129,7 +132,7 @@ func (w *watcher) watchFiles(ctx context.Context, files []watchedFile, send func
 	send(ctx)
 	for _, f := range files {
 		w.running.Go(func() {
-			_ = statefile.New(f.path, statefile.Options{Host: w.host}).Watch(ctx, func(data []byte, err error) { // Watch returns only when ctx ends
+			_ = statefile.New(f.path, statefile.Options{Host: w.host}).Watch(ctx, func(data []byte, err error) { // ignore the error: Watch returns only when ctx ends
 				w.setUnlessEnded(ctx, f)(data, err)
 				select {
 				case changed <- struct{}{}:
@@ -166,7 +169,7 @@ func (w *watcher) setUnlessEnded(ctx context.Context, f watchedFile) func(data [
 
 // watchSessions sends the list of sessions, at once and after each change, until ctx ends.
 func (w *watcher) watchSessions(ctx context.Context) {
-	for ; ctx.Err() == nil; _ = w.host.Sleep(ctx, checkEvery) { // an error of Sleep means that ctx has ended
+	for ; ctx.Err() == nil; _ = w.host.Sleep(ctx, checkEvery) { // ignore the error: Sleep fails only when ctx ends
 		w.send(SessionsUpdate, "sessions", w.owners.withSessionRuns(ctx, w.live, w.live.documents.sessions.List()))
 	}
 }

@@ -16,16 +16,16 @@ import (
 )
 
 // changeFeed reads changes from the store once for all waiting workers. It keeps the latest changes
-// that concern any worker.
+// that concern at least one worker.
 type changeFeed struct {
 	store store.Store
 
 	mu          sync.Mutex
 	changes     []change
-	droppedUpTo int64         // changes up to this number are no longer kept
-	last        int64         // changes up to this number were read from the store
+	droppedUpTo int64         // changes up to this sequence number are no longer kept
+	last        int64         // sequence number after which the next read from the store starts
 	changed     chan struct{} // closed and replaced when last grows
-	waiting     int           // number of workers that wait for changes now
+	waiting     int           // number of workers that are waiting for changes
 	unusedSince time.Time     // when the last worker stopped waiting
 	awake       bool
 	wake        chan struct{} // receives a value when a worker starts to wait while awake is false
@@ -33,8 +33,10 @@ type changeFeed struct {
 
 // change says which workers a change in the store concerns.
 type change struct {
-	seq    int64
-	worker string // id of the worker that has new orders or answers; empty if the change means that a task may be ready to claim
+	seq int64
+	// worker is the id of the worker that has new orders or answers. It is empty if the change
+	// means that a task may be ready to claim.
+	worker string
 	labels string // labels that a worker needs to claim the task
 	all    bool   // the change concerns all workers, whatever their labels
 }
@@ -53,10 +55,10 @@ func (l listener) concernedBy(s change) (wake, attend bool) {
 }
 
 const (
-	eventPage  = 500                   // number of events read at a time
-	maxChanges = 4096                  // number of changes that are kept
+	eventPage  = 500                   // maximum number of events in one read
+	maxChanges = 4096                  // maximum number of changes that are kept
 	pace       = 10 * time.Millisecond // pause between reads
-	retry      = time.Second           // pause after a read that failed
+	retry      = time.Second           // pause after a failed read
 	idleLimit  = time.Minute           // the feed stops reading after this time without any waiting worker
 )
 
@@ -95,8 +97,8 @@ func (b *changeFeed) sleepIfUnused() bool {
 	return !b.awake
 }
 
-// read waits for changes and publishes a page of them. If there are none within idleLimit, it
-// returns context.DeadlineExceeded.
+// read waits for new events in the store and reads at most eventPage of them. It publishes those
+// that concern workers. If there is no event within idleLimit, it returns context.DeadlineExceeded.
 func (b *changeFeed) read(ctx context.Context) error {
 	b.mu.Lock()
 	after := b.last
@@ -132,7 +134,7 @@ func (b *changeFeed) read(ctx context.Context) error {
 	return err
 }
 
-// changeOf returns which workers an event concerns. ok is false if it concerns none.
+// changeOf returns which workers an event concerns. ok is false if the event concerns no worker.
 func changeOf(r store.Reader, e store.Event) (s change, ok bool, err error) {
 	s.seq = e.Seq
 	switch e.Kind {
@@ -177,8 +179,9 @@ func (b *changeFeed) publish(found []change, last int64) {
 	b.changed = make(chan struct{})
 }
 
-// join registers a waiting worker. If the feed was paused, it starts to read again after the
-// store's last change. If join returns nil, the caller must call leave.
+// join registers a waiting worker. If the feed was not reading, it starts to read the changes after
+// the store's last change. If join returns nil, the caller must call leave when the worker stops
+// waiting.
 func (b *changeFeed) join(ctx context.Context) error {
 	b.mu.Lock()
 	b.waiting++
@@ -215,10 +218,11 @@ func (b *changeFeed) leave() {
 	b.unusedSince = time.Now()
 }
 
-// wait waits until a change with a number above cursor concerns the worker, and returns what the
-// worker must check. If ctx ends first, the news has only the number of the last change. If the
-// feed does not have all changes after cursor, for example because cursor comes from another
-// database, wait returns at once, and the worker must check for tasks, orders and answers.
+// wait waits until a change with a sequence number above cursor concerns the worker. It returns
+// what the worker must check. If ctx ends first, only the field Seq of news is set. If the feed
+// does not have all changes after cursor, wait returns at once, and the worker must check
+// everything: tasks, orders and answers. This happens, for example, if cursor is from another
+// database.
 func (b *changeFeed) wait(ctx context.Context, l listener, cursor int64) (news coordinator.WorkNews, err error) {
 	if err := b.join(ctx); err != nil {
 		return news, err

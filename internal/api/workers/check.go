@@ -21,7 +21,7 @@ const (
 	maxSlots  = 1000
 	maxHeld   = 1000
 	maxAsking = 100
-	// maxDelivered is how many delivered messages one report may name.
+	// maxDelivered is the maximum number of delivered messages that one request may list.
 	maxDelivered = 10_000
 	maxShort     = 200     // maximum length of a short field, in bytes
 	maxDoing     = 1000    // maximum length of the text that says what an agent does, in bytes
@@ -99,8 +99,8 @@ func checkProgress(of string, p fleet.Progress) error {
 	)
 }
 
-// checkLabels rejects labels with commas, because the store keeps labels as one
-// comma-separated text.
+// checkLabels returns an error if there are too many labels or one of them is invalid. A label must
+// not contain a comma, because the store keeps labels as one comma-separated text.
 func checkLabels(labels []string) error {
 	err := protocol.CheckNumber("labels", len(labels), 0, maxLabels)
 	for _, label := range labels {
@@ -112,7 +112,7 @@ func checkLabels(labels []string) error {
 	return err
 }
 
-// maxAgents is how many agent names a worker may list as the agents that it can run.
+// maxAgents is the maximum number of agents that a worker may list as those that it can run.
 const maxAgents = 100
 
 func checkAgents(agents []string) error {
@@ -130,8 +130,8 @@ func printable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// checkWorkerLabels returns an error if one of a worker's labels is the label that selects another
-// worker by name.
+// checkWorkerLabels returns an error if a worker has the label of another worker. The label of a
+// worker contains its name. Tasks that need this label run only on that worker.
 func checkWorkerLabels(labels []string, name string) error {
 	for _, label := range labels {
 		place, ok := strings.CutPrefix(label, engine.WorkerLabel(""))
@@ -157,7 +157,7 @@ func checkClaim(c coordinator.WorkClaim, keyed bool) error {
 	return err
 }
 
-// maxAccounts is how many accounts of agents a worker's claim may list.
+// maxAccounts is the maximum number of accounts in a worker's claim.
 const maxAccounts = 256
 
 func checkAccounts(list []coordinator.WorkAccount) error {
@@ -190,8 +190,8 @@ func checkTurn(t coordinator.WorkTurn) error {
 	return err
 }
 
-// checkQuestion returns an error if a question is invalid. A question needs a ref, because its id
-// is derived from the attempt and the ref.
+// checkQuestion returns an error if a question is invalid. The field Ref must not be empty: the id
+// of the question is derived from the attempt and from Ref, the agent's own id of the question.
 func checkQuestion(q coordinator.WorkQuestion) error {
 	err := firstError(
 		protocol.CheckID("attempt", q.Attempt), protocol.CheckText("ref", q.Ref, maxPath),
@@ -224,8 +224,7 @@ func nameKey(name string) store.ItemKey { return store.ItemKey{Kind: "worker-nam
 
 // setName gives a worker its name, or returns an error if the name is taken. Users may submit a run
 // for a worker by name, so two online workers must not have the same name. The id of a run is not
-// allowed either: a run that its submitter works on locally has its own worker, whose id is the id
-// of the run.
+// allowed as a name either, because the worker of a local run has the run's id.
 func setName(s *engine.Tx, w store.Worker, name string) error {
 	item, err := s.Item(nameKey(name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -252,7 +251,7 @@ func setName(s *engine.Tx, w store.Worker, name string) error {
 }
 
 // checkNameFree returns an error if name is the id of a run or the name of an online worker. has is
-// the id of the worker that the name was last given to, or empty.
+// the id of the worker that got the name last. It is empty if no worker has had the name.
 func checkNameFree(s *engine.Tx, has, name string) error {
 	if _, err := s.Run(name); !errors.Is(err, store.ErrNotFound) {
 		return firstError(err, protocol.Invalid("worker.name: %s is a run", name))

@@ -23,13 +23,15 @@ import (
 type Options struct {
 	Store  store.Store
 	Engine *engine.Engine // the engine that writes to Store
-	Lease  time.Duration  // how long a worker owns an attempt without a heartbeat; must equal the engine's value; zero means the engine's default
-	Keep   int64          // how many bytes of an attempt's log are kept; zero means logstore's default
+	// Lease is how long a worker owns an attempt without sending a heartbeat. It must be the same
+	// as the engine's lease. Zero means the engine's default.
+	Lease  time.Duration
+	Keep   int64 // maximum length of a stored log in bytes; zero means logstore's default
 	Notice func(text string)
 }
 
-// Service implements [server.Work]. It is safe for concurrent use. Waiting workers get news of
-// changes only while Run is running.
+// Service implements [server.Work]. It is safe for concurrent use. Workers that wait for changes
+// get them only while Run is running.
 type Service struct {
 	opts Options
 	feed *changeFeed
@@ -37,7 +39,7 @@ type Service struct {
 
 var _ server.Work = (*Service)(nil)
 
-// New returns a service.
+// New returns a Service with the given options.
 func New(opts Options) *Service {
 	opts.Lease = cmp.Or(opts.Lease, engine.DefaultLease)
 	opts.Keep = cmp.Or(opts.Keep, logstore.DefaultKeep)
@@ -53,7 +55,7 @@ func (d *Service) do(ctx context.Context, who string, do func(s *engine.Tx) erro
 
 func (d *Service) lease() int64 { return d.opts.Lease.Milliseconds() }
 
-// rows reads single rows of the store, inside a write transaction or a read.
+// rows reads single rows of the store. Read transactions and write transactions implement it.
 type rows interface {
 	Worker(id string) (store.Worker, error)
 	Run(id string) (store.Run, error)
@@ -62,9 +64,9 @@ type rows interface {
 }
 
 // workerOf returns a worker, or an error if the client may not act for it. If the worker is
-// unknown, the result is a new row that belongs to the client and is not stored, and known is
-// false. The id of an unknown worker must not be the id of a run, because only the run's own worker
-// may have that id.
+// unknown, known is false, and the result is a new row that belongs to the client and is not
+// stored. If the id of the unknown worker is the id of a run, workerOf returns an error, because
+// only the worker that gaffer itself creates for a local run may have the run's id.
 func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known bool, err error) {
 	if err := protocol.MayAct(by); err != nil {
 		return w, false, err
@@ -76,15 +78,15 @@ func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known 
 	if err != nil {
 		return w, false, err
 	}
-	if w.OwnerName == "" && by.ID == w.Owner { // the row was stored before the field OwnerName existed
+	if w.OwnerName == "" && by.ID == w.Owner { // rows stored by older versions have no OwnerName
 		w.OwnerName = by.Owner()
 	}
 	return w, true, protocol.MayActFor(by, w)
 }
 
-// attemptOf returns an attempt. It returns an error unless the client may act for the attempt's
-// worker, key has the attempt's fencing token, and the limits of the client's access token allow
-// the attempt's task.
+// attemptOf returns an attempt. It returns an error if the client may not act for the attempt's
+// worker, if key does not have the attempt's fencing token, or if the limits of the client's access
+// token exclude the attempt's task.
 func attemptOf(r rows, by credential.Identity, key coordinator.WorkKey) (store.Attempt, error) {
 	if err := protocol.MayAct(by); err != nil {
 		return store.Attempt{}, err
@@ -153,8 +155,9 @@ func beat(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) ([]coord
 }
 
 // separateHeld separates the attempts in a heartbeat. held are the attempts that the worker still
-// has. lost are the ids of the attempts that it no longer has. current is the protocol's id of the
-// task of one of its running attempts, or empty if it has none.
+// has. lost are the ids of the attempts that it no longer has. current is the coordinator
+// protocol's id of the task of one of the worker's running attempts. It is empty if the worker has
+// none.
 func separateHeld(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) (held []engine.HeldAttempt, lost []string, current string, err error) {
 	var shown store.Attempt
 	for _, h := range b.Held {
@@ -170,7 +173,9 @@ func separateHeld(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) 
 			return nil, nil, "", err
 		}
 		if a.Status == store.Running && (shown.ID == "" || a.ID < shown.ID) {
-			shown, current = a, a.Run+"."+a.Task // the attempt with the lowest id, because the order of attempts in heartbeats varies
+			// Choose the attempt with the lowest id, because the order of the attempts may differ
+			// between heartbeats.
+			shown, current = a, a.Run+"."+a.Task
 		}
 		held = append(held, heldOf(h, s.Now()))
 	}
@@ -215,8 +220,8 @@ func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinat
 	return coordinator.Claimed{Work: *work, LeaseMS: d.lease()}, nil
 }
 
-// registerOnClaim registers a worker that claims a task before its first heartbeat. Until the
-// heartbeat, its name is its id.
+// registerOnClaim registers a worker that claims a task before its first heartbeat. Until that
+// heartbeat, the worker's name is its id.
 func registerOnClaim(s *engine.Tx, w store.Worker) error {
 	if err := setName(s, w, w.ID); err != nil {
 		return err
@@ -226,8 +231,9 @@ func registerOnClaim(s *engine.Tx, w store.Worker) error {
 	return err
 }
 
-// claimOf converts a worker's claim to the engine's. It returns an error if the token does not
-// permit the claim, or if a label selects another worker by name.
+// claimOf converts a worker's claim to the engine's type. It returns an error if the client's
+// access token does not permit the labels of the claim, or if one of them is the label of another
+// worker.
 func claimOf(by credential.Identity, w store.Worker, c coordinator.WorkClaim) (engine.Claim, error) {
 	if why := by.MayHave(c.Labels); why != "" {
 		return engine.Claim{}, protocol.ExceedsLimits(why)
@@ -239,7 +245,8 @@ func claimOf(by credential.Identity, w store.Worker, c coordinator.WorkClaim) (e
 	return claim, checkWorkerLabels(c.Labels, cmp.Or(w.Name, w.ID))
 }
 
-// checkLimits returns an error if the token's limits exclude the attempt's task.
+// checkLimits returns an error if the limits of the client's access token exclude the attempt's
+// task.
 func checkLimits(r rows, by credential.Identity, a store.Attempt) error {
 	if !by.Limited() {
 		return nil
@@ -289,7 +296,8 @@ func (d *Service) Release(ctx context.Context, by credential.Identity, r coordin
 		}
 		held := make([]engine.HeldAttempt, len(r.Attempts))
 		for i, h := range r.Attempts {
-			if a, err := s.Attempt(h.Attempt); err == nil { // no check for a missing attempt: s.Release skips it
+			// An attempt that does not exist needs no check: s.Release skips it.
+			if a, err := s.Attempt(h.Attempt); err == nil {
 				if err := checkLimits(s, by, a); err != nil {
 					return err
 				}

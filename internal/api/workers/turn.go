@@ -17,9 +17,9 @@ func (d *Service) Turn(ctx context.Context, by credential.Identity, t coordinato
 		return done, err
 	}
 	err = d.do(ctx, "", func(s *engine.Tx) error {
-		// Do both lookups before looking at their errors. With a remote database a lookup fails
-		// with ErrNotLoaded until its result is loaded, and one round trip loads the results of all
-		// failed lookups, see [store.Loader].
+		// Do both lookups before checking their errors. With a remote database, a lookup fails with
+		// ErrNotLoaded if its result is not loaded yet. One round trip then loads the results of
+		// all lookups that failed, and this function runs again, see [store.Loader].
 		a, errAttempt := attemptOf(s, by, t.Finish.WorkKey)
 		next, errNext := nextOf(s, by, a, t.Claim)
 		if err := cmp.Or(errAttempt, errNext); err != nil {
@@ -36,8 +36,8 @@ func (d *Service) Turn(ctx context.Context, by credential.Identity, t coordinato
 	return done, err
 }
 
-// nextOf returns the engine's claim for the task that the worker takes after an attempt has ended.
-// The claim is empty if c is nil: then the worker does not want another task.
+// nextOf converts c, the claim that a worker makes at the end of an attempt, to the engine's type.
+// If c is nil, the worker does not want another task, and nextOf returns an empty claim.
 func nextOf(s *engine.Tx, by credential.Identity, ended store.Attempt, c *coordinator.WorkClaim) (engine.Claim, error) {
 	if c == nil {
 		return engine.Claim{}, nil

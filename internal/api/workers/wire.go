@@ -15,8 +15,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// rowAfterBeat returns the worker's row after a heartbeat. It keeps the owner of the stored row.
-// current is the coordinator protocol's id of the worker's current task, or empty.
+// rowAfterBeat returns the database row of a worker after a heartbeat. row is the stored row, whose
+// owner stays the same. current is the coordinator protocol's id of the worker's current task, or
+// empty if it has none.
 func rowAfterBeat(by credential.Identity, b coordinator.WorkBeat, row store.Worker, current string) store.Worker {
 	w := b.Worker
 	meta, err := json.Marshal(fleet.WorkerMeta{
@@ -55,8 +56,8 @@ func statusOf(held []coordinator.HeldWork) string {
 	return status
 }
 
-// heldOf converts an attempt in a heartbeat to the engine's type. It drops ids of questions that
-// belong to other attempts.
+// heldOf converts an attempt in a heartbeat to the engine's type. It drops the ids of questions
+// that do not belong to this attempt.
 func heldOf(h coordinator.HeldWork, now time.Time) engine.HeldAttempt {
 	held := engine.HeldAttempt{Attempt: h.Attempt, Token: h.Token, Dropped: h.Dropped, Delivered: h.Delivered, Now: progressOf(h.Now.Progress)}
 	held.Now.Said = now.Add(-duration(h.Now.AgeMS))
@@ -68,8 +69,8 @@ func heldOf(h coordinator.HeldWork, now time.Time) engine.HeldAttempt {
 	return held
 }
 
-// progressOf removes the values that only the worker's own machine can use, and corrects costs and
-// numbers of tokens that are not valid.
+// progressOf clears the fields that have a meaning only on the worker's own machine, and corrects
+// invalid costs and numbers of tokens.
 func progressOf(p fleet.Progress) fleet.Progress {
 	p.Said, p.LogFrom, p.Spent = time.Time{}, 0, amount(p.Spent)
 	p.Context = fleet.Context{Tokens: max(p.Context.Tokens, 0), Window: max(p.Context.Window, 0)}
@@ -90,7 +91,8 @@ func amount(a coordinator.Amount) store.Amount {
 	}
 }
 
-// maxDuration is the longest duration that a worker's message may contain.
+// maxDuration is the maximum of the durations in a worker's message. A longer duration is reduced
+// to maxDuration.
 const maxDuration = 10 * 365 * 24 * time.Hour
 
 func duration(ms int64) time.Duration {
@@ -166,14 +168,15 @@ func workOf(r *engine.Tx, a store.Attempt, now time.Time) (*coordinator.Work, er
 		ID: before.ID, Number: before.Number, Worker: before.Worker, Class: before.Class, Summary: before.Summary, Thread: before.Thread,
 		Account: before.Account, Fallback: before.Fallback,
 	}
-	if before.Fallback != a.Fallback { // another agent takes over, and needs to know what the previous one has changed
+	// If a different agent takes over the task, it needs to know what the previous one has changed.
+	if before.Fallback != a.Fallback {
 		w.Before.Diff = before.Diff
 	}
 	return w, nil
 }
 
-// runOf returns what a worker needs to know about a run. It decodes the plan only if the run is
-// limited to one worker, because only such a run can have a workflow.
+// runOf returns what a worker needs to know about a run. It decodes the plan only for a run that is
+// limited to one worker, because no other run can have a workflow.
 func runOf(run store.Run) (coordinator.WorkRun, error) {
 	w := coordinator.WorkRun{ID: run.ID, Name: run.Name, Project: run.Project, Base: run.Base, Place: run.OnlyWorker}
 	if run.OnlyWorker == "" {

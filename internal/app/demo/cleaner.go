@@ -14,8 +14,8 @@ import (
 )
 
 // CleanerCommand is the hidden gaffer command that cleans up after a demo. The cleaner is a
-// separate process, so that it can clean up even if the demo is killed. It knows that the demo has
-// ended when the pipe from the demo is closed. The kernel closes the pipe of a killed process.
+// separate process, so that it can clean up even if the demo is killed. It reads from a pipe that
+// the demo holds open. The kernel closes the pipe when the demo process ends, even if it is killed.
 const CleanerCommand = "demo-keeper"
 
 // keepFolder is the argument that tells the cleaner not to delete the folder.
@@ -51,12 +51,12 @@ func StartCleaner(f Folder, keep bool) (*Cleaner, error) {
 	return k, nil
 }
 
-// End makes the cleaner end all processes of the demo and, unless keep was set, delete the demo's
-// folder. End waits until the cleaner has ended.
+// End makes the cleaner end all processes of the demo and delete the demo's folder. If the cleaner
+// was started with keep, it does not delete the folder. End waits until the cleaner has ended.
 func (k *Cleaner) End() error { return errors.Join(k.pipe.Close(), k.cmd.Wait()) }
 
-// CleanerMain is the cleaner's main function. It reads in to its end, which means that the demo has
-// ended, and then cleans up. It returns the exit code.
+// CleanerMain is the main function of the cleaner process. It reads from in until its end, which
+// means that the demo has ended. Then it cleans up. It returns the exit code.
 func CleanerMain(args []string, in io.Reader, errw io.Writer) int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // no signal may interrupt the cleanup
 	if err := cleanUp(args, in); err != nil {
@@ -74,7 +74,8 @@ func cleanUp(args []string, in io.Reader) error {
 	if info, err := os.Lstat(filepath.Join(dir, markerFile)); err != nil || !filepath.IsAbs(dir) || !info.Mode().IsRegular() {
 		return fmt.Errorf("%q is not the folder of a demo", dir)
 	}
-	_, _ = io.Copy(io.Discard, in) // the demo writes nothing; the pipe's end means that the demo has ended
+	// Wait until the demo has ended, which closes the pipe. The demo writes nothing to the pipe.
+	_, _ = io.Copy(io.Discard, in)
 	left, err := supervisor.SweepMarked(FolderVar, dir)
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("processes %v cannot be ended", left)

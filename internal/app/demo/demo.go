@@ -1,6 +1,6 @@
-// Package demo runs an example fleet: a project in a temporary folder, real gaffer processes such as
-// workers and a build, and agents that need no model. It deletes everything at the end, unless the
-// user wants to keep the folder.
+// Package demo runs an example fleet: a project in a temporary folder, real gaffer processes such
+// as workers and a build, and agents that need no model. It deletes everything at the end, unless
+// the user wants to keep the folder.
 package demo
 
 import (
@@ -79,7 +79,7 @@ func (f Folder) writeFiles() error {
 	return nil
 }
 
-// projectFile returns the path at which a file of the demo is written.
+// projectFile returns the path at which the file with this name is written in the demo's project.
 func (f Folder) projectFile(name string) string {
 	if name == "spec.md" {
 		return filepath.Join(f.Project(), ".fctry", name)
@@ -101,21 +101,21 @@ func (f Folder) home() string { return filepath.Join(string(f), "home") }
 func (f Folder) logs() string { return filepath.Join(string(f), "logs") }
 func (f Folder) temp() string { return filepath.Join(string(f), "tmp") }
 
-// FolderVar is an environment variable that all processes of a demo have. Its value is the demo's
-// folder.
+// FolderVar is the name of an environment variable that all processes of a demo have. Its value is
+// the path of the demo's folder.
 const FolderVar = "GAFFER_DEMO"
 
-// trustVar is an environment variable. It lets gaffer run the agents that the demo's gaffer.yaml
-// names.
+// trustVar is the name of an environment variable that lets gaffer run the agents that the demo's
+// gaffer.yaml names.
 const trustVar = "GAFFER_TRUST"
 
-// inheritedVars returns the names of the environment variables that a demo takes over from the
-// user.
+// inheritedVars returns the names of the environment variables whose values a demo copies from the
+// user's environment.
 func inheritedVars() []string { return []string{"PATH", "LANG", "LC_ALL", "TZ"} }
 
-// Getenv returns the lookup function of a demo's environment. The demo has its own home folder, and
-// does not see the user's settings, servers and databases. outside looks up variables of the user's
-// environment.
+// Getenv returns a function that looks up variables in a demo's environment. The demo has its own
+// home folder, and does not see the user's settings, servers and databases. outside looks up
+// variables in the user's environment.
 func (f Folder) Getenv(outside func(string) string) func(string) string {
 	own := map[string]string{
 		"HOME": f.home(), "XDG_STATE_HOME": f.State(), "TMPDIR": f.temp(), "GAFFER_PROJECT": f.Project(), trustVar: "all",
@@ -127,7 +127,7 @@ func (f Folder) Getenv(outside func(string) string) func(string) string {
 	return func(name string) string { return own[name] }
 }
 
-// environ returns the environment of Getenv as a list for exec.Cmd.
+// environ returns the variables that Getenv knows as a list for exec.Cmd.
 func (f Folder) environ(outside func(string) string) (list []string) {
 	getenv := f.Getenv(outside)
 	for _, name := range append(inheritedVars(), "HOME", "XDG_STATE_HOME", "TMPDIR", "GAFFER_PROJECT", trustVar, "GIT_CONFIG_NOSYSTEM", FolderVar) {
@@ -138,7 +138,8 @@ func (f Folder) environ(outside func(string) string) (list []string) {
 	return list
 }
 
-// WriteVariables writes the file that VariablesFile names.
+// WriteVariables writes the shell script at the path that VariablesFile returns. server is the URL
+// of the demo's server.
 func (f Folder) WriteVariables(server string) error {
 	text := fmt.Sprintf("export XDG_STATE_HOME='%s' GAFFER_PROJECT='%s' GAFFER_SERVER='%s'\n", f.State(), f.Project(), server)
 	return os.WriteFile(f.VariablesFile(), []byte(text), 0o600)

@@ -73,7 +73,8 @@ func workerCommands() [][]string {
 }
 
 // Start starts the workers and commands of the demo. Then it waits for killAfter and kills the
-// worker laptop. If ctx ends, Start returns at once. The other processes run until End is called.
+// worker laptop. If ctx ends, Start returns at once. All processes except the killed one run until
+// End is called.
 func (c *Processes) Start(ctx context.Context, server string) error {
 	var dying *exec.Cmd
 	for _, w := range workerCommands() {
@@ -127,8 +128,8 @@ func (c *Processes) runCommand(ctx context.Context, argv []string) error {
 	return ctx.Err()
 }
 
-// startCommand starts gaffer with these arguments in the background. The output goes to the log
-// file NAME.log, where NAME is name.
+// startCommand starts gaffer with the arguments args in the background. The output goes to the log
+// file NAME.log, where NAME is the parameter name.
 func (c *Processes) startCommand(name string, args ...string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(filepath.Join(c.folder.logs(), name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -146,8 +147,8 @@ func (c *Processes) startCommand(name string, args ...string) (*exec.Cmd, error)
 	return cmd, nil
 }
 
-// await waits until a command has ended. If the command has failed, await reports that with the
-// path of its log. It does not report commands that were killed by a signal.
+// await waits until a command has ended. If the command has failed, await prints a notice with the
+// path of the command's log. It prints no notice if a signal killed the command.
 func (c *Processes) await(name string, cmd *exec.Cmd, log string) {
 	failed := (*exec.ExitError)(nil)
 	if err := cmd.Wait(); errors.As(err, &failed) && failed.ExitCode() > 0 {
@@ -155,8 +156,8 @@ func (c *Processes) await(name string, cmd *exec.Cmd, log string) {
 	}
 }
 
-// End kills the processes that Start has started, and waits for them. The [Cleaner] ends the
-// processes that those have started.
+// End kills the processes that Start has started, and waits until they have ended. The [Cleaner]
+// later ends the child processes of these processes.
 func (c *Processes) End() {
 	for _, cmd := range c.started {
 		_ = cmd.Process.Kill() // ignore the error: the process may have ended already

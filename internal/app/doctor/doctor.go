@@ -35,10 +35,12 @@ type Health struct {
 	Holding   []RunningAttempt    `json:"holding"`  // attempts that are running; each uses a slot
 	Orphans   []Orphan            `json:"orphans"`  // processes that were left behind by attempts
 	Unproven  []Unproven          `json:"unproven"` // attempts that may still have running processes
-	Owed      []pending.Documents `json:"owed"`     // runs of this project whose documents are not written
-	Gone      []DeadAgent         `json:"gone"`     // agents that have no process, although their session's document says that they are running
-	Problems  []string            `json:"problems"` // why a run could not work here, and what to do; one sentence each
-	Advice    []string            `json:"advice"`   // what the user should do; one sentence each
+	Owed      []pending.Documents `json:"owed"`     // runs of this project with documents that are not written yet
+	// Gone are the agents that have no process, although their session document says that they are
+	// running.
+	Gone     []DeadAgent `json:"gone"`
+	Problems []string    `json:"problems"` // what does not work, and what to do about it; one sentence each
+	Advice   []string    `json:"advice"`   // what the user should do; one sentence each
 }
 
 // Agent says whether an agent can be used on this machine.
@@ -85,7 +87,7 @@ type RunningAttempt struct {
 	PID     int           `json:"pid"`
 	Age     time.Duration `json:"age"`
 	State   string        `json:"state"`
-	Watched bool          `json:"watched"` // a process of gaffer works on the attempt's run
+	Watched bool          `json:"watched"` // whether a gaffer process works on the attempt's run
 }
 
 // Orphan is a process that was left behind by an attempt: the attempt has ended or is unknown, or
@@ -98,8 +100,8 @@ type Orphan struct {
 	Task    string `json:"task,omitempty"`
 }
 
-// DeadAgent is an agent whose process has ended, although its session's document says that it is
-// running.
+// DeadAgent is an agent whose process has ended, although the document of its session says that it
+// is running.
 type DeadAgent struct {
 	Session string `json:"session"`
 	Agent   string `json:"agent"`
@@ -115,10 +117,10 @@ type Options struct {
 	Project string // path of the project's root
 	Session *session.Store
 	Names   []string // names of the agents in gaffer.yaml
-	// Accounts are the user's accounts, with the problems that were found.
+	// Accounts are the user's accounts. Account.Problem is set if an account cannot be used.
 	Accounts []Account
-	// Agents returns the agents of gaffer.yaml by name. If gaffer itself plays the named agent, the
-	// result also contains that agent.
+	// Agents returns the agents that gaffer.yaml defines, by name. If gaffer itself implements the
+	// named agent, the result also contains that agent.
 	Agents func(name string) (map[string]agent.Custom, error)
 	// ChannelAdvice returns what the user should do about notification channels that do not work.
 	ChannelAdvice func() []string
@@ -131,8 +133,8 @@ type Database struct {
 	Close func() error
 	// Runs returns the unfinished runs of all projects.
 	Runs func(ctx context.Context) ([]fleet.Run, error)
-	// Pending lists the runs of the project whose documents are not written. If write is true, it
-	// tries to write them first.
+	// Pending lists the runs of the project with documents that are not written. If write is true,
+	// Pending first tries to write these documents.
 	Pending func(ctx context.Context, write bool) ([]pending.Documents, error)
 	// NotifyAdvice returns what the user should do about notifications that were not sent.
 	NotifyAdvice func(ctx context.Context) []string
@@ -173,7 +175,8 @@ func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 	return h, ctx.Err()
 }
 
-// examineStore examines what the database knows: running attempts, orphaned processes and unwritten
+// examineStore adds to h what the database says about running attempts, orphaned processes and
+// unwritten documents. If repair is true, it also ends the orphaned processes and writes the
 // documents.
 func (h *Health) examineStore(ctx context.Context, db Database, now time.Time, repair bool) {
 	runs, err := db.Runs(ctx)
@@ -204,7 +207,7 @@ func (h *Health) examineStore(ctx context.Context, db Database, now time.Time, r
 	h.Advice = append(h.Advice, db.NotifyAdvice(ctx)...)
 }
 
-// addProblem adds the error to the problems, with the error's hint if it has one.
+// addProblem adds a text with what and err to h.Problems. If err has a hint, the text includes it.
 func (h *Health) addProblem(what string, err error) {
 	text := fmt.Sprintf("%s: %v", what, err)
 	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) && hint.Hint() != "" {
@@ -229,9 +232,9 @@ func (h *Health) addRun(run fleet.Run, now time.Time) {
 	}
 }
 
-// findDeadAgents reads the sessions of the project, and returns the agents whose process has ended
-// although their session's document says that they are running. It skips documents that cannot be
-// read, because 'gaffer validate' reports them.
+// findDeadAgents returns the agents of the project's sessions whose process has ended although the
+// document of the session says that they are running. It skips documents that cannot be read,
+// because 'gaffer validate' reports them.
 func findDeadAgents(sessions *session.Store) ([]DeadAgent, error) {
 	list := []DeadAgent{}
 	ids, err := sessions.IDs()

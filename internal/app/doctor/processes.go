@@ -20,13 +20,13 @@ type Unproven struct {
 	Attempt   string            `json:"attempt"`
 	Run       string            `json:"run,omitempty"`
 	Task      string            `json:"task,omitempty"`
-	Since     time.Time         `json:"since,omitzero"` // when the attempt's task began to wait for that proof
+	Since     time.Time         `json:"since,omitzero"` // when gaffer first failed to prove that no process is running
 	Why       string            `json:"why"`            // which processes may still be running, and what the user can do about them
 	Processes []supervisor.Left `json:"processes"`
 }
 
-// attemptFolders returns the folders with the attempts of this machine: one for local runs, and one
-// for each 'gaffer worker'.
+// attemptFolders returns the paths of the folders that contain the attempts of this machine. One
+// folder is for local runs, and one for each worker that was started with 'gaffer worker'.
 func attemptFolders(state string) []string {
 	homes, _ := filepath.Glob(filepath.Join(state, "workers", "*", "attempts")) // ignore the error: the only error would be an invalid pattern
 	return append(homes, filepath.Join(state, "attempts"))
@@ -109,7 +109,8 @@ func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state strin
 	}
 }
 
-// endLeftBehind ends those leftover processes that certainly belong to an attempt.
+// endLeftBehind looks for attempts whose supervisors were killed, and ends the processes that
+// certainly belong to these attempts.
 func endLeftBehind(state string) error {
 	var errs []error
 	for _, home := range attemptFolders(state) {
@@ -128,7 +129,7 @@ func endLeftBehind(state string) error {
 	return errors.Join(errs...)
 }
 
-// taskOf returns the run and the task of an attempt, or empty texts if they are unknown.
+// taskOf returns the run and the task of an attempt, or empty strings if they are unknown.
 func taskOf(ctx context.Context, db store.Store, attempt string) (run, task string) {
 	if db == nil {
 		return "", ""
@@ -142,9 +143,8 @@ func taskOf(ctx context.Context, db store.Store, attempt string) (run, task stri
 	return run, task
 }
 
-// NotUnprovenError reports that the user cannot declare an attempt gone. Either gaffer knows that
-// processes of the attempt are running, or no attempt with this id waits for a proof that it has
-// ended.
+// NotUnprovenError reports that [DeclareGone] was refused. Either gaffer knows that processes of
+// the attempt are running, or gaffer needs no proof that the attempt has ended.
 type NotUnprovenError struct {
 	Attempt string
 	Alive   []supervisor.Left // processes of the attempt that are known to be running
@@ -157,7 +157,7 @@ func (e *NotUnprovenError) Error() string {
 	return fmt.Sprintf("no attempt %s waits for a proof that it has ended", e.Attempt)
 }
 
-// Conflict marks the error as one about a request that the current state does not allow.
+// Conflict marks the error as a conflict with the current state.
 func (*NotUnprovenError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -169,8 +169,9 @@ func (e *NotUnprovenError) Hint() string {
 }
 
 // DeclareGone stores the user's statement that no process of an attempt is running any more. Then
-// the attempt's task continues. DeclareGone returns a [*NotUnprovenError] if the statement is false
-// or not needed, and a [*caller.RefusedError] if the attempt itself has started this process.
+// gaffer can retry the attempt's task. DeclareGone returns a [*NotUnprovenError] if the statement
+// is false or not needed. It returns a [*caller.RefusedError] if this process runs inside the
+// attempt.
 func DeclareGone(state, attempt string, now time.Time) error {
 	not := &NotUnprovenError{Attempt: attempt}
 	declared := false

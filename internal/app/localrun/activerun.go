@@ -16,10 +16,10 @@ import (
 	"gaffer/internal/record/recorder"
 )
 
-// flush writes the documents up to the latest event. It returns an error if documents could not be
-// written now; they can be written later. If another program has written a record with the name of
-// one of gaffer's records, flush does not overwrite it. This is not an error of flush, because the
-// recorder reports it.
+// flush brings the run's documents up to date with the latest event. It returns an error if
+// documents could not be written; a later call can write them. Some run records can never be
+// written, for example because a file of another program has the record's name. This is not an
+// error of flush, because the recorder has already reported it to the user.
 func (s *activeRun) flush(ctx context.Context) error {
 	var errs []error
 	if err := s.recorder.Flush(ctx); err != nil && !errors.As(err, new(*recorder.RefusedError)) {
@@ -43,8 +43,10 @@ func (s *activeRun) workUntilEnd(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer stop()
-	all.Go(func() { _ = s.worker.Run(working) })   // ignore the error: the only error is the end of the context
-	all.Go(func() { _ = s.recorder.Run(working) }) // ignore the error: the only error is the end of the context; Flush returns write errors
+	// Ignore the errors of both calls of Run: Run fails only because its context has ended. Errors
+	// of writing documents are returned by Flush.
+	all.Go(func() { _ = s.worker.Run(working) })
+	all.Go(func() { _ = s.recorder.Run(working) })
 	all.Go(func() { sweep.Local(working, s.opts.Engine, s.opts.Notice) })
 	if s.build != nil {
 		all.Go(func() { s.build.Run(working) })
@@ -70,11 +72,12 @@ func (s *activeRun) workUntilEnd(ctx context.Context) error {
 	return s.watch(ctx)
 }
 
-// reportEvery is how often a process looks for ended tasks that it must report to a source.
+// reportEvery is how often a process reports ended tasks to their sources, such as an issue
+// tracker.
 const reportEvery = 5 * time.Second
 
-// reportsItems reports whether this process must tell the sources of the run's tasks how the tasks
-// have ended.
+// reportsItems reports whether this process must tell the sources of the run's tasks, such as an
+// issue tracker, how the tasks have ended.
 func (s *activeRun) reportsItems() bool {
 	return s.opts.Report != nil && bytes.Contains(s.run.Plan, []byte(`"Report":`)) // JSON name of plan.SourceItem.Report
 }
@@ -86,8 +89,9 @@ const watchEvery = 10 * time.Millisecond
 // The agents continue, and the run can be resumed.
 const watchPatience = time.Minute
 
-// watch tells the worker about new events. It returns nil when the run has ended. It returns an
-// error if ctx ends, or if events could not be read for longer than watchPatience.
+// watch reads new events from the store and tells the worker about them. It returns nil when the
+// run has ended. It returns an error if ctx ends, or if events could not be read for longer than
+// watchPatience.
 func (s *activeRun) watch(ctx context.Context) error {
 	var failing time.Time // time of the first failure to read events; zero if the last read succeeded
 	for last := s.from; ; {
@@ -117,8 +121,8 @@ func (s *activeRun) watch(ctx context.Context) error {
 	}
 }
 
-// nextEvents waits for events with numbers above cursor, and returns up to 1000 of them. They are
-// events of all runs in the store, not only of this run.
+// nextEvents waits for events with sequence numbers above cursor, and returns up to 1000 of them.
+// They are events of all runs in the store, not only of this run.
 func (s *activeRun) nextEvents(ctx context.Context, cursor int64) (events []store.Event, err error) {
 	if err := s.opts.Store.Wait(ctx, cursor); err != nil {
 		return nil, err
@@ -130,8 +134,8 @@ func (s *activeRun) nextEvents(ctx context.Context, cursor int64) (events []stor
 	return events, err
 }
 
-// handleEvent tells the worker if, because of an event, there may be orders for its attempts or tasks
-// to claim. It returns true if the event is the end of the run.
+// handleEvent tells the worker about an event if the event may mean new tasks to claim, or new
+// orders for running attempts. It returns true if the event is the end of the run.
 func (s *activeRun) handleEvent(e store.Event) (ended bool) {
 	switch {
 	case e.Run == s.run.ID && strings.HasPrefix(e.Kind, "run.") && store.Status(e.To).Final():

@@ -23,22 +23,23 @@ import (
 // BackgroundProcess is a gaffer process that works on a run in the background.
 type BackgroundProcess struct {
 	Run  string `json:"run"`
-	Team string `json:"team,omitempty"` // id of the run's team session; empty if the run is not a team's
+	Team string `json:"team,omitempty"` // id of the team session that the run belongs to; empty if none
 	PID  int    `json:"pid"`
 	Log  string `json:"log"`
 }
 
-// BackgroundOptions are the settings and dependencies of Background.
+// BackgroundOptions are the settings and dependencies of a Background.
 type BackgroundOptions struct {
 	Store    store.Store
 	Query    *runquery.Querier
 	Locks    runlock.Locks
 	State    string   // path of gaffer's state folder on this machine
-	Project  string   // path of the project's root, for runs whose row names no project
+	Project  string   // root folder of the project, for runs that are stored without one
 	Shared   bool     // other machines may use the same database
 	Settings []string // settings from this command's flags, each as NAME=TEXT
 	Getenv   func(string) string
-	// Agent is the name of the agent that started this process. It is empty for a user.
+	// Agent names the agent that started this process, for example "agent claude". It is empty if a
+	// user started this process.
 	Agent string
 }
 
@@ -103,7 +104,7 @@ func (b *Background) Start(ctx context.Context, run string) (BackgroundProcess, 
 	d.PID = cmd.Process.Pid
 	over := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // prevents a zombie process; the store has the result of the run
+		_ = cmd.Wait() // prevents a zombie; ignore the error: the store has the run's result
 		close(over)
 	}()
 	deadline := time.NewTimer(startWithin)
@@ -142,7 +143,7 @@ func lastError(log *os.File, offset int64) string {
 		offset = max(offset, at.Size()-most)
 	}
 	text := make([]byte, most)
-	n, _ := log.ReadAt(text, offset) // on an error fewer bytes are searched
+	n, _ := log.ReadAt(text, offset) // ignore the error: search only the bytes that were read
 	last := "it said nothing"
 	for line := range strings.Lines(string(text[:n])) {
 		line = strings.TrimSpace(line)
@@ -167,10 +168,11 @@ func (e *NoProcessError) Error() string {
 
 func (e *NoProcessError) Unwrap() error { return e.Why }
 
-// EnsureProcess starts a background gaffer for a run of this machine, unless a process already
-// works on the run. It does nothing for runs that only a server's workers execute, and for runs of
-// other machines on a shared database. It returns a [*NoProcessError] if it cannot start the process,
-// and for a run that no gaffer of this machine has worked on if the database is not shared.
+// EnsureProcess starts a background gaffer process for a run, unless a process already works on the
+// run. It does nothing for a run that a server's workers execute. If no gaffer process on this
+// machine has ever worked on the run, the run may be another machine's. Then EnsureProcess does
+// nothing on a shared database, and returns a [*NoProcessError] on any other database. It also
+// returns a [*NoProcessError] if it cannot start the process.
 //
 // Store the change that needs work, such as a retry, before you call EnsureProcess. [Runs.Work]
 // looks for such changes after it has released the run. So either Work handles the change, or
@@ -189,7 +191,9 @@ func (b *Background) EnsureProcess(ctx context.Context, id string) error {
 	switch here := b.opts.Locks.WorkedOn(run); {
 	case run.OnlyWorker != run.ID, b.opts.Locks.Owner(id).Alive, !here && b.opts.Shared:
 		return nil
-	case !here: // do not run a plan of another machine just because its row is in this database
+	case !here:
+		// The run may be another machine's. Do not execute its plan just because the database has
+		// it.
 		return &NoProcessError{id, run.Project, errors.New("no gaffer of this machine has begun it")}
 	}
 	_, err = b.Start(ctx, id)
@@ -206,7 +210,7 @@ func (e *InTaskError) Error() string {
 	return "no gaffer can be started in the background inside a task: it would be ended with the task, as all that a task starts is"
 }
 
-// Conflict marks the error as one about a request that the current state does not allow.
+// Conflict marks the error as a conflict with the current state.
 func (e *InTaskError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -31,7 +31,10 @@ func (r *Runs) CancelAndWait(ctx context.Context, run, task, why string) error {
 			return err
 		}
 		err = r.Collect(ctx, run, func(t store.Task) bool { return task == "" || t.Task == task })
-		owned, unwritten := (*runlock.OwnedError)(nil), (*pending.UnwrittenError)(nil) // ignore both: the owner of the run ends the attempts; or they have ended, and the user was told about the documents
+		// Ignore an OwnedError, because the process that works on the run ends the attempts. Ignore
+		// an UnwrittenError, because the attempts have ended and Collect has printed why documents
+		// could not be written.
+		owned, unwritten := (*runlock.OwnedError)(nil), (*pending.UnwrittenError)(nil)
 		if err != nil && !errors.As(err, &owned) && !errors.As(err, &unwritten) {
 			return err
 		}

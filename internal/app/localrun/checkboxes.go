@@ -14,8 +14,8 @@ import (
 )
 
 // tickCheckboxes ticks the checkboxes of complete tasks in the Markdown files that the run's plan
-// was read from. Then '--pending-only' skips these tasks next time. It ignores missing files, and
-// prints a notice for files that cannot be written.
+// was read from. Then the next 'gaffer run --pending-only' skips these tasks. tickCheckboxes
+// ignores missing files, and prints a notice for files that cannot be written.
 func (r *Runs) tickCheckboxes(ctx context.Context, run store.Run) {
 	if !bytes.Contains(run.Plan, []byte(`"Box":`)) { // JSON name of plan.FileEntry.CheckboxFile
 		return // this plan has no checkboxes, so do not read all tasks

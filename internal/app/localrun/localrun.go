@@ -1,6 +1,5 @@
-// Package localrun works on the runs of this machine. For each run it connects the parts that do
-// the work until the run has ended: a worker, the checks of leases and deadlines, and the writers
-// of documents and notifications.
+// Package localrun executes runs on this machine. Until a run has ended, a process starts the run's
+// tasks with a worker, checks leases and deadlines, writes documents and sends notifications.
 package localrun
 
 import (
@@ -40,7 +39,7 @@ import (
 // plan nor a flag sets a number.
 const DefaultParallel = 8
 
-// Options are the settings and dependencies of Runs.
+// Options are the settings and dependencies of a [Runs].
 type Options struct {
 	Store   store.Store
 	Engine  *engine.Engine // the engine that writes to Store
@@ -54,12 +53,12 @@ type Options struct {
 	Team      teamsession.Project
 	Session   *session.Store
 	Ledger    *ledger.Store
-	Paths     map[string]string // folders of the project's documents, by the name of their setting, such as paths.ledger
+	Paths     map[string]string // the project's document folders, by setting name such as paths.ledger
 	Terminals *terminal.Terminals
 
 	Agents func(name string) (agent.Agent, error)
-	// Accounts returns the user's accounts of agent programs that can be used, in the order of the
-	// user's file.
+	// Accounts returns the user's usable accounts of agent programs, in the order of the user's
+	// settings file.
 	Accounts   func() []account.Account
 	Supervisor supervisor.Options
 	// Sandbox returns the sandbox for a task. unattended means that gaffer started the run without
@@ -69,25 +68,27 @@ type Options struct {
 	// Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.
 	Cancel func(ctx context.Context, run, task, why string) error
 	// Land merges the changes of a run or opens pull requests, as the run's plan requests. It is
-	// called when all tasks of the run are complete. It may queue tasks again.
+	// called when all tasks of the run are complete. It may queue tasks again, for example to
+	// resolve merge conflicts.
 	Land func(ctx context.Context, run store.Run) error
-	// Report tells the sources of the run's items what became of the items. ended means that the
-	// run has ended, and that its changes were merged if the run's plan requests it.
+	// Report tells the sources of the run's tasks, such as an issue tracker, how the tasks have
+	// ended. ended means that the run has ended, and that its changes were merged if the run's plan
+	// requests it.
 	Report func(ctx context.Context, run string, ended bool)
-	// Notify sends notifications about the run's events with numbers above cursor, until stop is
-	// called.
+	// Notify sends notifications about the run's events with sequence numbers above cursor, until
+	// stop is called.
 	Notify func(ctx context.Context, run string, cursor int64) (stop func())
 	// Served reports whether this process also serves its run over HTTP.
 	Served func() bool
 	NewID  func() string
 	Now    func() time.Time
 	Notice func(text string) // prints a message for the user
-	// Quiet suppresses the messages about name conflicts, in which a record of another program has
-	// the name of one of gaffer's records.
+	// Quiet means that a run's recorder prints no message when it cannot write documents. Flushing
+	// the recorder returns these errors too.
 	Quiet bool
 }
 
-// Runs works on those runs of one project that only this machine may execute.
+// Runs executes the local runs of one project: the runs that only this machine may execute.
 type Runs struct {
 	opts    Options
 	pending pending.List
@@ -105,27 +106,28 @@ func AttemptsFolder(state, run string) string { return filepath.Join(state, "att
 // WorktreesFolder returns the path of the folder with the worktrees on this machine.
 func WorktreesFolder(state string) string { return filepath.Join(state, "worktrees") }
 
-// Work executes a run until it ends, and returns its final state. It adopts the agents that an
+// Work executes a run until it ends, and returns its final state. It takes over the agents that an
 // earlier process left running. When ctx ends, it claims no more tasks and returns ctx's error at
-// once. Running agents continue, and the next call of Work adopts them. If another process works on
-// the run, Work returns an [*runlock.OwnedError].
+// once. Running agents continue, and the next call of Work takes them over. If another process
+// works on the run, Work returns an [*runlock.OwnedError].
 func (r *Runs) Work(ctx context.Context, id string) (fleet.Run, error) {
 	for {
 		run, err := r.workAsOwner(ctx, id)
 		if err != nil {
 			return run, err
 		}
-		// Check the run again. A user may have retried a task before this process released the run.
-		// EnsureProcess saw this process as the owner and started no other, so this process must do
-		// the work.
+		// Check the run again: a user may have retried a task before this process released the run.
+		// Then EnsureProcess has seen that this process owns the run, and has started no other
+		// process. So this process must work on the run again.
 		if ended, err := r.hasEnded(ctx, id, ""); ended || err != nil {
 			return run, err
 		}
 	}
 }
 
-// workAsOwner locks a run and works on it until it has ended. Then it finishes the run: it writes the
-// documents, merges changes if the plan requests it, and reports to the sources of the run's items.
+// workAsOwner locks a run and works on it until it has ended. Then it writes the documents, merges
+// changes if the plan requests it, and reports to the sources of the run's tasks, such as an issue
+// tracker.
 func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	release, err := r.opts.Locks.Lock(ctx, id)
 	if err != nil {
@@ -195,20 +197,20 @@ func (r *Runs) land(ctx context.Context, id string) error {
 	return nil
 }
 
-// activeRun is a run that this process works on, with the parts that do the work.
+// activeRun is a run that this process works on, with its worker and the writers of its documents.
 type activeRun struct {
 	opts      *Options
 	run       store.Run
-	from      int64              // number of the last event when the work started
-	terminals bool               // some agents of the run have a terminal
+	from      int64              // sequence number of the last event when the work started
+	terminals bool               // whether an agent of the run has a terminal
 	build     *buildrun.Writer   // nil if the run is not a build
 	team      *teamrun.Conductor // nil if the run is not a team's run
 	worker    *worker.Worker
 	recorder  *recorder.Recorder
 }
 
-// open returns the parts that work on a run, and the attempts that are running according to the
-// store. It changes nothing.
+// open returns an activeRun for a run, and the attempts of the run that are running according to
+// the store. It changes nothing.
 func (r *Runs) open(ctx context.Context, id string) (*activeRun, []engine.Assignment, error) {
 	s := &activeRun{opts: &r.opts}
 	o := r.opts
@@ -259,7 +261,8 @@ func (r *Runs) logFile(t store.Task) string {
 	return log
 }
 
-// Recorder returns a recorder that writes the session documents and records of a run.
+// Recorder returns a recorder that writes the session document of a run and the records of its
+// attempts.
 func (r *Runs) Recorder(run store.Run) *recorder.Recorder {
 	return recorder.New(recorder.Options{
 		Store: r.opts.Store, Run: run.ID, Session: r.opts.Session, Ledger: r.opts.Ledger, Project: run.Project, Notice: r.opts.Notice, Quiet: r.opts.Quiet,

@@ -2,9 +2,10 @@ package localrun
 
 import "runtime/debug"
 
-// A process that works on a run has little live memory but produces much garbage. So the garbage
-// collector is controlled by a memory limit instead of by the growth of the live heap. It then runs
-// rarely in a small run, and more often in a large one.
+// These constants set the memory limit and the GC percentage of a process that works on a run. Such
+// a process has little live memory but produces much garbage. So the memory limit, instead of the
+// growth of the live heap, decides when the garbage collector runs: rarely in a small run, and more
+// often in a large one.
 const (
 	baseMemory        = 40 << 20
 	serverMemory      = 64 << 20 // bytes added if the process also serves its run over HTTP

@@ -13,9 +13,10 @@ import (
 	"gaffer/internal/record/pending"
 )
 
-// finishDocuments removes a run from the list of runs with unwritten documents if flushed is nil.
-// flushed is the result of [activeRun.flush]. If it is an error, finishDocuments prints it and stores
-// it in the run's entry of the list. If storing fails, the entry stays as it was.
+// finishDocuments updates the list of runs with unwritten documents. flushed is the result of
+// [activeRun.flush]. If it is nil, finishDocuments removes the run from the list. If it is an
+// error, finishDocuments prints the error and stores it in the run's list entry. If storing fails,
+// the entry does not change.
 func (r *Runs) finishDocuments(ctx context.Context, run string, flushed error) {
 	if flushed == nil {
 		if err := r.pending.Remove(ctx, run); err != nil {
@@ -81,10 +82,10 @@ func (p *Pending) List(ctx context.Context, everywhere bool) ([]pending.Document
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	// A process that works on a run deletes the run's entry and then releases the run. If the
-	// process does both between our read of the entry and our look at the run's owner, found
-	// contains the run, although its documents are written. A second read no longer contains the
-	// entry.
+	// Read the list a second time and return only the runs that both lists contain. A process that
+	// works on a run deletes the run's list entry and then releases the run. If it does both after
+	// the first read of the entry but before the check for an owner, only the first list contains
+	// the run.
 	again, err := p.list.Ended(ctx, unowned)
 	return slices.DeleteFunc(again, func(d pending.Documents) bool {
 		return !slices.ContainsFunc(found, func(f pending.Documents) bool { return f.Run == d.Run })
@@ -129,7 +130,7 @@ func (p *Pending) Write(ctx context.Context, everywhere bool) (left []pending.Do
 	return left, nil
 }
 
-// writeWithin is how long a command may spend on the documents of earlier runs.
+// writeWithin is how long a command may spend on writing the documents of earlier runs.
 const writeWithin = time.Second
 
 // WriteOnOpen tries to write the unwritten documents of this project within writeWithin. Every

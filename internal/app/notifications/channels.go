@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// secretEnv is an environment variable with the webhook's secret. The setting
+	// secretEnv is the name of the environment variable with the webhook's secret. The setting
 	// notify.webhook_secret_file can name a file with the secret instead.
 	secretEnv = "GAFFER_NOTIFY_WEBHOOK_SECRET"
 	secretMax = 4 << 10
@@ -49,7 +49,7 @@ func desktopChannel(s Settings) Channel {
 		c.Off = "notify.desktop is never"
 		return c
 	}
-	name, _ := os.Hostname() // on an error, the user id alone identifies the screen
+	name, _ := os.Hostname() // ignore the error: without a name, the user id alone identifies the desktop
 	d, err := notify.FindDesktop(runtime.GOOS, s.Getenv, exec.LookPath, fmt.Sprintf("%s %d", name, os.Getuid()))
 	if err != nil {
 		c.Off = err.Error()

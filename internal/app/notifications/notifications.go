@@ -26,7 +26,7 @@ type Settings struct {
 	Now    func() time.Time
 }
 
-// Options are the settings and dependencies of Notifications.
+// Options are the settings and dependencies of a [Notifications].
 type Options struct {
 	Settings
 	Store  store.Store
@@ -70,10 +70,10 @@ func rulesOf(c *config.Config) notify.Rules {
 }
 
 // Start starts a notifier for a run, or for all runs if run is empty. The notifier continues after
-// the last event that an earlier notifier has read, as the store says. If there was no earlier one,
-// it begins after the event with the number cursor, or with new events if cursor is zero. Start
-// returns nil if no channel can be used, or if the settings request neither kinds of events nor a
-// morning report.
+// the last event that an earlier notifier has read. If there was no earlier notifier, it begins
+// after the event with the sequence number cursor, or with new events if cursor is zero. Start
+// returns nil if no channel can be used. It also returns nil if the settings request no
+// notifications: neither about kinds of events nor a morning report.
 func (n *Notifications) Start(run string, cursor int64) *notify.Notifier {
 	all, kinds := n.channels(), kindsOf(n.opts.Config)
 	for _, c := range all {
@@ -95,9 +95,9 @@ func (n *Notifications) Start(run string, cursor int64) *notify.Notifier {
 	})
 }
 
-// StartRun sends notifications about a run's events until stop is called. See [Notifications.Start]
-// for cursor. stop waits up to finishWithin for the last notifications. It does not wait if ctx has
-// ended.
+// StartRun sends notifications about a run's events until stop is called. cursor has the same
+// meaning as for [Notifications.Start]. stop waits up to finishWithin until the last notifications
+// are sent. It does not wait if ctx has ended.
 func (n *Notifications) StartRun(ctx context.Context, run string, cursor int64) (stop func()) {
 	notifier := n.Start(run, cursor)
 	if notifier == nil {

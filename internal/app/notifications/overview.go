@@ -76,8 +76,8 @@ func sendTest(ctx context.Context, c Channel, id string, now time.Time) TestResu
 	return t
 }
 
-// NoChannelError reports that no channel has this name. If Name is empty, it reports that no
-// channel can be used.
+// NoChannelError reports that there is no channel with the name Name. If Name is empty, it reports
+// that no channel can be used.
 type NoChannelError struct{ Name string }
 
 func (e *NoChannelError) Error() string {

@@ -17,13 +17,11 @@ import (
 // keeper decides which old runs must not be deleted.
 type keeper struct {
 	locks    runlock.Locks
-	livePIDs map[string]int    // process id of a live process of each run, by run id; nil before findProcesses
-	latest   map[string]string // id of the latest run that can be resumed, by kind and project
+	livePIDs map[string]int    // process id of a live process of each run, by run id; nil until findProcesses runs
+	latest   map[string]string // id of the latest resumable run, by kind and project
 }
 
-// reasonToKeep returns why a run must not be deleted, or "" if it may be. A run of a bead is not
-// kept just because the bead may get further attempts. These need unused attempt numbers, and the
-// bead's records in the project show which numbers were used.
+// reasonToKeep returns why a run must not be deleted, or "" if it may be deleted.
 func (k *keeper) reasonToKeep(r store.Reader, run store.Run) (string, error) {
 	if o := k.locks.Owner(run.ID); o.Alive {
 		return fmt.Sprintf("gaffer with pid %d works on it", o.PID), nil
@@ -54,7 +52,8 @@ func (k *keeper) reasonToKeep(r store.Reader, run store.Run) (string, error) {
 	return fmt.Sprintf("it is the latest %s of its project, and can be resumed", kind), nil
 }
 
-// findProcesses fills livePIDs at its first call. It skips attempts that are not in this store.
+// findProcesses fills livePIDs at its first call. It ignores processes of attempts that are not in
+// this store.
 func (k *keeper) findProcesses(r store.Reader) error {
 	if k.livePIDs != nil {
 		return nil
@@ -73,9 +72,9 @@ func (k *keeper) findProcesses(r store.Reader) error {
 	return nil
 }
 
-// resumableAs returns "team" or "build" if the run is of this kind. Users can resume the latest run
-// of each kind from the project's documents, even after the run has ended. For other runs,
-// resumableAs returns "".
+// resumableAs returns "team" for the run of a team, "build" for a build, and "" for any other run.
+// Users can resume the latest team run and the latest build of a project from the project's
+// documents, even after the run has ended.
 func resumableAs(run store.Run) (kind string, err error) {
 	if run.Conducted {
 		start, err := teamrun.StartOf(run)
@@ -91,8 +90,8 @@ func resumableAs(run store.Run) (kind string, err error) {
 	return "build", nil
 }
 
-// latestOf returns the id of the latest run of this kind in the project of like, or "" if there is
-// none.
+// latestOf returns the id of the latest run of this kind in the same project as the run like, or ""
+// if there is none.
 func (k *keeper) latestOf(r store.Reader, like store.Run, kind string) (string, error) {
 	key := kind + " " + like.Project
 	if id, known := k.latest[key]; known {

@@ -25,8 +25,8 @@ type Options struct {
 	Store    store.Store
 	Locks    runlock.Locks
 	State    string // path of gaffer's state folder on this machine
-	Database string // file or URL of the database; Pruned names it only if it is a file
-	Author   string // name that the events about deletions record as their author
+	Database string // path of the database file, or URL of the database
+	Author   string // name of the author in the events about deletions
 	// Protocol finds the old rows that clients of the coordinator protocol have created.
 	Protocol prune.ProtocolRows
 	// ForgetChanges deletes the git refs that protect the changes of these runs from garbage
@@ -44,16 +44,18 @@ func New(opts Options) *Pruner { return &Pruner{opts} }
 
 // Policy says for how long data of ended runs is kept.
 type Policy struct {
-	OlderThan  time.Duration // delete the data of runs that ended longer ago than this
-	KeepLatest int           // keep this many runs of each project even if they are older, those that ended last; 0 keeps none
+	OlderThan time.Duration // delete the data of runs that ended longer ago than this
+	// KeepLatest is how many runs of each project are kept even if they ended longer ago than
+	// OlderThan. The runs that ended last are kept. 0 means none.
+	KeepLatest int
 }
 
 // Pruned counts the data that can be deleted, or that was deleted.
 type Pruned struct {
 	Before    time.Time `json:"before"`
 	Runs      int       `json:"runs"`
-	Oldest    time.Time `json:"oldest,omitzero"` // end of the run that ended first
-	Newest    time.Time `json:"newest,omitzero"` // end of the run that ended last
+	Oldest    time.Time `json:"oldest,omitzero"` // when the first of these runs ended
+	Newest    time.Time `json:"newest,omitzero"` // when the last of these runs ended
 	Tasks     int       `json:"tasks"`
 	Attempts  int       `json:"attempts"`
 	Questions int       `json:"questions"`
@@ -128,8 +130,8 @@ func toPruned(c prune.Counts) Pruned {
 	}
 }
 
-// Delete deletes the data that Find has found. It keeps data that was used after Find had found it,
-// and so is no longer old.
+// Delete deletes the data that Find has found. It keeps data that was used after the call of Find,
+// because such data is not old any more.
 func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 	by, gone := p.pruner, []string{}
 	folders := 0
@@ -137,7 +139,7 @@ func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 		Now: by.opts.Now, Author: by.opts.Author, Notice: by.opts.Notice,
 		LockRun: func(run string) (func(), error) {
 			if err := statefile.CheckName("run", run); err != nil {
-				return nil, err // another program has stored this id, so it must not be used in a path
+				return nil, err // unsafe in a file path: another program has stored this id
 			}
 			return by.opts.Locks.Lock(ctx, run)
 		},
@@ -193,7 +195,8 @@ func (p *Pruner) deleteLeftovers(run string) (folders int) {
 		}
 		folders++
 	}
-	// Delete the log of a background gaffer, and the lock file that this process holds.
+	// Delete the log file of the run's background process, and the run's lock file. This process
+	// holds the lock.
 	for _, file := range []string{filepath.Join(p.opts.State, "runs", run+".log"), p.opts.Locks.File(run)} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			p.opts.Notice(fmt.Sprintf("what is left of run %s: %v", run, err))
@@ -211,7 +214,7 @@ const (
 )
 
 // Run deletes old data at intervals until stop is called. stop waits for a deletion in progress.
-// Run prints errors and tries again.
+// If a deletion fails, Run prints the error and tries again after the next interval.
 func (p *Pruner) Run(policy Policy) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -1,6 +1,6 @@
-// Package account describes the user's accounts of agent programs: the environment by which a
-// program uses an account, and how a conversation that began with one account continues with
-// another.
+// Package account describes the user's accounts of agent programs: the environment variables by
+// which a program uses an account, and how a conversation that began with one account continues
+// with another.
 package account
 
 import (
@@ -27,9 +27,9 @@ type Account struct {
 
 // program describes where an agent program finds its login.
 type program struct {
-	config string   // variable with the path of the config folder
+	config string   // environment variable with the path of the config folder
 	folder string   // the default config folder, below the user's home folder
-	keys   []string // variables with keys, which the program prefers to the login in its config folder
+	keys   []string // environment variables with API keys, which override the login
 	// conversation returns a pattern for the paths of a conversation's files, relative to the
 	// config folder.
 	conversation func(thread string) string
@@ -49,12 +49,12 @@ var programs = map[string]program{
 	"gemini": {keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}},
 }
 
-// ConfigVariable returns the name of the variable with the path of the config folder, for programs
-// of this kind, or "" if they have no such variable.
+// ConfigVariable returns the name of the environment variable with the path of the config folder,
+// for programs of this kind. It returns "" if they have no such variable.
 func ConfigVariable(kind string) string { return programs[kind].config }
 
-// Environment returns the account's variables. env has those with plain values, as NAME=value. refs
-// has those whose values are references to secrets.
+// Environment returns the account's environment variables. env has those with plain values, as
+// NAME=value. refs has those whose values are references to secrets.
 func (a Account) Environment() (env []string, refs map[string]secret.Value) {
 	refs = map[string]secret.Value{}
 	for name, v := range a.Env {
@@ -70,8 +70,8 @@ func (a Account) Environment() (env []string, refs map[string]secret.Value) {
 	return env, refs
 }
 
-// Unset returns the names of variables that the program must not inherit. With one of them, the
-// program would use another account's key instead of this account.
+// Unset returns the names of environment variables that the program must not inherit. With one of
+// them, the program would use another account's key instead of this account.
 func (a Account) Unset() (names []string) {
 	for _, name := range programs[a.Kind].keys {
 		if _, own := a.Env[name]; !own {
@@ -109,8 +109,8 @@ func isThread(text string) bool {
 // CopyConversation makes it possible to continue a conversation with another account of the same
 // agent. thread is the id of the conversation, which was last used with the account from.
 // CopyConversation copies the conversation's files to the config folder of the account to. If the
-// accounts share a folder, it does nothing. It may be repeated. It returns [ErrNoConversation] if
-// it finds no files of the conversation.
+// accounts share a folder, it does nothing. It may be called several times. It returns
+// [ErrNoConversation] if it finds no files of the conversation.
 func CopyConversation(thread string, from, to Account, getenv func(string) string) error {
 	source, target := from.configFolder(getenv), to.configFolder(getenv)
 	if filepath.Clean(source) == filepath.Clean(target) {
@@ -132,8 +132,8 @@ func CopyConversation(thread string, from, to Account, getenv func(string) strin
 	return nil
 }
 
-// copyFile copies a file. The copy appears with its whole content, and replaces an older
-// copy.
+// copyFile copies a file. It replaces an older copy atomically: other processes never see an
+// incomplete copy.
 func copyFile(from, to string) (err error) {
 	source, err := os.Open(from)
 	if err != nil {
@@ -150,7 +150,7 @@ func copyFile(from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(target.Name()) }() // fails after the rename, when there is nothing left to remove
+	defer func() { _ = os.Remove(target.Name()) }() // ignore the error: after the rename, there is no file to remove
 	_, err = io.Copy(target, source)
 	if err := errors.Join(err, target.Close()); err != nil {
 		return err

@@ -19,10 +19,14 @@ type Request struct {
 	Prompt string
 	Model  string   // empty means the agent's default model
 	Argv   []string // the program and its arguments; for agent "command" only
-	Thread string   // id of the conversation to resume; if Begin is set, the id to give the new conversation, which some programs ignore
+	// Thread is the id of the conversation to resume. If Begin is set, it is the id for a new
+	// conversation; some programs ignore this id.
+	Thread string
 	Begin  bool
-	Fork   *Fork // set if the new conversation is a copy of another one
-	Used   Usage // usage of the conversation before this attempt; some programs include it in their counts
+	Fork   *Fork // nil if the new conversation is not a copy of another one
+	// Used is the usage of the conversation before this attempt. Some programs include it in the
+	// usage that they report.
+	Used Usage
 	// LimitUSD is what the attempt may spend, in US dollars, for programs that enforce such a limit
 	// themselves. 0 means no limit.
 	LimitUSD float64 `json:",omitzero"`
@@ -35,7 +39,9 @@ type Request struct {
 	Permissions Permissions
 	// Sandbox says in which sandbox the program runs. Empty means none.
 	Sandbox Sandbox
-	// Writable are further folders that the program must be able to write to in its own sandbox.
+	// Writable are the folders that the program must be able to write to in its own sandbox,
+	// besides the folder in which the agent works. For example, a git commit writes to such
+	// folders.
 	Writable []string
 }
 
@@ -43,16 +49,20 @@ type Request struct {
 type Fork struct {
 	Thread string // id of the conversation
 	Point  string // the program's id of the last line or turn that is copied; empty means all
-	File   string // path of the file with the conversation, for programs that find conversations of other folders only by their path; empty if unknown
-	Dir    string // folder in which the agent works. Some programs otherwise work in the folder of the copied conversation
+	// File is the path of the file with the conversation, or empty if unknown. Some programs need
+	// it to find a conversation that began in another folder.
+	File string
+	// Dir is the folder in which the agent works. Without it, some programs would work in the
+	// folder of the copied conversation.
+	Dir string
 }
 
-// ConversationFinder is an [Agent] of a program that finds the conversations of another folder only by
-// the path of their file.
+// ConversationFinder is an [Agent] whose program needs a file path to find a conversation that
+// began in another folder.
 type ConversationFinder interface {
-	// ConversationFiles returns a pattern for the paths of the files that may contain a conversation,
-	// in the syntax of [path/filepath.Glob]. getenv returns the value of one of the program's
-	// environment variables.
+	// ConversationFiles returns a pattern for the paths of the files that may contain a
+	// conversation, in the syntax of [path/filepath.Glob]. thread is the id of the conversation.
+	// getenv returns the value of one of the program's environment variables.
 	ConversationFiles(thread string, getenv func(string) string) string
 }
 
@@ -114,26 +124,31 @@ type Reader interface {
 	Line(line []byte) []Signal
 	// Verdict decides how the attempt ended. If gaffer stopped the program for a reason other than
 	// Lingered, that reason decides. Otherwise the program's final message decides. For a program
-	// without a protocol, its exit code and the lines that match markers decide.
+	// without a protocol, its exit code and the output lines that match its [Markers] decide.
 	Verdict(Exit) Verdict
 }
 
 // MaxLine is the largest number of bytes of one line that a Reader gets. Longer lines are cut.
 const MaxLine = 1 << 20
 
-// Signal is what a Reader has learned from one line of output. Zero fields mean no news.
+// Signal is what a Reader has learned from one line of output. A zero field means that the line
+// says nothing about it.
 type Signal struct {
 	State    State  // the agent's new state; empty if the line does not show it
 	Progress bool   // the line shows that the work has advanced; output alone is not progress
 	Doing    string // short description of the current activity: "Bash: go test ./..."
 	Thread   string // id of the agent's conversation
 	Ask      *Question
-	Closed   string // id of an Ask, or ReplyTo of a Reply, that the program no longer waits for
-	Reply    []byte // bytes to write to the program's stdin immediately, such as an automatic answer
-	ReplyTo  string // id of Reply. A gaffer process that reads the output again gets the same Reply, and must not write it a second time
-	Usage    *Usage // total usage of the attempt so far; replaces earlier values
-	Context  Context
-	Ended    bool // the program has printed its final message and should exit
+	// Closed is the ID of an earlier Ask or the ReplyTo of an earlier Reply. The program does not
+	// wait for this answer or reply any more.
+	Closed string
+	Reply  []byte // bytes to write to the program's stdin immediately, such as an automatic answer
+	// ReplyTo identifies Reply. If a gaffer process reads the output again, it gets the same Reply
+	// with the same ReplyTo, and must not write it a second time.
+	ReplyTo string
+	Usage   *Usage // total usage of the attempt so far; replaces earlier values
+	Context Context
+	Ended   bool // the program has printed its final message and should exit
 	// Resumed says that the program has started to work again after its final message, because the
 	// user sent another message.
 	Resumed bool
@@ -156,8 +171,8 @@ type Steerable interface {
 	// Withdraw returns bytes that make the program drop a message that it has not passed to its model
 	// yet. It returns nil if the program cannot do that.
 	Withdraw(id string) []byte
-	// Interrupt returns bytes that end the current turn. It returns nil if no turn runs, or if the
-	// program cannot end a turn this way.
+	// Interrupt returns bytes that end the agent's current turn. It returns nil if no turn runs, or
+	// if the program cannot end a turn this way.
 	Interrupt() []byte
 }
 
@@ -219,10 +234,12 @@ type Usage struct {
 
 // Exit describes how the process ended.
 type Exit struct {
-	Code       int       // exit code; -1 if a signal killed the process
-	Signal     string    // the signal that killed the process, such as SIGTERM
-	StopReason string    // why gaffer stopped the process: a failure class or Lingered; else empty
-	At         time.Time // when the process ended, in the machine's time zone; needed for programs that print only a time of day
+	Code       int    // exit code; -1 if a signal killed the process
+	Signal     string // the signal that killed the process, such as SIGTERM
+	StopReason string // why gaffer stopped the process: a failure class or Lingered; else empty
+	// At is when the process ended, in the machine's time zone. It is needed for programs that
+	// print only a time of day, without a date, for the end of a rate limit.
+	At time.Time
 }
 
 // Lingered is the stop reason for a program that has printed its final message and does not exit.
@@ -232,9 +249,11 @@ const Lingered = "lingered"
 // Verdict says whether the work was done.
 type Verdict struct {
 	Class   failure.Class
-	Summary string    // last part of the agent's final message or of the error, for display
-	Answer  string    // the agent's final message if Done is set, else empty; only its last 256 KiB if it is longer
-	Reset   time.Time // when a rate limit ends; zero if unknown
-	Denied  []string  // requests that were denied, even if the agent continued without them
-	Done    bool      // the agent reports that the work is done
+	Summary string // last part of the agent's final message or of the error, for display
+	// Answer is the agent's final message if Done is set, else empty. If the message is longer than
+	// 256 KiB, Answer is its last 256 KiB.
+	Answer string
+	Reset  time.Time // when a rate limit ends; zero if unknown
+	Denied []string  // requests for permission that were denied, even if the agent continued
+	Done   bool      // the agent reports that the work is done
 }

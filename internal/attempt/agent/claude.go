@@ -40,7 +40,9 @@ func (c claude) Launch(r Request) (Launch, error) {
 	if r.Model != "" {
 		argv = append(argv, "--model", r.Model)
 	}
-	if r.LimitUSD > 0 { // the program counts its cost from 0 in each process, even if it resumes a conversation
+	// The limit of this attempt can be passed unchanged, because the program counts its cost from 0
+	// in each process, even if it resumes a conversation.
+	if r.LimitUSD > 0 {
 		argv = append(argv, "--max-budget-usd", strconv.FormatFloat(r.LimitUSD, 'f', -1, 64))
 	}
 	rules := r.programRules()
@@ -89,26 +91,41 @@ func (c claude) Reader(r Request) Reader {
 
 // claudeReader interprets the output of Claude Code.
 type claudeReader struct {
-	launched       Request
-	policy         Policy
-	asks           bool // requests for permission are passed to the user or to rules; else this reader answers them
-	thread         string
-	openRequests   map[string]string // request id of each unanswered request, by id of the tool use
-	counted        map[string]string // id of the last message whose tokens were counted, by sub-agent; the main agent's key is empty
-	model          string            // the model of the main agent
-	window         int64             // size of the model's context window in tokens; 0 until a result or the model's name shows it
-	usage          Usage             // an estimate until the program's result has the exact values
-	deniedByGaffer []claudeDenial    // requests that gaffer has denied
-	tools          int               // number of tool uses so far
-	failedAt       map[string]int    // value of tools when a tool use failed, by id of that tool use; a denied tool use also fails
-	reset          time.Time         // end of the rate limit that made the model's servers reject a request; zero if none did
-	errorKind      string            // the program's name for the error in the main agent's last message, such as "rate_limit"; empty if there was none
+	launched Request
+	policy   Policy
+	// asks means that the user or rules decide about requests for permission. If it is false, this
+	// reader answers the requests.
+	asks         bool
+	thread       string
+	openRequests map[string]string // id of each unanswered permission request, by id of the tool use
+	// counted contains the id of the last message whose tokens were counted, for each sub-agent and
+	// for the main agent. The key is the id of the tool use that started the sub-agent, and is
+	// empty for the main agent.
+	counted map[string]string
+	model   string // the model of the main agent
+	// window is the size of the model's context window in tokens. It is 0 until a result or the
+	// model's name shows the size.
+	window         int64
+	usage          Usage          // usage so far: an estimate until the result shows the exact values
+	deniedByGaffer []claudeDenial // requests that gaffer has denied
+	tools          int            // number of tool uses so far
+	// failedAt contains each failed tool use, by its id. The value is the number of tool uses that
+	// the agent had made when this one failed. A denied tool use is a failed one.
+	failedAt map[string]int
+	// reset is the end of the rate limit because of which the model's servers have rejected a
+	// request. It is zero if they have rejected none.
+	reset time.Time
+	// errorKind is the program's name for the error in the main agent's last message, such as
+	// "rate_limit". It is empty if the message has no error.
+	errorKind      string
 	final          *finalMessage
 	deniedInResult []claudeDenial // requests that the result lists as denied
 	interrupted    bool           // the program has accepted gaffer's request to end the turn
 	otherOutput    lastOutput     // the last output lines that are not JSON
-	asksCost       bool           // the attempt has a cost limit: after each message with a usage, ask the program for the cost so far
-	costRequests   int            // number of requests for the cost so far
+	// asksCost means that the attempt has a cost limit. Then this reader asks the program for the
+	// cost so far after each message with a usage.
+	asksCost     bool
+	costRequests int // number of requests for the cost so far
 }
 
 type claudeLine struct {
@@ -216,7 +233,7 @@ func (c *claudeReader) system(l claudeLine) []Signal {
 		// Only the result of the last turn counts.
 		again := c.final != nil
 		c.final = nil
-		if c.model = l.Model; strings.HasSuffix(c.model, "[1m]") { // the program's mark for a context of a million tokens
+		if c.model = l.Model; strings.HasSuffix(c.model, "[1m]") { // suffix for a context window of a million tokens
 			c.window = 1_000_000
 		}
 		return []Signal{{State: Running, Resumed: again}}
@@ -269,13 +286,13 @@ func (l claudeLine) blocks() []claudeBlock {
 
 func (c *claudeReader) assistant(l claudeLine) []Signal {
 	if l.Parent == "" {
-		c.errorKind = l.Error // the next message resets this, so only the final error counts
+		c.errorKind = l.Error // each message overwrites this, so only the last error counts
 	}
 	if l.Error != "" {
 		return nil // the program itself wrote this message, not the model
 	}
 	s := Signal{Progress: true, Usage: c.count(l)}
-	if t := l.Message.Usage; s.Usage != nil && l.Parent == "" { // a sub-agent has a context of its own
+	if t := l.Message.Usage; s.Usage != nil && l.Parent == "" { // ignore sub-agents, which have contexts of their own
 		s.Context = Context{Tokens: t.Input + t.Create + t.Read + t.Output, Window: c.window}
 	}
 	for _, b := range l.blocks() {
@@ -302,7 +319,9 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 // parts is printed as several lines, so each message id is counted only once. count returns nil if
 // it has added nothing.
 func (c *claudeReader) count(l claudeLine) *Usage {
-	const maxSubAgents = 1000 // limits the memory of counted; the messages of more sub-agents are only in the result's usage
+	// maxSubAgents limits the memory that counted needs. Only the usage in the program's result
+	// includes the messages of further sub-agents.
+	const maxSubAgents = 1000
 	last, known := c.counted[l.Parent]
 	if l.Message.ID == "" || last == l.Message.ID || l.Parent != "" && !known && len(c.counted) >= maxSubAgents {
 		return nil
@@ -318,7 +337,9 @@ func (c *claudeReader) count(l claudeLine) *Usage {
 
 func (c *claudeReader) user(l claudeLine) []Signal {
 	if l.Replay {
-		if l.Time == "" { // the message was written twice, and the program drops the second copy
+		// A line without a time repeats a message that was written twice. The program has dropped
+		// the second copy.
+		if l.Time == "" {
 			return nil
 		}
 		return []Signal{{Delivered: l.UUID}}
@@ -341,8 +362,7 @@ func (c *claudeReader) user(l claudeLine) []Signal {
 }
 
 type claudeResult struct {
-	// IsError is raw JSON: a bool would silently be false if the value had the wrong
-	// type.
+	// IsError is raw JSON, because a bool would silently be false if the value had another type.
 	IsError json.RawMessage `json:"is_error"`
 	Subtype string          `json:"subtype"`
 	Result  string          `json:"result"`
@@ -374,7 +394,7 @@ func (c *claudeReader) result(r claudeResult) []Signal {
 	}
 	c.deniedInResult = r.Denials
 	c.window = cmp.Or(r.Models[c.model].Window, c.window)
-	c.usage = *r.usage() // the base to which the tokens of a further turn are added
+	c.usage = *r.usage() // replaces the estimate; further turns add their tokens to it
 	signals := []Signal{{Usage: r.usage(), Ended: true}}
 	for _, id := range slices.Sorted(maps.Values(c.openRequests)) {
 		signals = append(signals, Signal{Closed: id})
@@ -445,7 +465,7 @@ func (c *claudeReader) Verdict(exit Exit) Verdict {
 			last = max(last, n)
 			continue
 		}
-		for _, n := range c.failedAt { // the id is unknown, so any failed tool use may be the denied one
+		for _, n := range c.failedAt { // the denied tool use is unknown, so it may be any failed one
 			last = max(last, n)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/engine/permission"
 )
 
-// Texts that gaffer sends as the answer when it does not ask the user.
+// Texts of answers that gaffer gives an agent without asking the user.
 const (
 	refusalText   = "Denied: no user is here to allow it. Continue without it."
 	ownChoiceText = "Decide for yourself."
@@ -19,7 +19,7 @@ const (
 func permissionOptions() []string { return []string{"allow", "deny"} }
 
 // allows reports whether the answer grants a request for permission. Only a clear yes grants it.
-// Any other text denies it, and is the reason.
+// Any other text is a denial, and the text is its reason.
 func (a Answer) allows() bool {
 	return !a.Deny && permission.IsYes(a.Text)
 }
@@ -63,8 +63,9 @@ func (c *claudeReader) request(l claudeLine) []Signal {
 	return []Signal{{ReplyTo: l.RequestID, Reply: q.Reply(answer)}}
 }
 
-// firstOptions returns an answer to questions, with one line for each: the first option, because
-// programs put the option that they prefer first, or ownChoiceText if there are no options.
+// firstOptions returns an answer to questions, with one line for each question. The line is the
+// question's first option, because programs put the option that they prefer first. For a question
+// without options the line is ownChoiceText.
 func firstOptions(questions []choiceQuestion) string {
 	var lines []string
 	for _, q := range questions {
@@ -137,8 +138,9 @@ func (l claudeLine) question(r Request) Question {
 	return q
 }
 
-// combineQuestions returns one text for all questions. A single question also has options. Several
-// questions have none, because the user answers them in free text, with one line for each.
+// combineQuestions returns one text for all questions. For a single question it also returns the
+// options. For several questions it returns no options, because the user then answers in free text,
+// with one line for each question.
 func combineQuestions(questions []choiceQuestion) (text string, options []string) {
 	if len(questions) == 1 {
 		return forDecision(questions[0].Question), questions[0].labels()
@@ -154,8 +156,8 @@ func combineQuestions(questions []choiceQuestion) (text string, options []string
 	return strings.Join(lines, "\n"), nil
 }
 
-// splitAnswer assigns one line of the text to each question. If the number of lines
-// differs, every question gets the whole text.
+// splitAnswer assigns one line of the text to each question. If the text does not have one line for
+// each question, every question gets the whole text.
 func splitAnswer(questions []choiceQuestion, text string) []string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if len(questions) == 1 || len(lines) != len(questions) {
@@ -170,7 +172,8 @@ func splitAnswer(questions []choiceQuestion, text string) []string {
 	return lines
 }
 
-// withAnswers returns the input of the question tool with the answers added.
+// withAnswers returns input, which is the input of the tool AskUserQuestion, with the answers in
+// text added.
 func withAnswers(input json.RawMessage, questions []choiceQuestion, text string) object {
 	members := map[string]json.RawMessage{}
 	decode(input, &members)

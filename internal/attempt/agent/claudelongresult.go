@@ -5,16 +5,17 @@ import (
 	"encoding/json"
 )
 
-// Texts that replace a part of a result that was cut off because the result is too long.
+// Texts that replace the missing part of a result line of Claude Code that was too long and was
+// cut.
 const (
 	unknownDenials = "the result is too long to read, so it is unknown whether something was denied"
 	unreadDenial   = `{"tool_name":"a tool with a long input"}`
 )
 
-// readLongResult reads a result that is longer than MaxLine. Results get that long if
-// many requests were denied, since each denial contains its whole input. readLongResult
-// reads the members before the cut. A success that is cut before its list of denials
-// counts as a failure. For any other line, readLongResult returns false.
+// readLongResult reads a result line of Claude Code that was cut at MaxLine bytes. A result gets
+// that long if many requests were denied, because each denial contains the whole input of its
+// request. readLongResult reads the JSON members before the cut. If the cut is before the list of
+// denials, a success becomes a failure. For any other line, readLongResult returns false.
 func readLongResult(line []byte) (claudeResult, bool) {
 	var r claudeResult
 	if len(line) < MaxLine || !bytes.HasPrefix(line, []byte(`{"type":"result"`)) {
@@ -42,7 +43,7 @@ func membersBeforeCut(line []byte) map[string]json.RawMessage {
 		}
 		if name == "permission_denials" {
 			members[name] = readDenials(d)
-			return members // stop here: later members only explain errors
+			return members // the members after this one are not needed
 		}
 		var value json.RawMessage
 		if d.Decode(&value) != nil {
@@ -52,8 +53,8 @@ func membersBeforeCut(line []byte) map[string]json.RawMessage {
 	}
 }
 
-// readDenials reads the list of denied requests. If the list was cut, the last entry is a
-// placeholder.
+// readDenials reads the list of denied requests. If the list was cut, the last entry that
+// readDenials returns is the placeholder unreadDenial.
 func readDenials(d *json.Decoder) json.RawMessage {
 	list := []json.RawMessage{}
 	_, err := d.Token() // read the opening bracket

@@ -7,8 +7,8 @@ const claudeInterrupt = "gaffer-interrupt"
 const InterruptedText = "interrupted"
 
 // Message implements [Steerable]. Claude Code queues the message and passes it to the model after
-// the next tool call. If no tool call follows, Claude Code starts another turn for the message
-// after the result.
+// the next tool call. If no tool call follows in the current turn, Claude Code starts another turn
+// for the message.
 func (c *claudeReader) Message(id, text string, now bool) []byte {
 	line := object{"type": "user", "uuid": MessageKey(id), "message": object{"role": "user", "content": text}}
 	if now {

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// codex is the adapter for Codex. It runs "codex app-server" if requests for permission are passed
-// to the user or to rules, or if the tokens are limited. Otherwise it runs "codex exec".
+// codex is the adapter for Codex. It runs "codex app-server" if the user or rules decide about
+// requests for permission, or if there is a token limit. Otherwise it runs "codex exec".
 type codex struct{ setup }
 
 func (c codex) Launch(r Request) (Launch, error) {
@@ -40,12 +40,14 @@ func (c codex) Launch(r Request) (Launch, error) {
 	return l, nil
 }
 
-// sandbox returns the arguments that choose Codex's own sandbox. By default the agent may write in
-// its folder and in /tmp, because without write access it could not change files. If everything is
-// allowed, Codex uses no sandbox, unless r asks for Codex's own. If rules restrict the agent, the
-// sandbox stays, because Codex asks for permission only when a command has to leave the sandbox.
-// Inside an outer sandbox Codex cannot make its own, so it uses none. If the configured arguments
-// already choose a sandbox, the result is nil.
+// sandbox returns the arguments that choose the mode of Codex's own sandbox:
+//   - By default the agent may write only in its folder and in /tmp.
+//   - If the agent may do everything, Codex uses no sandbox, unless r asks for Codex's own sandbox.
+//   - Inside an outer sandbox Codex uses no sandbox, because it cannot make one there.
+//
+// If rules restrict the agent, the sandbox stays on, because Codex asks for permission only when a
+// command has to leave the sandbox. If the configured arguments already choose a sandbox, the
+// result is nil.
 func (c codex) sandbox(r Request) []string {
 	for _, a := range c.argv {
 		if a == "-s" || a == "--full-auto" || strings.HasPrefix(a, "--sandbox") || strings.HasPrefix(a, "--dangerously-") || strings.Contains(a, "sandbox_mode") {
@@ -59,8 +61,8 @@ func (c codex) sandbox(r Request) []string {
 	}
 	argv := []string{"-c", fmt.Sprintf("sandbox_mode=%q", mode)}
 	if own {
-		// By default Codex does not let the agent write to the repository's .git, so the agent could
-		// not commit. r.Writable contains the folders that a commit writes to.
+		// By default Codex does not let the agent write to the repository's .git, so the agent
+		// could not commit. r.Writable contains the folders that a commit writes to.
 		roots, _ := json.Marshal(append([]string{}, r.Writable...)) // cannot fail: these are strings
 		argv = append(argv, "-c", "sandbox_workspace_write.writable_roots="+string(roots),
 			"-c", fmt.Sprintf("sandbox_workspace_write.network_access=%t", r.Sandbox == OwnSandbox))
@@ -113,7 +115,7 @@ func (c *codexReader) Line(line []byte) []Signal {
 	case "thread.started":
 		return []Signal{{State: Running, Thread: l.ThreadID}}
 	case "turn.started":
-		c.otherOutput.forget() // forget these lines, which were about Codex's setup
+		c.otherOutput.forget() // the lines so far are only about Codex's setup
 		return []Signal{{State: Running}}
 	case "item.started", "item.updated", "item.completed":
 		return c.item(l.Item)
@@ -129,9 +131,9 @@ func (c *codexReader) Line(line []byte) []Signal {
 	return nil
 }
 
-// retrying returns the signals for an "error" line: one if Codex reconnects to its servers, else
-// none. The line never ends the attempt, because Codex also prints a "turn.failed" line if it gives
-// up.
+// retrying returns the signals for an "error" line of Codex. If the line says that Codex reconnects
+// to its servers, there is one signal, otherwise none. The line never ends the attempt, because
+// Codex also prints a "turn.failed" line if it gives up.
 func retrying(message string) []Signal {
 	if strings.HasPrefix(message, "Reconnecting") {
 		return []Signal{{State: Retrying, Doing: shortLine(message)}}
@@ -139,8 +141,8 @@ func retrying(message string) []Signal {
 	return nil
 }
 
-// since returns the usage of this attempt. Codex counts the whole conversation, so since subtracts
-// the usage before this attempt.
+// since returns the usage of this attempt: total minus before. The subtraction is necessary because
+// Codex reports the usage of the whole conversation, which may have begun before this attempt.
 func since(total, before Usage) *Usage {
 	return &Usage{Input: max(0, total.Input-before.Input), Output: max(0, total.Output-before.Output), Cached: max(0, total.Cached-before.Cached)}
 }
@@ -169,7 +171,8 @@ func (c *codexReader) Verdict(exit Exit) Verdict {
 	return judge(c.final, c.denied, c.otherOutput.String(), exit)
 }
 
-// item records item i of Codex if i was denied, or is a tool use that has succeeded or failed.
+// item evaluates item i of Codex's output. If i is a denied action, item records the denial. If i
+// is a tool use that has ended, item records that the agent has used a tool.
 func (d *denial) item(i codexItem) {
 	switch i.Status {
 	case "declined":
@@ -182,8 +185,8 @@ func (d *denial) item(i codexItem) {
 	}
 }
 
-// codexItem is one action of Codex. "codex exec" and the app server spell some of its member names
-// differently.
+// codexItem is one item of Codex's output, such as a message or a command. "codex exec" and the app
+// server use different JSON names for the same member, such as exit_code and exitCode.
 type codexItem struct {
 	ID      string `json:"id"`
 	Type    string `json:"type"`
@@ -228,15 +231,16 @@ func (i codexItem) describe() string {
 	return ""
 }
 
-// shellCall matches a system shell that runs one word, as in bash -c 'go test' or sh -c make. A
-// word in double quotes matches only if the shell would not expand anything in it.
+// shellCall matches a call of a system shell with a command that is a single shell word, such as
+// bash -c 'go test' or sh -c make. A word in double quotes matches only if it has no variable or
+// other expansion.
 var shellCall = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("^(?:/(?:usr/(?:local/)?)?bin/)?(?:ba|da|k|z)?sh -l?c (?:" +
 		"'([^']*)'|\"([^\"\\\\$`!]*)\"|([A-Za-z0-9_./:=@%+-]+))$")
 })
 
-// withoutShell returns the command that a shell call such as "bash -c" runs. It returns any more
-// complex command unchanged, so that the user never approves only a part of it.
+// withoutShell returns the command that a call such as "bash -c 'go test'" runs. It returns any
+// more complex command unchanged, so that the user always sees all of the command to approve.
 func withoutShell(command string) string {
 	if m := shellCall().FindStringSubmatch(command); m != nil {
 		return m[1] + m[2] + m[3]
@@ -244,8 +248,8 @@ func withoutShell(command string) string {
 	return command
 }
 
-// codexClass maps an error kind of the app server to a failure class. If kind does not decide, it
-// classifies the HTTP status and the text.
+// codexClass maps an error kind of the app server to a failure class. If kind does not determine
+// the class, the HTTP status and the text do.
 func codexClass(kind string, status int, text string) failure.Class {
 	switch kind {
 	case "contextWindowExceeded":

@@ -25,8 +25,8 @@ func (c *serverReader) asked(l serverLine, p serverParams) []Signal {
 	return []Signal{{State: Waiting, Ask: &q, Doing: shortLine(q.Text)}}
 }
 
-// refuse answers a request without asking the user: with a denial, or with a "not
-// supported" error.
+// refuse answers a request without asking the user. The answer is a denial, or a "not supported"
+// error if gaffer does not know this kind of request.
 func (c *serverReader) refuse(l serverLine, p serverParams) []Signal {
 	refusal := encode(object{"id": l.ID, "error": object{"code": -32601, "message": "gaffer does not support " + l.Method}})
 	if q, ok := c.question(l, p); ok {
@@ -68,8 +68,8 @@ func withReason(what, reason string) string {
 	return what + " (" + forDecision(reason) + ")"
 }
 
-// describe describes the action that a request asks permission for. If the request only names an
-// item, describe looks that item up.
+// describe describes the action that a request asks permission for. If the request has only the id
+// of the action, describe looks the action up in c.items.
 func (c *serverReader) describe(p serverParams) string {
 	if p.Command != "" {
 		return forDecision("shell: " + withoutShell(p.Command))
@@ -80,8 +80,8 @@ func (c *serverReader) describe(p serverParams) string {
 	return "a change outside the sandbox"
 }
 
-// call returns the tool call that a request is about, with the names that Claude Code gives tools. So
-// the same rules hold for both programs.
+// call returns the tool call that a request is about. It uses the tool names of Claude Code, so
+// that the same permission rules apply to both programs.
 func (c *serverReader) call(method string, p serverParams) (tool string, input json.RawMessage) {
 	item := c.items[p.ItemID]
 	if method == "item/fileChange/requestApproval" {
@@ -101,8 +101,9 @@ func (c *serverReader) call(method string, p serverParams) (tool string, input j
 	return "Bash", encode(object{"command": command, "cwd": p.Folder})
 }
 
-// approvalReply returns the function that answers a request to run a command or change files. If the
-// answer makes a rule, Codex does not ask for the same command again until Codex exits.
+// approvalReply returns the function that answers a request to run a command or to change files. If
+// the user has also made a rule with the answer, the reply tells Codex not to ask for the same
+// command again until Codex exits.
 func (c *serverReader) approvalReply(id json.RawMessage) func(Answer) []byte {
 	id = slices.Clone(id)
 	return func(a Answer) []byte {

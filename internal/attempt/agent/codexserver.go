@@ -9,8 +9,7 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// Ids of the requests by which gaffer starts the first turn. The server chooses the ids of the
-// requests that it sends to gaffer.
+// Ids of the requests that gaffer sends to the server before the first turn and to start it.
 const (
 	initializeID = 1
 	threadID     = 2
@@ -20,13 +19,14 @@ const (
 // turnReply is the [Signal.ReplyTo] of the request that starts the first turn.
 const turnReply = "turn/start"
 
-// server returns how to start the app server. The first turn is started later, when the server has
-// reported the thread's id.
+// server returns how to start the app server. The first turn does not start yet: gaffer starts it
+// when the server has reported the id of its thread, which is Codex's word for a conversation.
 func (c codex) server(r Request) Launch {
 	thread := object{"id": threadID, "method": "thread/start", "params": object{}}
 	switch {
 	case r.Fork != nil:
-		// Name the folder: without it, the server works in the folder of the copied conversation.
+		// Set cwd: without it, the agent works in the folder in which the copied conversation took
+		// place.
 		params := object{"threadId": r.Fork.Thread, "cwd": r.Fork.Dir, "excludeTurns": true}
 		if r.Fork.Point != "" {
 			params["lastTurnId"] = r.Fork.Point
@@ -130,7 +130,7 @@ func (c *serverReader) response(l serverLine) []Signal {
 		return []Signal{{State: Running, Thread: c.thread, Reply: begin, ReplyTo: turnReply}}
 	case id == turnID && c.turn == "":
 		c.turn = l.Result.Turn.ID
-		c.otherOutput.forget() // forget these lines, which were about Codex's setup
+		c.otherOutput.forget() // the lines so far are only about Codex's setup
 		return []Signal{{Closed: turnReply}}
 	}
 	return nil
@@ -257,9 +257,10 @@ func (c *serverReader) item(p serverParams) []Signal {
 	return []Signal{{Progress: true, Doing: i.doing()}}
 }
 
-// tokens reads a usage update, which has the total of the whole conversation, and returns what this
-// attempt has used of it. After a resume the server first reports the earlier total, for a turn that
-// this attempt did not start. tokens subtracts it from later totals.
+// tokens handles a usage update of the server and returns the usage of this attempt. An update has
+// the total of the whole conversation, so tokens subtracts the total before this attempt. If the
+// attempt resumes a conversation, the server first reports that earlier total, in an update for a
+// turn that this attempt did not start.
 func (c *serverReader) tokens(p serverParams) []Signal {
 	total := Usage{Input: p.Usage.Total.Input, Output: p.Usage.Total.Output, Cached: p.Usage.Total.Cached}
 	if c.turn == "" || p.TurnID != c.turn {
@@ -274,8 +275,8 @@ func (c *serverReader) tokens(p serverParams) []Signal {
 	return []Signal{{Usage: since(total, *c.before), Context: context}}
 }
 
-// limits stores when the rate limit ends. If several limits are exhausted, it stores the latest
-// end.
+// limits stores the time when the rate limit ends. If both of the account's limits are exhausted,
+// it stores the later time.
 func (c *serverReader) limits(p serverParams) {
 	for _, w := range []struct {
 		Used     float64 `json:"usedPercent"`

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Ids of the requests that gaffer sends for the user after the first turn has started.
+// Ids of the requests that gaffer sends when the user interrupts the agent or sends it a message.
 const (
 	serverInterrupt = "gaffer-interrupt"
 	serverMessage   = "gaffer-message-" // prefix; the message's key follows
 )
 
-// Message implements [Steerable]. It returns the request turn/start. While a turn runs, the server
-// adds the message to that turn: it passes the message to the model after the next tool call, or
-// interrupts the text that the model is writing. After the turn, the server starts another turn. So
-// the request is right even if the turn ends before the server reads it.
+// Message implements [Steerable]. It returns a turn/start request. If a turn runs, the server adds
+// the message to that turn: it passes the message to the model after the next tool call, or
+// interrupts the text that the model is writing. If no turn runs, the server starts one. So the
+// same request is right in both cases.
 func (c *serverReader) Message(id, text string, _ bool) []byte {
 	if c.turn == "" {
 		return nil
@@ -28,8 +28,8 @@ func (c *serverReader) Message(id, text string, _ bool) []byte {
 // Withdraw implements [Steerable]. It returns nil because the app server cannot withdraw a message.
 func (c *serverReader) Withdraw(string) []byte { return nil }
 
-// Interrupt implements [Steerable]. The server drops messages that it has not passed to the model.
-// Running commands go on until the server exits.
+// Interrupt implements [Steerable]. After an interrupt, the server drops messages that it has not
+// passed to the model. Commands that the agent has started keep running until the server exits.
 func (c *serverReader) Interrupt() []byte {
 	if c.turn == "" || c.final != nil {
 		return nil
@@ -37,7 +37,7 @@ func (c *serverReader) Interrupt() []byte {
 	return encode(object{"id": serverInterrupt, "method": "turn/interrupt", "params": object{"threadId": c.thread, "turnId": c.turn}})
 }
 
-// steered handles the server's response to a message or an interrupt of the user.
+// steered handles the server's response to a request that sent a message or interrupted the turn.
 func (c *serverReader) steered(l serverLine) []Signal {
 	var id string
 	_ = json.Unmarshal(l.ID, &id)

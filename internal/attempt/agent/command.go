@@ -10,9 +10,10 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// command is the adapter for an arbitrary program. Exit code 0 means success, unless the markers say
-// otherwise. Each line of output counts as progress, except a line that matches the marker for
-// questions. Lines that match no marker have no other meaning.
+// command is the adapter for an arbitrary program, whose output has no protocol. Markers, which are
+// regular expressions for output lines, can find questions, rate limits, success and failure. Each
+// line counts as progress, unless it asks a question. If no marker says otherwise, exit code 0
+// means success.
 type command struct{ setup }
 
 func (c command) Launch(r Request) (Launch, error) {
@@ -42,8 +43,9 @@ func (c command) Launch(r Request) (Launch, error) {
 	return l, nil
 }
 
-// insertPrompt replaces the placeholder mark in the arguments by text, or appends text if no
-// argument contains mark. It changes argv in place, except the program name in argv[0].
+// insertPrompt replaces the placeholder mark by text in all arguments. If no argument contains
+// mark, it appends text as the last argument. It changes argv in place, and leaves the program in
+// argv[0] as it is.
 func insertPrompt(argv []string, mark, text string) []string {
 	found := false
 	for i := 1; i < len(argv); i++ {
@@ -91,8 +93,8 @@ func (c *commandReader) Line(line []byte) []Signal {
 	return []Signal{s}
 }
 
-// matchMarkers returns the final message for a line that matches the marker rate_limit, failed or
-// done, checked in this order, or nil. Of several matching lines, the last one decides.
+// matchMarkers checks a line of output against the markers rate_limit, failed and done, in this
+// order. It returns the final message for the first marker that matches, or nil if none matches.
 func (c *commandReader) matchMarkers(text string) *finalMessage {
 	if m := find(c.limit, text); m != nil {
 		w := &finalMessage{class: failure.RateLimited, text: text}
@@ -117,8 +119,8 @@ func find(re *regexp.Regexp, text string) []string {
 	return re.FindStringSubmatch(text)
 }
 
-// ask returns the signal for a question. If the user cannot answer it, the signal contains no
-// Question and says only that the agent waits.
+// ask returns the signal for a question of the program. If the user has no way to answer, the
+// signal contains no Question and says only that the agent waits.
 func (c *commandReader) ask(text string) []Signal {
 	s := Signal{State: Waiting, Doing: shortLine(text), Closed: c.openQuestion}
 	if c.answerable {

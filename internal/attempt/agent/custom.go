@@ -13,8 +13,8 @@ import (
 
 // Custom is an agent in gaffer.yaml: a built-in agent with other settings, or a new agent.
 type Custom struct {
-	// Like is the built-in agent whose protocol the custom agent uses. The default is the
-	// built-in agent of the same name, or else "command".
+	// Like is the built-in agent whose protocol the custom agent uses. Empty means the built-in
+	// agent of the same name, or "command" if no built-in agent has this name.
 	Like string `yaml:"like"`
 	// Argv is the program and its first arguments. It replaces the default program of the protocol.
 	// gaffer appends the arguments that the protocol needs.
@@ -23,8 +23,8 @@ type Custom struct {
 	Env map[string]secret.Value `yaml:"env"`
 	// Prompt says how the program gets the prompt. Empty means the protocol's default.
 	Prompt PromptMethod `yaml:"prompt"`
-	// Markers finds questions, rate limits and the end of the work in the output. It is only for
-	// agents with like: command, whose output has no protocol.
+	// Markers finds questions, rate limits and the end of the work in the output. It is only
+	// allowed with "like: command", because the output of other agents has a protocol.
 	Markers Markers `yaml:"markers"`
 }
 
@@ -33,9 +33,15 @@ type PromptMethod string
 
 // Values of PromptMethod.
 const (
-	Stdin    PromptMethod = "stdin"    // the prompt is written to stdin, which is then closed unless the protocol needs it for answers
-	Argument PromptMethod = "argument" // the prompt replaces {prompt} in argv, or is the last argument
-	File     PromptMethod = "file"     // a file contains the prompt; its path replaces {prompt_file} in argv, or is the last argument
+	// Stdin means that gaffer writes the prompt to stdin. It then closes stdin, unless the protocol
+	// needs stdin for answers.
+	Stdin PromptMethod = "stdin"
+	// Argument means that the prompt replaces {prompt} in argv. Without {prompt}, the prompt is the
+	// last argument.
+	Argument PromptMethod = "argument"
+	// File means that gaffer writes the prompt to a file. The file's path replaces {prompt_file} in
+	// argv. Without {prompt_file}, the path is the last argument.
+	File PromptMethod = "file"
 )
 
 // promptArg is the placeholder for the prompt in a custom argv.
@@ -43,11 +49,12 @@ const promptArg = "{prompt}"
 
 // Markers holds regular expressions that are matched against lines of output.
 type Markers struct {
-	// Waiting matches a line that asks the user. The question is the first group of the
-	// expression, or the matched text if the expression has no group.
+	// Waiting matches a line that asks the user. The question is the text of the first capture
+	// group, or the whole match if the expression has no group.
 	Waiting string `yaml:"waiting"`
-	// RateLimit matches a line that reports a rate limit. The time when the limit ends is
-	// read from the group named reset or, if that has no time, from the whole line.
+	// RateLimit matches a line that reports a rate limit. The time when the limit ends is read from
+	// the capture group named "reset". If there is no such group or no time in it, the time is read
+	// from the whole line.
 	RateLimit string `yaml:"rate_limit"`
 	// Done matches a line that reports success. If Done is set, exit code 0 alone is not
 	// a success.
@@ -70,8 +77,8 @@ func kinds() map[string]func(setup) Agent {
 // Names returns the names of the built-in agents, which need no configuration.
 func Names() []string { return []string{"claude", "codex", "gemini", "opencode", "command"} }
 
-// New returns the named agent. The name is one of [Names] or a key of custom. If it is both, custom
-// wins.
+// New returns the named agent. The name is one of [Names] or a key of custom. If it is both, the
+// agent has the settings in custom.
 func New(name string, custom map[string]Custom) (Agent, error) {
 	c, configured := custom[name]
 	if !configured && !slices.Contains(Names(), name) {
@@ -188,7 +195,7 @@ type invalid struct{ text string }
 
 func (e invalid) Error() string { return e.text }
 
-// Invalid tells the caller that the user's input is wrong, not gaffer.
+// Invalid reports true: the settings of the agent in gaffer.yaml are invalid.
 func (invalid) Invalid() bool { return true }
 
 func badKey(agent, key, found, want string) error {
@@ -206,7 +213,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("agent %q is not known, want one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// Invalid tells the caller that the user's input is wrong, not gaffer.
+// Invalid reports true: the user has named an agent that does not exist.
 func (*UnknownError) Invalid() bool { return true }
 
 // Hint returns advice for the user.

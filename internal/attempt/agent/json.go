@@ -6,8 +6,8 @@ import (
 	"errors"
 )
 
-// decode decodes a line that may be a JSON object. It skips members of an unexpected
-// type. It reports false for incomplete JSON and for anything but an object.
+// decode decodes a line that may be a JSON object. It skips members that have another type than in
+// the struct. It returns false if the line is not a complete JSON object.
 func decode(line []byte, into any) bool {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '{' {
@@ -18,8 +18,8 @@ func decode(line []byte, into any) bool {
 	return err == nil || errors.As(err, &wrong)
 }
 
-// encode returns value as a line of JSON. It cannot fail: values consist of strings,
-// maps and JSON that was decoded before.
+// encode returns value as a line of JSON. The caller must pass a value that JSON can represent,
+// such as a map with strings and numbers.
 func encode(value any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -159,7 +159,8 @@ func (o *opencodeReader) stderrLine(line []byte) {
 }
 
 // deny records a denied request. opencode reports each denial twice, on stderr and in the tool's
-// result, in different words. deny records it only once.
+// result, in different words. So deny ignores a report that begins with the same word as the one
+// before.
 func (o *opencodeReader) deny(what string) {
 	if list := o.denied.requests; len(list) == 0 || !strings.HasPrefix(what, strings.SplitN(list[len(list)-1], " ", 2)[0]) {
 		o.denied.add(what)

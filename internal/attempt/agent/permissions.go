@@ -7,8 +7,9 @@ import (
 	"gaffer/internal/engine/permission"
 )
 
-// Permissions are rules for an agent's requests for permission, in the syntax of package permission.
-// The rules come from the plan and from users who made rules when they answered questions.
+// Permissions are rules for an agent's requests for permission, in the syntax of package
+// permission. The rules come from the plan and from users who made rules when they answered
+// questions.
 type Permissions struct {
 	Allow []string `json:",omitempty"`
 	Deny  []string `json:",omitempty"`
@@ -18,8 +19,8 @@ type Permissions struct {
 // restricts reports whether p has rules that forbid requests or leave them to the user.
 func (p Permissions) restricts() bool { return len(p.Deny)+len(p.Ask) > 0 }
 
-// asks reports whether the agent's requests for permission are passed to gaffer's engine, where rules
-// or the user decide them. If not, the adapter itself allows all of them or denies all of them.
+// asks reports whether the agent's requests for permission are passed to gaffer's engine, where
+// rules or the user decide. If not, the adapter itself allows all requests or denies all requests.
 func (r Request) asks() bool {
 	switch r.Policy {
 	case Deny:
@@ -30,15 +31,18 @@ func (r Request) asks() bool {
 	return true
 }
 
-// allowsAll reports whether the agent may do everything without a request.
+// allowsAll reports whether the agent may do everything without asking for permission.
 func (r Request) allowsAll() bool { return r.Policy == Allow && !r.Permissions.restricts() }
 
-// programRules are the rules that Claude Code can take at its start, and enforce itself.
+// programRules are the rules that gaffer passes to Claude Code as arguments. Claude Code enforces
+// them itself.
 type programRules struct{ allow, deny []string }
 
-// programRules returns the rules of the request that Claude Code can take, or none if the policy
-// denies all requests. It leaves out an allow rule if another rule for the same tool asks the user,
-// or denies calls but cannot be an argument of Claude Code. Claude Code then passes all requests
+// programRules returns the rules of the request that Claude Code can enforce itself. If the policy
+// denies all requests, there are none.
+//
+// An allow rule is left out in two cases: another rule asks the user about the same tool, or a deny
+// rule for the same tool cannot be an argument of Claude Code. Claude Code then passes all requests
 // for that tool to gaffer, which applies both rules.
 func (r Request) programRules() (rules programRules) {
 	if r.Policy == Deny {
@@ -57,17 +61,17 @@ func (r Request) programRules() (rules programRules) {
 	return rules
 }
 
-// programMayAllow reports whether the program itself may allow the calls that rule names, without a
-// request to gaffer.
+// programMayAllow reports whether Claude Code itself may allow the calls that rule allows, without
+// a request to gaffer.
 func (r Request) programMayAllow(rule string) bool {
 	concerns := func(text string) bool { return sameTool(rule, text) }
 	return !slices.ContainsFunc(r.Permissions.Ask, concerns) &&
 		!slices.ContainsFunc(r.Permissions.Deny, func(text string) bool { return concerns(text) && !isPlainRule(text) })
 }
 
-// sameTool reports whether both rules may name the same call. A shell command can read and change
-// files, so rules for files concern it too. All tools of an MCP server count as one tool, because a
-// rule may name the whole server.
+// sameTool reports whether two rules may be about the same tool call. The shell and the tools for
+// files count as one tool, because a shell command can also read and change files. All tools of an
+// MCP server count as one tool, because a rule may name the whole server.
 func sameTool(a, b string) bool {
 	kind := func(text string) string {
 		switch tool := toolOf(text); tool {
@@ -90,9 +94,9 @@ func toolOf(rule string) string {
 	return tool
 }
 
-// isPlainRule reports whether a rule can be an argument of Claude Code. Claude Code splits a list
-// of rules at blanks and commas outside of parentheses, so a pattern that itself contains
-// parentheses could be split in the wrong place.
+// isPlainRule reports whether a rule can be an argument of Claude Code. Its pattern must not
+// contain a newline or parentheses. Claude Code splits a list of rules at blanks and commas outside
+// of parentheses, so it could split a pattern with parentheses in the wrong place.
 func isPlainRule(text string) bool {
 	r, err := permission.Parse(text)
 	if err != nil {
@@ -102,14 +106,14 @@ func isPlainRule(text string) bool {
 	return !strings.ContainsAny(pattern, "()\n")
 }
 
-// suggestion is a change of its permissions that Claude Code suggests, together with gaffer's rule
-// that has the same meaning.
+// suggestion is a change of the permission settings that Claude Code suggests, together with
+// gaffer's rule that has the same meaning.
 type suggestion struct {
 	rule   string
 	update object
 }
 
-// claudeUpdate is a change of permissions as Claude Code writes it.
+// claudeUpdate is a change of the permission settings in Claude Code's JSON format.
 type claudeUpdate struct {
 	Type        string       `json:"type"`
 	Rules       []claudeRule `json:"rules"`
@@ -123,12 +127,13 @@ type claudeRule struct {
 	Content string `json:"ruleContent,omitempty"`
 }
 
-// forSession is the destination of a rule that the program forgets when it ends. Rules with other
-// destinations change files of the user or of the project.
+// forSession is the value of "destination" in a permission change that Claude Code keeps only until
+// it exits. With other destinations, Claude Code writes the change to a settings file.
 const forSession = "session"
 
-// suggestionsFor converts the changes of permissions that Claude Code suggests for a call of a
-// tool. It leaves out changes that are not equivalent to a rule that allows calls.
+// suggestionsFor converts the permission changes that Claude Code suggests for a call of a tool. It
+// leaves out changes for which gaffer has no rule with the same meaning, such as a rule that
+// denies.
 func suggestionsFor(tool string, updates []claudeUpdate) (list []suggestion) {
 	for _, u := range updates {
 		switch u.Type {
@@ -168,9 +173,8 @@ func addRule(r claudeRule) object {
 	return object{"type": "addRules", "rules": []claudeRule{r}, "behavior": "allow", "destination": forSession}
 }
 
-// updatesFor returns the changes of permissions that make Claude Code remember a rule until it
-// exits. If one of the suggestions for the call has this rule, updatesFor returns the change that
-// Claude Code suggested.
+// updatesFor returns the permission changes that make Claude Code remember a rule until it exits.
+// If Claude Code itself has suggested a change with this meaning, updatesFor returns that change.
 func updatesFor(rule string, suggested []suggestion) []object {
 	for _, s := range suggested {
 		if s.rule == rule {

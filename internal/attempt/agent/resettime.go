@@ -8,17 +8,18 @@ import (
 	"time"
 )
 
-// resetPattern matches the text in which a program says when a rate limit ends: a date and time, or
-// only a time of day, with an optional zone.
+// resetPattern matches the words in which a program says when a rate limit ends: a date and time,
+// or only a time of day, with an optional time zone.
 var resetPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:try again at|resets?(?: at)?) +` +
 		`(?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?,?(?: (\d{4}))?,?(?: at)? +)?` +
 		`(\d{1,2})(?::(\d\d))? ?([ap])m(?: \(([A-Za-z0-9_+/-]+)\))?`)
 })
 
-// resetTime returns when a limit ends, or zero if the text does not say. A time of day
-// without a date, and a date without a year, mean their next occurrence after now; if now
-// is zero, resetTime returns zero for them. The default zone is the zone of now.
+// resetTime returns the time at which a rate limit ends according to text, or the zero time if text
+// has no such time. If the date or the year is missing, resetTime chooses the first matching time
+// after now. If now is zero, it returns zero for such incomplete times. Without a time zone in the
+// text, the zone of now applies.
 func resetTime(text string, now time.Time) time.Time {
 	text = firstChars(text, 4000)
 	if at := exactTime(text); !at.IsZero() {
@@ -46,8 +47,9 @@ func resetTime(text string, now time.Time) time.Time {
 	return nextTime(m[1], m[2], m[3], hour, minute, now.In(zone))
 }
 
-// nextTime returns the first time at or after now with the given parts. If a year is given, it
-// returns exactly that date.
+// nextTime returns the first time at or after now that matches the arguments. An empty month means
+// any day. If the year is not empty, nextTime returns the time in that year, even if it is before
+// now.
 func nextTime(month, day, year string, hour, minute int, now time.Time) time.Time {
 	if month == "" {
 		at := time.Date(now.Year(), now.Month(), now.Day(), hour, minute, 0, 0, now.Location())

@@ -18,7 +18,7 @@ const (
 	questionLength = 4000 // maximum length of a question, in characters
 
 	answerLength = 256 << 10 // maximum length of an answer, in bytes
-	outputLength = 48 << 10  // at least this much of the end of the output is kept, in bytes; see lastOutput
+	outputLength = 48 << 10  // lastOutput keeps one to two times this many bytes
 )
 
 // clean makes output safe to display. It removes escape sequences, and characters that are not
@@ -40,8 +40,8 @@ func clean(text string) string {
 		case r == '\n' || r == '\t' || unicode.IsPrint(r):
 			b.WriteRune(r)
 		case r == '\r' && i < len(text) && text[i] != '\n':
-			// A progress bar uses a carriage return without a newline to overwrite its line. Show each
-			// version of the line on a line of its own.
+			// A progress bar uses a carriage return without a newline to overwrite its line. Show
+			// each version of the line on a line of its own.
 			b.WriteByte('\n')
 		}
 	}
@@ -127,16 +127,16 @@ func lastChars(text string, n int) string {
 
 // shortLine shortens text to one short line, for the agent's current activity.
 func shortLine(text string) string {
-	// A line of output can have a megabyte. Cut it first, because only doingLength characters are
-	// shown.
+	// Cut the text before cleaning it, to save time: a line of output can have a megabyte, but only
+	// doingLength characters are shown.
 	text = firstChars(text, 20*doingLength)
 	text = strings.Join(strings.Fields(clean(text)), " ")
 	return truncate.Chars(text, doingLength)
 }
 
-// forDecision prepares the text of a request for the user who must allow or deny it. It hides
-// nothing without a sign: invisible characters are escaped, and a text that is cut says how many
-// characters are missing.
+// forDecision prepares the text of a request for the user who must allow or deny it. It makes
+// everything visible that the user must know: it escapes invisible characters, and where it cuts
+// the text, it says how many characters are missing.
 func forDecision(text string) string {
 	text = strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")
 	var b strings.Builder

@@ -62,7 +62,7 @@ func describeWholeCall(tool string, input json.RawMessage) string {
 }
 
 // takeMainInput removes the most informative member and returns it, or "" if there is none. Unlike
-// mainInput it distinguishes upper and lower case in names, and ignores descriptions.
+// mainInput it is case-sensitive and ignores the member "description".
 func takeMainInput(members map[string]json.RawMessage) string {
 	for _, name := range []string{"command", "file_path", "filePath", "path", "pattern", "url", "query"} {
 		var text string

@@ -16,7 +16,7 @@ import (
 type Entry struct {
 	Kind EntryKind
 	Text string
-	At   time.Time // when it happened; zero if the log has no time
+	At   time.Time // when the event happened; zero if the log has no time
 }
 
 // EntryKind is the kind of an Entry.
@@ -38,17 +38,21 @@ const (
 type Transcript struct {
 	read         func(t *Transcript, line []byte) []Entry // nil until the program is detected
 	startedItems map[string]bool                          // ids of the Codex items that have an entry for their start
-	server       *serverReader                            // looks up the item that a question of Codex's app server is about
+	server       *serverReader                            // knows the items that questions of Codex's app server refer to
 	pendingText  strings.Builder                          // the text of Gemini so far, which arrives in small pieces
 	pendingTime  time.Time
-	promptSeen   bool   // the log of Claude Code has already repeated the prompt, so later user lines are messages
-	lastText     string // the agent's last text, to leave out a result that repeats it
+	// promptSeen says that the log of Claude Code has already repeated the prompt. All later user
+	// lines are further messages.
+	promptSeen bool
+	lastText   string // the agent's last text, to leave out a result that repeats it
 
-	lastProblem string // text of the last entry if it was a Problem, else empty; used to leave out a repeated error
+	// lastProblem is the text of the last entry if that entry is a Problem, else empty. It is used
+	// to leave out a repeated error.
+	lastProblem string
 }
 
-// Line processes a line of the log, without its line end. ok is false if the line is not in the
-// format of a known program. Then the caller shows the line unchanged, after the entries.
+// Line processes a line of the log, without its line end. If the line is not in the format of a
+// known program, ok is false. The caller must then show the line unchanged, after the entries.
 func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 	trimmed := bytes.TrimSpace(line)
 	if len(trimmed) == 0 || trimmed[0] != '{' {
@@ -242,7 +246,9 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 	case "assistant":
 		for _, b := range l.blocks() {
 			switch {
-			case b.Type == "tool_use" && b.Name != "AskUserQuestion": // skip questions: each gets its entry from the control request that repeats it
+			case b.Type == "tool_use" && b.Name != "AskUserQuestion":
+				// Leave out questions here: the log repeats each in a control request, which gets
+				// the entry.
 				entries = append(entries, toolCall(b.Name, b.Input, at))
 			case b.Type == "text" && l.Error != "":
 				t.lastText = strings.TrimSpace(clean(b.Text))
@@ -291,8 +297,8 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 	return entries
 }
 
-// finished returns the entries for the end of the work: the final message if it differs
-// from the last text, and the usage.
+// finished returns the entries for the end of the work. They are the final message, if it differs
+// from the agent's last text, and the usage.
 func (t *Transcript) finished(words string, failed bool, u *Usage, at time.Time) (entries []Entry) {
 	if text := strings.TrimSpace(clean(words)); text != "" && text != t.lastText {
 		entries = append(entries, Entry{map[bool]EntryKind{false: AgentText, true: Problem}[failed], text, at})
@@ -352,7 +358,8 @@ func (t *Transcript) item(i codexItem, complete bool, at time.Time) (entries []E
 		return t.agentText(i.Text, at)
 	}
 	if what := i.describe(); what != "" && !t.startedItems[i.ID] {
-		if t.startedItems == nil || len(t.startedItems) > 1000 { // forget all ids to limit the memory: ids of old items do not come back
+		if t.startedItems == nil || len(t.startedItems) > 1000 {
+			// Forget all ids, to limit the memory. Old items do not occur again.
 			t.startedItems = map[string]bool{}
 		}
 		t.startedItems[i.ID] = true

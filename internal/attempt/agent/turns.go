@@ -25,8 +25,8 @@ const (
 	CopiesParts               // conversations up to and including any turn that has a Point
 )
 
-// Turns returns the turns in the log of one attempt, and which conversations the program that wrote
-// the log can copy. If that is [CopiesNone], a log that is not empty counts as one turn.
+// Turns returns the turns in the log of one attempt. can says which conversations the program that
+// wrote the log can copy. If it can copy none, the whole log counts as one turn.
 func Turns(log []byte) (turns []Turn, can Copies) {
 	var t Transcript
 	r := turnReader{}
@@ -65,7 +65,7 @@ type turnReader struct {
 	turns  []Turn
 	copies Copies
 	server bool   // the log was written by Codex's app server
-	thread string // id of the attempt's conversation; empty unless server is set
+	thread string // id of the conversation; only set for Codex's app server
 }
 
 func (r *turnReader) line(line []byte) {

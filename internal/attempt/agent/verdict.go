@@ -15,7 +15,7 @@ type finalMessage struct {
 	class     failure.Class
 	text      string
 	reset     time.Time
-	resetText string // the part of text that says when a rate limit ends; empty if unknown
+	resetText string // the end of the rate limit as the program prints it, or empty
 }
 
 // denial records an agent's requests that were denied, and whether the agent continued after the
@@ -73,8 +73,8 @@ func judge(final *finalMessage, denied denial, otherOutput string, exit Exit) Ve
 	return v
 }
 
-// Proven returns the verdict after the task's checks have passed: the work is done, so the denied
-// requests were not needed.
+// Proven returns the verdict for an attempt whose work has passed the task's checks. The work is
+// then done, even if requests of the agent were denied.
 func (v Verdict) Proven() Verdict {
 	v.Class, v.Summary = failure.None, v.summaryWithDenials(v.Answer)
 	return v
@@ -102,7 +102,8 @@ func (v Verdict) DeniedText() string {
 	return firstChars(clean("denied: "+strings.Join(v.Denied, "; ")), summaryLength/2)
 }
 
-// resetTime returns when a rate limit ends, or zero if the program's output does not say so.
+// resetTime returns when a rate limit ends, or zero if the program's output does not say so. now is
+// the time when the program ended.
 func (w *finalMessage) resetTime(now time.Time) time.Time {
 	if !w.reset.IsZero() {
 		return w.reset
@@ -113,8 +114,8 @@ func (w *finalMessage) resetTime(now time.Time) time.Time {
 	return resetTime(w.text, now)
 }
 
-// stoppedVerdict returns the verdict on a program that gaffer has stopped. Its class is the
-// stop reason. An unknown reason counts as a cancellation.
+// stoppedVerdict returns the verdict on a program that gaffer has stopped. Its class is the reason
+// why gaffer stopped the program. If that reason is not a known class, it is a cancellation.
 func stoppedVerdict(final *finalMessage, otherOutput string, exit Exit) Verdict {
 	v := Verdict{Class: failure.Cancelled, Summary: otherOutput}
 	known := []failure.Class{failure.Stalled, failure.TimedOut, failure.Lost, failure.OverBudget, failure.Released, failure.Interrupted}

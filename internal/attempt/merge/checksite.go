@@ -19,14 +19,15 @@ import (
 	"gaffer/statefile/host"
 )
 
-// checkSite is the temporary worktree in which the result of a merge is checked, with its record
-// and its lock. There is one for each target branch:
+// checkSite is the temporary worktree in which the result of a merge is checked. Each target branch
+// has its own site. Two files in the repository's git folder belong to it:
 //
-//	gaffer/checks/<name>.json  the record, in the repository's git folder
-//	gaffer/checks/<name>.lock  held by the process that checks the merge
+//	gaffer/checks/<name>.json  describes the worktree, see siteRecord
+//	gaffer/checks/<name>.lock  is locked by the process that checks the merge
 //
-// Only the holder of the lock may use the site. The lock is released when its process ends. So what
-// a process finds at a site that it has just locked was left by a crash.
+// Only the process that holds the lock may use the site. The lock is released when that process
+// ends. So what a process finds at a site that it has just locked is a leftover of an earlier
+// check, for example after a crash.
 type checkSite struct {
 	repo *worktree.Repo
 	name string
@@ -35,8 +36,8 @@ type checkSite struct {
 	away bool // the site has no worktree: takeAway has removed it, or found none
 }
 
-// siteRecord describes a checkSite's worktree. It is on disk from before the worktree's creation
-// until after its deletion.
+// siteRecord is the content of a site's .json file, which describes the worktree. The file is
+// written before the worktree is created, and deleted after the worktree is deleted.
 type siteRecord struct {
 	Into   string `json:"into"`
 	Path   string `json:"path"`
@@ -46,7 +47,8 @@ type siteRecord struct {
 // sitePrefix is the start of each checkSite's name.
 const sitePrefix = "check-"
 
-// siteName returns a name for the branch's site. It is unique, and any tool accepts it in a path.
+// siteName returns the name of a branch's site. Different branches have different names. A name has
+// only characters that every tool accepts in a path.
 func siteName(branch string) string {
 	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"
 	plain := strings.Map(func(c rune) rune {
@@ -58,11 +60,11 @@ func siteName(branch string) string {
 	return sitePrefix + plain[:min(len(plain), 40)] + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(branch)))[:12]
 }
 
-// file returns the path of the site's record or lock. end is ".json" or ".lock".
+// file returns the path of the site's .json or .lock file. end is ".json" or ".lock".
 func (s *checkSite) file(end string) string { return s.repo.StatePath("checks", s.name+end) }
 
-// claimSite waits for the lock of a branch's site. scratch is the parent folder for the site's
-// worktree, which claimSite does not create. The caller must call release.
+// claimSite waits until it has locked the site of a branch. scratch is the parent folder for the
+// site's worktree, which checkOut creates later. The caller must call release.
 func claimSite(ctx context.Context, repo *worktree.Repo, branch, scratch string) (*checkSite, error) {
 	root, err := repo.PrepareFolder(scratch)
 	if err != nil {
@@ -77,8 +79,9 @@ func claimSite(ctx context.Context, repo *worktree.Repo, branch, scratch string)
 	return s, err
 }
 
-// sweepSites deletes the worktrees and records that crashed checks have left. If it cannot delete
-// one, the next sweep tries again.
+// sweepSites deletes the worktrees and files of sites that no process has locked. They are
+// leftovers of earlier checks, for example after a crash. What it cannot delete, the next call
+// tries to delete again.
 func sweepSites(ctx context.Context, repo *worktree.Repo) {
 	files, _ := folder.Names(repo.StatePath("checks"))
 	for _, file := range files {
@@ -93,8 +96,8 @@ func sweepSites(ctx context.Context, repo *worktree.Repo) {
 	}
 }
 
-// trySite locks the named site. It returns nil if it cannot, for example because another process
-// has locked it.
+// trySite locks the site with this name, without waiting. It returns nil if it cannot lock the
+// site, for example because another process has locked it.
 func trySite(repo *worktree.Repo, name string) *checkSite {
 	s := &checkSite{repo: repo, name: name}
 	path := s.file(".lock")
@@ -105,7 +108,8 @@ func trySite(repo *worktree.Repo, name string) *checkSite {
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	held, err1 := f.Stat()
 	named, err2 := os.Lstat(path)
-	if err != nil || err1 != nil || err2 != nil || !os.SameFile(held, named) { // another process holds the lock, or has deleted the lock file since it was opened
+	// Give up if another process holds the lock, or has deleted the lock file since it was opened.
+	if err != nil || err1 != nil || err2 != nil || !os.SameFile(held, named) {
 		_ = f.Close()
 		return nil
 	}
@@ -113,12 +117,12 @@ func trySite(repo *worktree.Repo, name string) *checkSite {
 	return s
 }
 
-// openLock is a file lock that ends when the file is closed.
+// openLock is an open and locked file. Closing the file releases the lock.
 type openLock struct{ *os.File }
 
 func (l openLock) Unlock() error { return l.Close() }
 
-// read reads the record. If it is missing, the error is fs.ErrNotExist.
+// read reads the site's .json file. If the file is missing, the error is fs.ErrNotExist.
 func (s *checkSite) read() (rec siteRecord, err error) {
 	path := s.file(".json")
 	data, err := statefile.ReadBytes(s.repo.Host, path)
@@ -134,8 +138,8 @@ func (s *checkSite) read() (rec siteRecord, err error) {
 	return rec, nil
 }
 
-// checkOut writes the site's record and creates its worktree at commit. The caller holds the
-// repository's lock.
+// checkOut writes the site's .json file and creates the worktree with the files of the commit. The
+// caller must hold the repository's lock.
 func (s *checkSite) checkOut(ctx context.Context, g git.Client, branch, commit string) error {
 	if filled, err := folder.IsFilled(s.path); err != nil {
 		return err
@@ -154,10 +158,10 @@ func (s *checkSite) checkOut(ctx context.Context, g git.Client, branch, commit s
 	return err
 }
 
-// takeAway removes the worktree from git's list and renames its folder. The caller holds the
-// repository's lock. Deleting the folder may take long, so clean does that later, without the
-// lock. takeAway changes nothing and returns a [*git.TakenError] if the folder has content but git
-// does not list it as a linked worktree.
+// takeAway renames the folder of the site's worktree and removes the worktree from git's list of
+// worktrees. The caller must hold the repository's lock. Deleting the folder may take long, so
+// clean does that later, without the lock. If the folder has content but is not in git's list,
+// takeAway changes nothing and returns a [*git.TakenError].
 func (s *checkSite) takeAway(ctx context.Context, g git.Client) error {
 	rec, err := s.read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -189,11 +193,11 @@ func (s *checkSite) takeAway(ctx context.Context, g git.Client) error {
 	return nil
 }
 
-// asidePrefix is the start of the names that moveAside gives to a folder.
+// asidePrefix returns the prefix of the names that moveAside gives to the folder at path.
 func asidePrefix(path string) string { return "." + filepath.Base(path) + ".removed-" }
 
-// moveAside renames a folder, each time to a new name: an earlier renamed folder may still exist,
-// because it could not be deleted.
+// moveAside renames a folder to a new name that ends with a number. Folders from earlier calls may
+// still exist, so it takes the first number that is free.
 func moveAside(path string) error {
 	for n := 1; ; n++ {
 		aside := filepath.Join(filepath.Dir(path), fmt.Sprint(asidePrefix(path), n))
@@ -223,12 +227,12 @@ func (s *checkSite) clean() bool {
 	return err == nil && all
 }
 
-// release unlocks the site. If nothing is left at the site, release first deletes its record and
-// its lock file.
+// release unlocks the site. If the site's worktree and all renamed folders are gone, release first
+// deletes the site's .json and .lock files.
 func (s *checkSite) release() {
 	if s.away && s.clean() {
 		for _, end := range []string{".json", ".lock"} {
-			_ = os.Remove(s.file(end)) // if this fails, a later sweep deletes the file
+			_ = os.Remove(s.file(end)) // if this fails, sweepSites deletes the file later
 		}
 	}
 	_ = s.lock.Unlock() // ignore the error: the file is closed even then

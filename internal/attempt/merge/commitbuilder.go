@@ -10,21 +10,21 @@ import (
 	"gaffer/internal/git"
 )
 
-// commitBuilder creates the commits that bring a branch into a target. No ref points to them yet.
+// commitBuilder creates the commits that bring a branch into a target branch. It moves no branch:
+// at first, no ref points to the new commits.
 type commitBuilder struct {
 	git            git.Client
 	target         *target
 	branch, tip    string
 	title, message string
 
-	// earlier has the ids of commits whose content the target already has under other ids, because
-	// an earlier landing squashed or rebased them. They are commits of the branch, or of branches
-	// that it started from.
+	// earlier has the ids of ancestors of tip that were already brought into the target. If they
+	// were squashed or rebased, the target has their content in commits with other ids.
 	earlier []string
 }
 
-// build creates the commits for a method on top of the commit base. It returns the new tip of the
-// target. For a squash or rebase, that is base if the branch has no change that base lacks.
+// build creates the commits for a method on top of the commit base, and returns the id of the last
+// one. If a squash or rebase has no change to add to base, build returns base.
 func (b commitBuilder) build(ctx context.Context, method Method, base string) (string, error) {
 	if method == ByRebase {
 		return b.copyCommits(ctx, base)
@@ -49,10 +49,12 @@ func (b commitBuilder) build(ctx context.Context, method Method, base string) (s
 	return b.squash(ctx, tree, base)
 }
 
-// mergedTree returns the tree of a merge of the branch into the commit target, or the files with
-// conflicts. Git does not know that the target has the content of the commits in b.earlier, and
-// would report conflicts. So mergedTree merges into a temporary commit that has the target's
-// content, and the target and the commits in b.earlier as parents.
+// mergedTree returns the tree that results from merging the branch into the commit target. If there
+// are conflicts, it returns the files with conflicts instead.
+//
+// Git does not know that the target already has the content of the commits in b.earlier, and would
+// report conflicts. So mergedTree merges into a temporary commit. It has the content of target, and
+// its parents are target and the commits in b.earlier.
 func (b commitBuilder) mergedTree(ctx context.Context, target string) (tree string, conflicts []string, err error) {
 	if len(b.earlier) > 0 {
 		tree, err := b.git.Resolve(ctx, target+"^{tree}")
@@ -70,9 +72,9 @@ func (b commitBuilder) mergedTree(ctx context.Context, target string) (tree stri
 	return tree, conflicts, nil
 }
 
-// squash creates one commit with the given tree on top of the commit base. Its author is the
-// author of the branch's first commit. Its message names the other authors and, if the branch has
-// several commits, their subjects.
+// squash creates one commit with the given tree on top of the commit base. The commit has the
+// author of the branch's first commit. Its message names the other authors. If the branch has
+// several commits, the message also lists their subjects.
 func (b commitBuilder) squash(ctx context.Context, tree, base string) (string, error) {
 	out, err := b.git.Run(ctx, append([]string{
 		"log", "--reverse", "--no-merges", "--encoding=UTF-8",
@@ -89,7 +91,7 @@ func (b commitBuilder) squash(ctx context.Context, tree, base string) (string, e
 			continue
 		}
 		author := fmt.Sprintf("%s <%s>", part[0], part[1])
-		if len(subjects) == 0 { // this author becomes the author of the squashed commit
+		if len(subjects) == 0 { // the first commit: its author becomes the author of the squash
 			g = g.With("GIT_AUTHOR_NAME="+part[0], "GIT_AUTHOR_EMAIL="+part[1], "GIT_AUTHOR_DATE="+part[2])
 			authors = append(authors, author)
 		}
@@ -125,8 +127,9 @@ func withBody(title, body string) string {
 	return title + "\n" + body + "\n"
 }
 
-// copyCommits copies the commits of the branch onto the commit base, oldest first, as a rebase
-// does, and returns the new tip. A commit that already is on top of base keeps its id.
+// copyCommits copies the commits of the branch onto the commit base, oldest first, and returns the
+// id of the last copy. Like a rebase, it does not copy a commit that is already in the right place:
+// directly on top of base or of the commit before.
 func (b commitBuilder) copyCommits(ctx context.Context, base string) (string, error) {
 	out, err := b.git.Run(ctx, append([]string{"rev-list", "--reverse", "--topo-order", "--parents", b.tip, "--not", base}, b.earlier...)...)
 	if err != nil {
@@ -148,10 +151,10 @@ func (b commitBuilder) copyCommits(ctx context.Context, base string) (string, er
 	return base, nil
 }
 
-// copyCommit copies a commit onto the commit base, with its author and message. The merge base
-// must be the parent of the copied commit, but the oldest supported version of git merge-tree has
-// no option for it. So copyCommit merges into a temporary commit with the content of base and the
-// parents of the copied commit.
+// copyCommit copies a commit onto the commit base, with its author and message, and returns the id
+// of the copy. As for a cherry-pick, the merge base must be the parent of the copied commit. The
+// oldest supported version of git merge-tree has no option for that. So copyCommit merges the
+// commit into a temporary commit that has the content of base and the parents of the copied commit.
 func (b commitBuilder) copyCommit(ctx context.Context, base, commit string, parents []string) (string, error) {
 	tree, err := b.git.Resolve(ctx, base+"^{tree}")
 	if err != nil {
@@ -187,9 +190,9 @@ func (b commitBuilder) copyCommit(ctx context.Context, base, commit string, pare
 	return g.CommitTree(ctx, merged, strings.TrimRight(part[3], "\n")+"\n", base)
 }
 
-// mergeTrees merges two commits without a worktree. It returns the tree of the result, or the files
-// with conflicts. Git exits with 1 both if there are conflicts and if it cannot merge at all. It
-// prints a tree in the first case only.
+// mergeTrees runs git merge-tree, which merges two commits without a worktree. It returns the tree
+// of the result. If there are conflicts, it returns the files with conflicts instead. Git exits
+// with code 1 both for conflicts and for other errors, but prints a tree only for conflicts.
 func mergeTrees(ctx context.Context, g git.Client, args ...string) (tree string, conflicts []string, err error) {
 	out, err := g.Run(ctx, append([]string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"}, args...)...)
 	tree, files, _ := strings.Cut(strings.TrimSuffix(out, "\n"), "\x00")

@@ -8,20 +8,23 @@ import (
 	"gaffer/internal/git"
 )
 
-// ConflictError reports a branch that the user must merge by hand.
+// ConflictError reports that a branch cannot be merged or rebased because of conflicts, which the
+// user must resolve.
 type ConflictError struct {
 	Into, Branch string
 	Files        []string // files with conflicts
-	Dir          string   // path of the folder in which Commands work
-	Commands     []string // commands in the order to run them; the user resolves the conflicts before the last two
-	Rest         []string // branches after this one, which were not merged
+	Dir          string   // path of the worktree in which the user resolves the conflicts
+	// Commands finish the merge or rebase. The user runs them in this order, and resolves the
+	// conflicts before the last two.
+	Commands []string
+	Rest     []string // branches that were to be merged after Branch, and were not
 }
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("branch %s: conflict in %s", e.Branch, git.FirstFew(e.Files))
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict reports true: the branch has conflicts with the target branch.
 func (e *ConflictError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -34,9 +37,9 @@ func (e *ConflictError) Hint() string {
 }
 
 // conflict returns the error that explains how to finish a merge by hand. The user merges the
-// target into the branch, in the worktree that has the branch checked out or in a new one. After
-// that the branch merges into the target without conflicts. Files that the user has changed
-// elsewhere do not matter.
+// target into the branch, in the worktree that has the branch checked out. If there is none, the
+// first command creates one. After that, gaffer can merge the branch into the target without
+// conflicts.
 func (t *target) conflict(branch string, files []string) *ConflictError {
 	e := &ConflictError{Into: t.branch, Branch: branch, Files: files}
 	if where := git.CheckedOut(t.worktrees, branch); len(where) > 0 {

@@ -6,12 +6,12 @@ import (
 	"gaffer/internal/git"
 )
 
-// TargetError reports that the target branch cannot be moved: it has an unfinished rebase, or the
-// files of the worktree that has it checked out cannot be updated. Nothing was changed.
+// TargetError reports that the target branch cannot be moved: a rebase of it is unfinished, or a
+// worktree has it checked out and cannot be updated. Nothing was changed.
 type TargetError struct {
 	Branch, Path string
-	Files        []string // changed files in the worktree
-	Problem      string   // why the worktree cannot be moved, if the reason is not changed files
+	Files        []string // files in the worktree with uncommitted changes
+	Problem      string   // why the branch cannot be moved, if Files is empty
 }
 
 func (e *TargetError) Error() string {
@@ -22,7 +22,7 @@ func (e *TargetError) Error() string {
 	return fmt.Sprintf("branch %s is checked out in %s: %s", e.Branch, e.Path, problem)
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict reports true: the target branch cannot be moved now.
 func (e *TargetError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -34,15 +34,15 @@ func (e *TargetError) Hint() string {
 	return fmt.Sprintf("put that right, or check out another branch with 'git -C %s switch', and merge again", path)
 }
 
-// ConsentError reports that the branch is checked out in a worktree, whose files would change. The
-// user must agree first. Nothing was changed.
+// ConsentError reports that a worktree has the branch checked out, so the files there would change.
+// The user has not agreed to that. Nothing was changed.
 type ConsentError struct{ Branch, Path string }
 
 func (e *ConsentError) Error() string {
 	return fmt.Sprintf("branch %s is checked out in %s, whose files would change", e.Branch, e.Path)
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict reports true: the user has not agreed to the change of the files.
 func (e *ConsentError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -51,14 +51,14 @@ func (e *ConsentError) Hint() string { return "allow that with --yes" }
 // CheckError reports that the check has rejected the result of a merge. Nothing was changed.
 type CheckError struct {
 	Into   string
-	Commit string // the merge commit that was checked; no ref keeps it
-	Err    error  // the error that Check returned
+	Commit string // id of the checked merge commit; no ref points to it
+	Err    error  // error that the check returned
 }
 
 func (e *CheckError) Error() string { return "check of what it would become: " + e.Err.Error() }
 func (e *CheckError) Unwrap() error { return e.Err }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict reports true: the check does not accept the result of the merge.
 func (e *CheckError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -74,18 +74,18 @@ func (e *NothingError) Error() string {
 	return fmt.Sprintf("branch %s has no commit that %s lacks", e.Branch, e.Into)
 }
 
-// RevertedError reports that the work was landed before and then reverted. Git would treat the work
-// as merged already and leave it out.
+// RevertedError reports that the branch was merged before and that the merge was then reverted.
+// Merging it again would not bring the changes back, because git considers them merged.
 type RevertedError struct {
 	Branch, Into string
-	Commit       string // the commit that reverted the work
+	Commit       string // id of the commit that reverted the merge
 }
 
 func (e *RevertedError) Error() string {
 	return fmt.Sprintf("branch %s was merged into %s before, and commit %.12s has reverted that", e.Branch, e.Into, e.Commit)
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict reports true: the target branch has a commit that reverts the merge.
 func (e *RevertedError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -100,7 +100,7 @@ func (e *NotLinearError) Error() string {
 	return fmt.Sprintf("branch %s has merge commits, which a rebase would lose", e.Branch)
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict reports true: the branch cannot be rebased.
 func (e *NotLinearError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/git"
 )
 
-// Method is a way to bring the commits of a branch into another.
+// Method is a way to bring the commits of one branch into another branch.
 type Method string
 
 // Values of Method.
@@ -26,7 +26,7 @@ type LandSpec struct {
 	Into    string // the target branch
 	Method  Method // empty means ByMerge
 	Title   string // title of the merge commit or of the squashed commit
-	Message string // text added to that commit's message; may be empty
+	Message string // further text for the commit message; may be empty
 
 	// MoveCheckedOut allows Land to update the files of a worktree that has the target branch
 	// checked out. If it is false and there is such a worktree, Land returns a [*ConsentError].
@@ -37,14 +37,16 @@ type LandSpec struct {
 	Scratch string
 }
 
-// Land brings the commits of a task's branch into a target branch. Two calls for the same target
-// wait for each other. The result is checked before the target branch moves. If any of the branches
-// moves during the check, everything is computed and checked again.
+// Land brings the commits of a task's branch into a target branch. Calls for the same target branch
+// run one after the other. The result is checked before the target branch moves. If another program
+// moves one of the branches during the check, Land starts again.
 //
-// The target branch moves in the same ref transaction that creates the ref [Landing.Undo]. But if a
-// worktree has the target branch checked out, git moves the branch together with the files of that
-// worktree. Then Land creates the ref before that, and [Landings] tells after a crash whether the
-// branch has moved. If Land is repeated with the same work, it returns the earlier landing.
+// Land also creates the ref [Landing.Undo], which [Undo] needs. The target branch moves in the same
+// ref transaction. But if a worktree has the target branch checked out, git moves the branch
+// together with the files of that worktree, outside of the transaction. In that case Land creates
+// the ref first. After a crash, [Landing.Present] says whether the branch has moved.
+//
+// If the same commits were landed already, Land returns the earlier landing.
 //
 // Land returns a [*ConflictError] on a conflict, a [*CheckError] if the check fails, a
 // [*TargetError] or [*ConsentError] if the target may not be moved, a [*NothingError] if there is
@@ -85,15 +87,17 @@ func Land(ctx context.Context, repo *worktree.Repo, s LandSpec) (done Landing, e
 type lander struct {
 	targetMove
 	spec    LandSpec
-	earlier []string // commits whose content the target already has, see commitBuilder
-	number  int      // number of the task's newest undo or undone ref; 0 if there is none
+	earlier []string // ids of commits of the task's branch that were landed before
+	number  int      // number of the task's newest landing; 0 if there is none
 	done    Landing
 }
 
-// readLandings reads the earlier landings of the run. If the same work was landed already, it sets
-// done. If the target does not contain an earlier landing of this task, because the branch was
-// moved back or a crash prevented the landing, it marks that landing as undone. It returns a
-// [*RevertedError] if the target has the work and a commit that reverts it.
+// readLandings reads the earlier landings of the run into the same target branch:
+//   - If the same work of this task was landed already, it stores that landing in l.done.
+//   - If the target branch does not contain a landing of this task, it marks that landing as
+//     undone. Another program has moved the branch back, or a crash has prevented the landing.
+//   - If the work was landed and later reverted by a commit, it returns a [*RevertedError].
+//   - If the task's branch contains other landed commits, it adds them to l.earlier.
 func (l *lander) readLandings(ctx context.Context) error {
 	list, err := landings(ctx, l.git, l.spec.Tree.Run)
 	if err != nil {
@@ -136,7 +140,7 @@ func (l *lander) readLandings(ctx context.Context) error {
 }
 
 // build creates the commits of the landing, unless the same work was landed already. No ref points
-// to them until publish.
+// to the commits until publish moves the target branch.
 func (l *lander) build(ctx context.Context) error {
 	if l.done.Earlier {
 		return nil
@@ -169,9 +173,10 @@ func (l *lander) build(ctx context.Context) error {
 	return nil
 }
 
-// publish moves the target branch and creates the undo ref.
+// publish moves the target branch and creates the undo ref, which describes the landing.
 func (l *lander) publish(ctx context.Context) error {
-	if err := l.target.checkConsent(l.spec.MoveCheckedOut); err != nil { // check again: the user may have checked the branch out during the check
+	// The user may have checked out the target branch during the check. So check the consent again.
+	if err := l.target.checkConsent(l.spec.MoveCheckedOut); err != nil {
 		return err
 	}
 	l.done = Landing{
@@ -189,8 +194,9 @@ func (l *lander) publish(ctx context.Context) error {
 		steps = fmt.Sprintf("update %s%s %s %s\n", git.Heads, l.done.Into, l.done.After, l.done.Before) + steps
 		return l.orRaced(ctx, l.git.UpdateRefs(ctx, "gaffer: merge", steps))
 	}
-	// Only git itself can move a branch together with the files of its worktree. So create the undo
-	// ref first. Readers ignore the ref if the branch does not contain After.
+	// A worktree has the target branch checked out. Only git itself can move the branch together
+	// with the files there, outside of this transaction. So create the undo ref first. If git then
+	// fails to move the branch, the ref has no effect.
 	steps = fmt.Sprintf("verify %s%s %s\n", git.Heads, l.done.Into, l.done.Before) + steps
 	if err := l.git.UpdateRefs(ctx, "gaffer: merge", steps); err != nil {
 		return l.orRaced(ctx, err)
@@ -198,7 +204,8 @@ func (l *lander) publish(ctx context.Context) error {
 	if err := l.target.forward(ctx, l.git, where[0].Path, l.before, l.after); err != nil {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 		defer stop()
-		if moved, e := l.git.Contains(ctx, git.Heads+l.done.Into, l.done.After); e != nil || moved { // keep the undo ref: git was interrupted, and has or may have moved the branch
+		// If git has moved the branch or may have moved it before it failed, keep the undo ref.
+		if moved, e := l.git.Contains(ctx, git.Heads+l.done.Into, l.done.After); e != nil || moved {
 			return err
 		}
 		_, e := l.git.Run(ctx, "update-ref", "-d", l.done.Undo, record)
@@ -208,8 +215,8 @@ func (l *lander) publish(ctx context.Context) error {
 	return nil
 }
 
-// orRaced returns errMoved if the transaction failed because another process moved a branch or took
-// the number of the undo ref. If not, it returns err.
+// orRaced handles a failed ref transaction. It returns errMoved if the reason is that another
+// process has moved a branch or created a ref with the undo ref's name. Otherwise it returns err.
 func (l *lander) orRaced(ctx context.Context, err error) error {
 	if git.ExitCode(err) <= 0 {
 		return err

@@ -15,8 +15,8 @@ import (
 )
 
 // Landing describes how the work of a task was brought into a branch. The ref Undo points to a
-// commit that has the Landing as JSON in its message. The ref is created with, or just before, the
-// move of the branch.
+// commit whose message contains the Landing as JSON. The ref is created in the transaction that
+// moves the branch, or just before the branch moves.
 type Landing struct {
 	Run    string    `json:"run"`
 	Task   string    `json:"task"`
@@ -25,14 +25,16 @@ type Landing struct {
 	Before string    `json:"before"` // id of the tip of Into before the landing
 	After  string    `json:"after"`  // id of the tip of Into after the landing
 	Branch string    `json:"branch"`
-	Tip    string    `json:"tip"` // id of the commit of Branch that was landed
+	Tip    string    `json:"tip"` // id of the last commit of Branch that was landed
 	At     time.Time `json:"at"`
 	Revert string    `json:"revert,omitempty"` // id of the commit that reverts the landing, if Undo has made one
 
 	Undo    string `json:"-"` // name of the ref that keeps the commits of the landing
-	Present bool   `json:"-"` // Into contains After; not set for landings that were taken back
+	Present bool   `json:"-"` // Into contains After; always false for landings that were taken back
 	Earlier bool   `json:"-"` // set by Land: an earlier call has landed the same work
-	Updated string `json:"-"` // set by Land and Undo: path of the worktree whose files were updated, because it has Into checked out; empty if none has
+	// Updated is set by Land and Undo. It is the path of the worktree that has Into checked out and
+	// whose files were therefore updated. It is empty if no worktree has Into checked out.
+	Updated string `json:"-"`
 }
 
 const (
@@ -40,8 +42,9 @@ const (
 	undonePrefix = "refs/gaffer/undone/" // prefix of the refs of landings that were taken back
 )
 
-// recordLanding creates the commit that an undo ref points to. Its parents keep the
-// landing's commits, and its message has the landing as JSON.
+// recordLanding creates the commit that an undo ref points to, and returns its id. Its message
+// contains the landing as JSON. Its parents are the landing's commits, so that git does not delete
+// them.
 func recordLanding(ctx context.Context, g git.Client, l Landing) (string, error) {
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -55,9 +58,9 @@ func recordLanding(ctx context.Context, g git.Client, l Landing) (string, error)
 	return g.CommitTree(ctx, tree, "gaffer: landing\n\n"+string(text)+"\n", parents...)
 }
 
-// markUndone deletes the undo ref of a landing, and creates the undone ref at the commit record.
-// Both happen in one transaction, together with steps, which are further commands for git
-// update-ref.
+// markUndone replaces the undo ref of a landing by an undone ref. The undone ref points to the
+// commit that record names. This happens in one ref transaction, together with steps, which are
+// further commands for git update-ref.
 func markUndone(ctx context.Context, g git.Client, undo, record string, steps ...string) error {
 	undone := undonePrefix + strings.TrimPrefix(undo, undoPrefix)
 	return g.UpdateRefs(ctx, "gaffer: undo", fmt.Sprintf("delete %s\nupdate %s %s\n", undo, undone, record)+strings.Join(steps, ""))
@@ -66,13 +69,14 @@ func markUndone(ctx context.Context, g git.Client, undo, record string, steps ..
 // undone reports whether the landing was taken back.
 func (l Landing) undone() bool { return strings.HasPrefix(l.Undo, undonePrefix) }
 
-// number returns the last part of the undo ref's name: 2 is the task's second landing.
+// number returns the number at the end of the undo ref's name. The task's second landing has the
+// number 2.
 func (l Landing) number() int {
-	n, _ := strconv.Atoi(l.Undo[strings.LastIndexByte(l.Undo, '/')+1:]) // cannot fail: all refs of this package end with a number
+	n, _ := strconv.Atoi(l.Undo[strings.LastIndexByte(l.Undo, '/')+1:]) // cannot fail: gaffer's refs end with a number
 	return n
 }
 
-// newestNumber returns the highest number of the task's landings, or 0 if it has none.
+// newestNumber returns the number of the task's newest landing, or 0 if the task has no landing.
 func newestNumber(list []Landing, task string) int {
 	newest := 0
 	for _, l := range list {
@@ -84,8 +88,8 @@ func newestNumber(list []Landing, task string) int {
 }
 
 // Landings returns the landings of a run that were not taken back, oldest first. An empty run means
-// all runs. If a landing is not Present, a crash has prevented it, or another program has moved the
-// branch back.
+// all runs. If Present is false in a landing, its branch does not contain it: a crash has prevented
+// the landing, or another program has moved the branch back.
 func Landings(ctx context.Context, repo *worktree.Repo, run string) ([]Landing, error) {
 	list, err := landings(ctx, repo.Git, run)
 	return slices.DeleteFunc(list, Landing.undone), err
@@ -110,7 +114,7 @@ func landings(ctx context.Context, g git.Client, run string) ([]Landing, error) 
 	for i := 0; i+1 < len(parts); i += 2 {
 		var l Landing
 		if err := json.Unmarshal([]byte(parts[i+1]), &l); err != nil {
-			continue // skip: another program has created this ref
+			continue // skip this ref, which another program has created
 		}
 		l.Undo = strings.TrimSpace(parts[i])
 		if !git.IsID(l.Before) || !git.IsID(l.After) || !git.IsID(l.Tip) || run != "" && l.Run != run {

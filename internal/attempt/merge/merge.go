@@ -1,23 +1,24 @@
 // Package merge merges the branches of tasks into other branches, and takes that back.
 //
 // A merge needs no worktree: its commits are created directly as git objects, and at first no
-// branch refers to them. Checks of the result run in a temporary worktree, see checksite.go. Then
-// the target branch moves, if neither it nor the merged branches have moved meanwhile. A crash at
-// any moment leaves the target either as it was or merged.
+// branch refers to them. The caller may have the result checked, in a temporary worktree. Then the
+// target branch moves, unless another program has moved one of the branches in the meantime. After
+// a crash the target branch contains either the whole merge or nothing of it.
 //
 //	[Branches]  merges several branches in order; for merge tasks and teams
 //	[Land]      brings the work of one task into a branch, so that it can be undone
-//	[Undo]      takes a landing back
+//	[Undo]      undoes a landing, which is the result of Land
 //	[Rebase]    copies the commits of a task's branch onto another branch
 //	[Preview]   says what a merge would do, and changes nothing
 //
-// Refs keep what was landed and taken back, so that nothing is lost:
+// Refs keep the commits of each landing, even after it was undone, so that nothing is lost:
 //
 //	refs/gaffer/undo/<run>/<task>/<n>    a landing: the target's commits before and after
-//	refs/gaffer/undone/<run>/<task>/<n>  a landing that was taken back
+//	refs/gaffer/undone/<run>/<task>/<n>  a landing that was undone
 //
-// If a worktree of the user has the target branch checked out, [Branches] changes it only if it has
-// no uncommitted changes. [Land] and [Undo] change it only with the user's consent.
+// If a worktree of the user has the target branch checked out, the files there change too.
+// [Branches] changes them only if the worktree has no uncommitted changes. [Land] and [Undo] change
+// them only with the user's consent.
 package merge
 
 import (
@@ -34,24 +35,28 @@ import (
 type Spec struct {
 	Into     string   // the target branch
 	Branches []string // branches to merge, in this order
-	Titles   []string // title of each branch's merge commit, in the order of Branches; empty means git's default
-	Message  string   // text added to the message of each merge commit; may be empty
+	// Titles has the titles of the merge commits, in the order of Branches. If a title is empty or
+	// missing, it is "Merge branch 'NAME' into INTO".
+	Titles  []string
+	Message string // text added to the message of each merge commit; may be empty
 
-	// Check examines the result of the merge before the target moves, in a temporary worktree at
-	// dir. It returns an error to reject the result. While it runs, other processes may use the
-	// repository. Nil means no check.
+	// Check, if not nil, examines the result of the merge before the target moves. dir is a
+	// temporary worktree with the result. To reject the result, Check returns an error. While Check
+	// runs, other processes may use the repository.
 	Check func(ctx context.Context, dir string) error `json:"-"`
-	// Scratch is the parent folder of the temporary worktree. The worktree has the same path each
-	// time, so that tools that cache by path can use their caches.
+	// Scratch is the parent folder of the temporary worktree. All merges into the same branch use
+	// the same path for that worktree, so that tools that cache by path can use their caches.
 	Scratch string
 }
 
-// Result describes what was merged, even if Branches returned an error.
+// Result describes what [Branches] has merged. It is also valid if Branches returned an error.
 type Result struct {
 	Before, After string   // tip of the target branch before and after the merge
 	Merged        []Merged // the merged branches, in the order of merging
 	Skipped       []string // branches that the target already contained
-	Updated       string   // path of the worktree whose files were updated, because it has the target branch checked out; or empty
+	// Updated is the path of the worktree that has the target branch checked out and whose files
+	// were therefore updated. It is empty if no files were updated.
+	Updated string
 }
 
 // Merged is the name of a merged branch, and the id of its merge commit.
@@ -59,18 +64,18 @@ type Merged struct{ Branch, Commit string }
 
 // Branches merges branches into the target branch, one after the other, with one commit for each.
 // It skips branches that the target already contains, so it may be repeated. All branches must
-// exist: the caller leaves out those that [worktree.Repo.Remove] has deleted because another
-// branch or a remote has their commits.
+// exist. The caller must leave out a branch that [worktree.Repo.Remove] has deleted because another
+// branch or a remote has its commits.
 //
-// Branches needs no worktree. If a worktree has the target branch checked out, Branches updates its
-// files, provided that it has no uncommitted changes. Otherwise Branches changes nothing and
-// returns a [*TargetError]. At the first branch with a conflict it returns a [*ConflictError]: the
-// branches before it are merged, and nothing else is changed.
+// Branches needs no worktree. If a worktree has the target branch checked out, Branches also
+// updates the files in that worktree. If that worktree has uncommitted changes, Branches changes
+// nothing and returns a [*TargetError]. At the first branch with a conflict, Branches stops and
+// returns a [*ConflictError]. The branches before that one are then merged.
 //
-// With a Check, the target moves only to a commit that the check has accepted. If any of the
-// branches moves during the check, everything is merged and checked again. If the check rejects the
-// result, Branches changes nothing and returns a [*CheckError]. Checked merges into the same branch
-// wait for each other.
+// With a Check, the target moves only to a commit that the check has accepted. If another program
+// moves any of the branches during the check, everything is merged and checked again. If the check
+// rejects the result, Branches changes nothing and returns a [*CheckError]. Merges with a Check
+// into the same branch run one after the other.
 func Branches(ctx context.Context, repo *worktree.Repo, s Spec) (result Result, err error) {
 	if err = repo.MayWrite(); err == nil {
 		result, err = mergeBranches(ctx, repo, s)
@@ -112,11 +117,11 @@ func mergeBranches(ctx context.Context, repo *worktree.Repo, s Spec) (result Res
 type merger struct {
 	targetMove
 	spec     Spec
-	conflict error // the conflict at which merging stopped, or nil; the branches before it are merged
+	conflict error // the conflict that stopped the merging, or nil
 	result   Result
 }
 
-// mergeAll creates the merge commits, up to the first branch with a conflict.
+// mergeAll creates the merge commits. It stops at the first branch with a conflict.
 func (m *merger) mergeAll(ctx context.Context) error {
 	for i, branch := range m.spec.Branches {
 		tip := m.tips[i]
@@ -151,8 +156,8 @@ func (m *merger) mergeAll(ctx context.Context) error {
 	return nil
 }
 
-// message returns the message of the i-th merge commit. It names both branches, in the title or
-// below it.
+// message returns the message of the i-th merge commit. It names both branches, in the title or,
+// if the spec has another title for the commit, below that title.
 func (m *merger) message(i int) string {
 	text := fmt.Sprintf("Merge branch '%s' into %s\n", m.spec.Branches[i], m.spec.Into)
 	if i < len(m.spec.Titles) && m.spec.Titles[i] != "" {
@@ -164,7 +169,8 @@ func (m *merger) message(i int) string {
 	return text
 }
 
-// publish moves the target branch to the merge commit, if the target has not moved meanwhile.
+// publish moves the target branch to the last merge commit. It returns errMoved if another program
+// has moved the target branch in the meantime.
 func (m *merger) publish(ctx context.Context) error {
 	if m.after == m.before {
 		return nil

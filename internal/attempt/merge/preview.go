@@ -10,8 +10,8 @@ import (
 
 // Outcome says what merging a branch into a target would do.
 type Outcome struct {
-	Tip       string   // commit of the branch; empty if the branch does not exist
-	Merged    bool     // the target contains the branch, or the same changes in other commits
+	Tip       string   // id of the branch's last commit; empty if the branch does not exist
+	Merged    bool     // the target already has the branch's changes, in the same or other commits
 	Conflicts []string // the files with conflicts
 }
 
@@ -22,7 +22,7 @@ func Preview(ctx context.Context, repo *worktree.Repo, run, into string, branche
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // errors are harmless: the folder is in the system's temporary folder
+	defer func() { _ = os.RemoveAll(dir) }() // ignore errors: this is only a temporary folder
 	g, err := repo.WithObjectsIn(repo.Git, dir)
 	if err != nil {
 		return nil, err

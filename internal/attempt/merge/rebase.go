@@ -12,14 +12,14 @@ import (
 type Rebased struct {
 	Before string   `json:"before"` // tip of the task's branch before the rebase
 	After  string   `json:"after"`
-	Base   git.Base `json:"base"`   // the commit and branch that the task's branch starts from now
-	Rescue string   `json:"rescue"` // the ref that keeps Before; empty if nothing changed
+	Base   git.Base `json:"base"`   // commit and branch from which the task's branch starts after the rebase
+	Rescue string   `json:"rescue"` // name of the ref that keeps Before; empty if nothing changed
 }
 
-// Rebase copies the commits of a task's branch onto the tip of another branch, and updates the
-// files of the task's worktree. onto is the name of the other branch. Rebase keeps the old commits
-// under a rescue ref. It returns a [*ConflictError] on a conflict, and a
-// [*worktree.UnfinishedError] if the worktree has uncommitted files.
+// Rebase replaces the commits of a task's branch by copies on top of the branch onto, and updates
+// the files of the task's worktree. It keeps the old commits under a rescue ref. It returns a
+// [*ConflictError] on a conflict, and a [*worktree.UnfinishedError] if the worktree has uncommitted
+// files.
 func Rebase(ctx context.Context, repo *worktree.Repo, t worktree.Tree, onto string) (done Rebased, err error) {
 	if err := repo.MayWrite(); err != nil {
 		return done, err
@@ -44,7 +44,7 @@ func Rebase(ctx context.Context, repo *worktree.Repo, t worktree.Tree, onto stri
 				return err
 			}
 		}
-		return repo.SetBase(l.spec.Tree, done.Base) // if gaffer crashes before this, a repeated call does it
+		return repo.SetBase(l.spec.Tree, done.Base) // after a crash before this call, a repeated Rebase sets the base
 	}
 	err = l.locked(ctx, find, l.readBranches, l.readLandings, rebase)
 	if err != nil {

@@ -10,14 +10,15 @@ import (
 )
 
 // target is the branch that a merge moves. If a worktree has the branch checked out, the files in
-// that worktree change together with the branch. The worktree may be the user's.
+// that worktree change together with the branch. The worktree may belong to the user.
 type target struct {
 	repo      *worktree.Repo
 	branch    string
 	worktrees []git.Worktree // all worktrees of the repository; set by read
 }
 
-// read lists the repository's worktrees. Call it before the other methods.
+// read stores a list of the repository's worktrees in t. The caller must call it before the other
+// methods.
 func (t *target) read(ctx context.Context, g git.Client) (err error) {
 	t.worktrees, err = t.repo.Worktrees(ctx, g)
 	return err
@@ -26,8 +27,8 @@ func (t *target) read(ctx context.Context, g git.Client) (err error) {
 // checkedOut returns the worktrees that have the branch checked out.
 func (t *target) checkedOut() []git.Worktree { return git.CheckedOut(t.worktrees, t.branch) }
 
-// checkConsent returns a [*ConsentError] if the branch is checked out and the user has not agreed
-// that the files there change.
+// checkConsent returns a [*ConsentError] if a worktree has the branch checked out and the user has
+// not agreed that the files in that worktree change.
 func (t *target) checkConsent(agreed bool) error {
 	if where := t.checkedOut(); len(where) > 0 && !agreed {
 		return &ConsentError{t.branch, where[0].Path}
@@ -35,8 +36,9 @@ func (t *target) checkConsent(agreed bool) error {
 	return nil
 }
 
-// checkMovable returns a [*TargetError] if the branch is being rebased, or is checked out
-// in a worktree that cannot be moved forward.
+// checkMovable returns a [*TargetError] if the branch cannot be moved: a rebase of it is
+// unfinished, several worktrees have it checked out, or the worktree that has it checked out is
+// missing or has uncommitted changes.
 func (t *target) checkMovable(ctx context.Context, g git.Client) error {
 	where := t.checkedOut()
 	if len(where) == 0 {
@@ -66,7 +68,7 @@ func (t *target) checkMovable(ctx context.Context, g git.Client) error {
 	return nil
 }
 
-// checkNoRebase returns an error if a rebase of the branch is not finished.
+// checkNoRebase returns a [*TargetError] if a rebase of the branch is not finished.
 func (t *target) checkNoRebase() error {
 	path, err := t.repo.FindRebase(t.branch)
 	if err != nil || path == "" {
@@ -76,9 +78,9 @@ func (t *target) checkNoRebase() error {
 }
 
 // forward fast-forwards the branch from the commit old to commit, together with the files of the
-// worktree at path. It is the only step of a merge that may change a worktree of the user. Git
-// refuses to overwrite changed files; the options make it refuse for ignored files too. They also
-// override settings of the user with which git would not simply fast-forward.
+// worktree at path. That worktree may belong to the user. Git refuses to overwrite files that the
+// user has changed. With --no-overwrite-ignore it also refuses to overwrite ignored files. The
+// other options override settings of the user with which git would not simply fast-forward.
 func (t *target) forward(ctx context.Context, g git.Client, path, old, commit string) error {
 	g = g.In(path)
 	if on, err := g.HeadBranch(ctx); err != nil {
@@ -121,8 +123,8 @@ func (t *target) back(ctx context.Context, g git.Client, path, old, commit strin
 	return err
 }
 
-// orMoved returns errMoved if git failed because the branch is no longer at the commit old. If not,
-// it returns err.
+// orMoved handles the error of a git command that should move the branch. If the command failed and
+// the branch is not at the commit old, orMoved returns errMoved. Otherwise it returns err.
 func (t *target) orMoved(ctx context.Context, g git.Client, old string, err error) error {
 	if git.ExitCode(err) <= 0 {
 		return err

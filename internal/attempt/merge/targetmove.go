@@ -10,31 +10,33 @@ import (
 	"gaffer/internal/git"
 )
 
-// maxTries is how often a merge is tried if other programs move a branch during each try.
+// maxTries is how often gaffer tries a merge if another program moves a branch during each try.
 const maxTries = 5
 
 var errMoved = errors.New("the branch was moved by another program again and again")
 
-// targetMove is one try to move a target branch to a commit that contains other branches. It
-// ends with errMoved if another program moves one of the branches meanwhile.
+// targetMove is one try to move a target branch to a commit that contains other branches. If
+// another program moves one of these branches during the try, the error is errMoved.
 type targetMove struct {
 	repo     *worktree.Repo
-	git      git.Client // valid only while locked runs steps
+	git      git.Client // set by the method locked; valid only while it runs
 	target   target
 	branches []string
 	check    func(ctx context.Context, dir string) error // nil means no check
-	site     *checkSite                                  // where the result is checked; nil without a check, except in Land, which always needs the site's lock
+	// site is where the result is checked. Without a check it is nil, except for a call of [Land],
+	// which always locks the site.
+	site *checkSite
 
-	tips   []string // id of each branch's commit, in the order of branches
-	before string   // id of the target's commit
-	after  string   // the commit to which the target moves; equals before if there is nothing to merge
+	tips   []string // ids of the last commits, in the order of branches
+	before string   // id of the target's last commit before the move
+	after  string   // id of the target's new commit; before if there is none
 }
 
 func newTargetMove(repo *worktree.Repo, into string, branches []string, check func(ctx context.Context, dir string) error, site *checkSite) targetMove {
 	return targetMove{repo: repo, target: target{repo: repo, branch: into}, branches: branches, check: check, site: site}
 }
 
-// step is a part of a try that runs under the repository's lock.
+// step is a function that a targetMove calls while it holds the repository's lock.
 type step func(context.Context) error
 
 // run reads the branches, builds the commit, checks it and publishes it. The repository is
@@ -56,7 +58,8 @@ func (t *targetMove) run(ctx context.Context, publish step, build ...step) error
 	return t.locked(ctx, t.clearSite, t.checkUnmoved, publish)
 }
 
-// locked runs steps under the repository's lock, until one fails.
+// locked runs steps in order while it holds the repository's lock. It stops at the first step that
+// fails.
 func (t *targetMove) locked(ctx context.Context, steps ...step) error {
 	return t.repo.Locked(ctx, func(g git.Client) (err error) {
 		if t.git, err = g.WithAuthor(ctx); err != nil {
@@ -71,7 +74,7 @@ func (t *targetMove) locked(ctx context.Context, steps ...step) error {
 	})
 }
 
-// readBranches reads the commits of the target and of all branches before anything is changed.
+// readBranches stores the ids of the last commits of the target and of the other branches in t.
 func (t *targetMove) readBranches(ctx context.Context) (err error) {
 	if err = t.target.read(ctx, t.git); err != nil {
 		return err
@@ -90,7 +93,8 @@ func (t *targetMove) readBranches(ctx context.Context) (err error) {
 	return nil
 }
 
-// tipOf returns the commit of a branch, which must exist.
+// tipOf returns the id of a branch's last commit. It returns a [*git.MissingError] if the branch
+// does not exist.
 func tipOf(ctx context.Context, g git.Client, branch string) (string, error) {
 	tip, err := g.CommitID(ctx, git.Heads+branch)
 	if err == nil && tip == "" {
@@ -99,8 +103,8 @@ func tipOf(ctx context.Context, g git.Client, branch string) (string, error) {
 	return tip, err
 }
 
-// checkUnmoved returns errMoved if the target or a branch has moved since readBranches. It also
-// checks again that the target may be moved.
+// checkUnmoved returns errMoved if the target or another branch has moved since readBranches. It
+// also checks again that the target can be moved.
 func (t *targetMove) checkUnmoved(ctx context.Context) error {
 	if err := t.target.read(ctx, t.git); err != nil {
 		return err
@@ -140,7 +144,8 @@ func (t *targetMove) runCheck(ctx context.Context) error {
 	}
 	err := t.check(ctx, t.site.path)
 	switch {
-	case ctx.Err() != nil: // the context has ended, which explains any failure
+	case ctx.Err() != nil:
+		// The check was stopped, so its own result does not count.
 		return fmt.Errorf("check: %w", context.Cause(ctx))
 	case err != nil:
 		return &CheckError{Into: t.target.branch, Commit: t.after, Err: err}

@@ -11,15 +11,17 @@ import (
 
 // UndoSpec says which landing to take back, and what Undo may do for that.
 type UndoSpec struct {
-	Landing        Landing
-	MoveCheckedOut bool // allows Undo to change the files of a worktree that has the branch checked out
-	// Revert allows Undo to add a commit that reverts the landing, if the branch has got other
-	// commits since the landing. If Revert is false, Undo then returns a [*MovedError].
+	Landing Landing
+	// MoveCheckedOut allows Undo to change the files of a worktree that has the branch checked out.
+	MoveCheckedOut bool
+	// Revert says what Undo does if the branch has got other commits since the landing. If it is
+	// true, Undo adds a commit that reverts the landing. If it is false, Undo returns a
+	// [*MovedError].
 	Revert bool
 }
 
-// MovedError reports that a branch has got other commits after the landing that should be taken
-// back. Nothing was changed.
+// MovedError reports that a landing cannot be taken back without a reverting commit, because its
+// branch has got other commits since the landing. Nothing was changed.
 type MovedError struct {
 	Landing Landing
 	Later   int // number of commits since the landing
@@ -29,7 +31,7 @@ func (e *MovedError) Error() string {
 	return fmt.Sprintf("branch %s has %s more since it was merged", e.Landing.Into, git.Count(e.Later, "commit"))
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict reports true: the branch has other commits since the landing.
 func (e *MovedError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -44,13 +46,16 @@ func (e *GoneError) Error() string {
 	return fmt.Sprintf("branch %s does not contain the merge any more", e.Landing.Into)
 }
 
-// Undo takes a landing back. If no commit was added to the branch since the landing, the branch
-// moves back to where it was. Otherwise Undo reverts the landing or returns a [*MovedError], as
-// s.Revert says. Undo keeps files that the user has changed meanwhile; if the move would overwrite
-// them, Undo changes nothing and returns a [*TargetError]. If a worktree has the branch checked
-// out, Undo needs the user's consent, see [*ConsentError]. The result has the id of the reverting
-// commit, if Undo made one. If the branch no longer contains the landing, Undo marks the landing
-// as taken back and returns a [*GoneError].
+// Undo takes a landing back. If the branch has got no commit since the landing, it moves back to
+// the commit that it had before the landing. Otherwise Undo adds a commit that reverts the landing,
+// or returns a [*MovedError] if s.Revert is false. The result has the id of the reverting commit.
+//
+// If a worktree has the branch checked out, Undo needs the user's consent, see [*ConsentError].
+// If uncommitted changes of files there are in the way, Undo changes nothing and returns a
+// [*TargetError].
+//
+// If the branch no longer contains the landing, Undo marks the landing as taken back and returns a
+// [*GoneError].
 func Undo(ctx context.Context, repo *worktree.Repo, s UndoSpec) (Landing, error) {
 	done := s.Landing
 	err := repo.Locked(ctx, func(g git.Client) error {
@@ -128,7 +133,8 @@ func takeBack(ctx context.Context, repo *worktree.Repo, g git.Client, s UndoSpec
 		if err := t.checkMovable(ctx, g); err != nil {
 			return err
 		}
-		// If gaffer crashes after this call, the next Undo finds the reverting commit in the log.
+		// Add the reverting commit to the branch. If gaffer crashes after this call and before
+		// markUndone, the next Undo finds that commit in the branch's history.
 		err = t.forward(ctx, g, where[0].Path, tip, to)
 	} else {
 		err = t.back(ctx, g, where[0].Path, tip, to)
@@ -148,8 +154,8 @@ func revert(ctx context.Context, g git.Client, l Landing, tip string) (string, e
 	if err != nil || done != "" {
 		return done, err
 	}
-	// Apply the difference from After to Before: merge the content of Before, as if it were a
-	// commit on top of After.
+	// Apply the difference from l.After to l.Before. To do that, merge a temporary commit that is
+	// on top of l.After and has the content of l.Before.
 	tree, err := g.Resolve(ctx, l.Before+"^{tree}")
 	if err != nil {
 		return "", err
@@ -179,7 +185,7 @@ func (e *RevertConflictError) Error() string {
 	return fmt.Sprintf("later commits of %s have changed the same lines in %s", e.Landing.Into, git.FirstFew(e.Files))
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict reports true: reverting the landing has conflicts with later commits.
 func (e *RevertConflictError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

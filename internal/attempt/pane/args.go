@@ -1,6 +1,6 @@
-// Package pane is the program in a terminal in which users watch an agent. It starts the supervisor
-// of one attempt and shows the agent's activity as readable text. It makes no decisions. If it is
-// killed, the agent keeps running and only the display is lost.
+// Package pane is a program that runs in a terminal, in which the user watches an agent. It starts
+// the supervisor process of one attempt and shows the agent's activity as readable text. If the
+// program is killed, the agent keeps running and only the display is lost.
 package pane
 
 import (
@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// Command is the name of gaffer's hidden command that runs this program.
+// Command is the name of the hidden gaffer command that runs the pane program.
 const Command = "pane"
 
-// Args are the arguments of the program.
+// Args are the command-line arguments of the pane program.
 type Args struct {
 	Socket string // socket on which gaffer waits for the supervisor
 	Task   string // id of the run and the task, as RUN/TASK
@@ -21,12 +21,12 @@ type Args struct {
 	From   int64 // offset in the log at which this attempt's output begins
 }
 
-// List returns a as command-line arguments.
+// List returns the arguments as a list of strings, in the form that [ParseArgs] reads.
 func (a Args) List() []string {
 	return []string{a.Socket, a.Task, a.Kind, a.Policy, a.Log, strconv.FormatInt(a.From, 10)}
 }
 
-// ParseArgs is the inverse of List.
+// ParseArgs reads arguments that [Args.List] has returned.
 func ParseArgs(list []string) (Args, error) {
 	if len(list) != 6 {
 		return Args{}, fmt.Errorf("found %d arguments, want 6", len(list))

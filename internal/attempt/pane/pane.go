@@ -19,10 +19,10 @@ import (
 // lookEvery is the interval between reads of the log.
 const lookEvery = 100 * time.Millisecond
 
-// Main starts the supervisor of one attempt and shows what the agent does. It returns the exit code
-// of this program when the supervisor has exited.
+// Main runs the pane program until the supervisor has exited. It returns the program's exit code.
 func Main(list []string, in io.Reader, out io.Writer) int {
-	// Ignore keys such as Ctrl-C, so that they do not reach the agent as signals.
+	// Ignore the signals that keys such as Ctrl-C and Ctrl-Z send, so that they do not end or
+	// suspend the display.
 	signal.Ignore(syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP)
 	args, err := ParseArgs(list)
 	if err == nil {

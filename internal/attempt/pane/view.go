@@ -37,7 +37,7 @@ func (v *view) line(line []byte) string {
 		v.take(&b, s)
 	}
 	if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '{' && b.Len() == 0 {
-		fmt.Fprintf(&b, "%s\n", line) // show output outside the protocol, such as a warning, as it is
+		fmt.Fprintf(&b, "%s\n", line) // show a line outside the protocol, such as a warning, unchanged
 	}
 	return b.String()
 }
@@ -60,7 +60,7 @@ func (v *view) take(b *strings.Builder, s agent.Signal) {
 }
 
 // answer returns the arguments of the command 'gaffer answer' that answers the open question. task
-// is the task as RUN/TASK, typed is what the user has typed: the number of an option, or a text.
+// has the form RUN/TASK. typed is what the user has typed: the number of an option, or a text.
 func (v *view) answer(task, typed string) []string {
 	typed = strings.TrimSpace(typed)
 	var n int

@@ -22,10 +22,10 @@ var knownPrograms = []string{"claude", "codex", "gemini", "opencode"}
 // askTimeout is the time limit for a call of Ask. Some programs take seconds to start.
 const askTimeout = 10 * time.Second
 
-// Ask runs an agent program that the user has installed, with fixed arguments, and
-// returns its output. It must not run or read anything of a cloned project. So it only
-// runs known programs that are found in the user's PATH and outside the project, and
-// runs them in the home folder.
+// Ask runs an installed agent program, such as opencode, and returns its output. It must not run or
+// read anything in the project at root, because the user may not trust that project. So it runs
+// only known programs that are found in the user's PATH and outside the project, and runs them in
+// the home folder.
 func Ask(ctx context.Context, program, root string, environ []string, args ...string) (string, error) {
 	path, err := supervisor.FindProgram(program, environ)
 	if err != nil {
@@ -48,8 +48,8 @@ func Ask(ctx context.Context, program, root string, environ []string, args ...st
 	return string(out), err
 }
 
-// inside reports whether a file is in a folder, after resolving symbolic links. It returns true if
-// this cannot be determined.
+// inside reports whether a file is in a folder, after resolving symbolic links. If it cannot find
+// out, it returns true.
 func inside(file, folder string) bool {
 	if target, err := filepath.EvalSymlinks(file); err == nil {
 		file = target
@@ -61,8 +61,8 @@ func inside(file, folder string) bool {
 	return err != nil || filepath.IsLocal(rel)
 }
 
-// checkModel reports a problem if the program does not have the task's model. Only opencode
-// can list its models; the other programs pass any name to their servers.
+// checkModel reports a problem if opencode does not have the task's model. It does not check other
+// programs, because they cannot list their models.
 func (c *checker) checkModel(ctx context.Context, kind string, u *agentUse) {
 	model := u.first.Model
 	if kind != "opencode" || model == "" {
@@ -72,8 +72,8 @@ func (c *checker) checkModel(ctx context.Context, kind string, u *agentUse) {
 		c.addMissing("name it as PROVIDER/MODEL; 'opencode models' lists them", "%s: opencode has no model %q", u.describe(), model)
 		return
 	}
-	// Only the user's own configuration of opencode can be queried. If the project or the plan adds
-	// settings to it, skip the check.
+	// 'opencode models' lists only the models in the user's own configuration. The project, or
+	// variables of the agent or the task, may add others. Then skip the check.
 	if len(c.Agents[u.agent].Env) > 0 || len(u.first.Env) > 0 || c.configuresOpencode() {
 		return
 	}

@@ -10,12 +10,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// login lists the places where a program may keep its login. If gaffer cannot rule out that the
-// user is logged in, it assumes a login, so that it never refuses a run that could work.
+// login lists the places where a program may keep its login. If gaffer is not sure whether the user
+// is logged in, it assumes that the user is, so that it does not refuse a run that could work.
 type login struct {
-	variables []string     // names, or prefixes of names, of environment variables that contain a login
-	folder    string       // environment variable with the path of the program's settings folder
-	otherwise string       // path of the settings folder, relative to the home folder, if the variable in folder is not set
+	variables []string     // names or name prefixes of environment variables that contain a login
+	folder    string       // name of the environment variable with the settings folder's path
+	otherwise string       // default of the settings folder, relative to the home folder
 	files     []loginTrace // files in the settings folder
 	home      []loginTrace // files in the home folder
 	project   []loginTrace // files in the project
@@ -33,7 +33,7 @@ type loginTrace struct {
 
 var claudeWords = []string{"apiKeyHelper", "ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_", "CLAUDE_CODE_OAUTH", "forceLogin"}
 
-// logins says for each kind of agent where its login may be. opencode is missing because some of
+// logins has the places of the login for each kind of agent. opencode is missing, because some of
 // its models need no login.
 var logins = map[string]login{
 	"claude": {
@@ -65,9 +65,9 @@ var logins = map[string]login{
 	},
 }
 
-// checkLogin reports a problem if neither the environment nor the files indicate a login.
-// It checks nothing if the kind is not in logins, if HOME is not set, or if the login may
-// be in a keychain. It runs no program and uses no network.
+// checkLogin reports a problem if it finds no login in the environment or in files. It checks
+// nothing if logins has no entry for kind, if HOME is not set, or if the login may be in a
+// keychain. It runs no program and uses no network.
 func (c *checker) checkLogin(kind string, env []string, u *agentUse) {
 	l, ok := logins[kind]
 	home := lookupEnv(env, "HOME")
@@ -89,7 +89,7 @@ func (c *checker) checkLogin(kind string, env []string, u *agentUse) {
 	if hasTrace(folder, l.files) || hasTrace(home, l.home) || hasTrace("/", l.system) {
 		return
 	}
-	// Look in every folder above the project too, as some programs do.
+	// Look in the project and in all folders above it, as some programs do.
 	for dir := c.Root; ; dir = filepath.Dir(dir) {
 		if hasTrace(dir, l.project) {
 			return

@@ -3,8 +3,8 @@
 // nothing.
 //
 // It runs no program that a project, a plan or gaffer.yaml names: it only checks that these
-// programs exist. It runs git. It may also run an agent program that the user has installed under
-// its own name, with fixed arguments, see [Ask].
+// programs exist. The only programs that it runs are git and, with [Ask], agent programs that the
+// user has installed.
 package preflight
 
 import (
@@ -32,15 +32,17 @@ type Problem struct {
 	Text string `json:"problem"`
 	Next string `json:"next,omitempty"` // what the user can do about the problem
 
-	err error // error that caused the problem and determines the exit code; nil for a missing program, login or file
+	// err is the error that has caused the problem. It determines gaffer's exit code. It is nil if
+	// something is missing, such as a program, a login or a file.
+	err error
 }
 
 func (p Problem) Error() string { return p.Text }
 
-// Hint returns what the user can do next.
+// Hint returns what the user can do about the problem.
 func (p Problem) Hint() string { return p.Next }
 
-// NotFound reports whether the problem is a missing program, login or file.
+// NotFound reports whether the problem is something that is missing, such as a program or a login.
 func (p Problem) NotFound() bool { return p.err == nil }
 
 func (p Problem) Unwrap() error { return p.err }
@@ -57,10 +59,12 @@ func (p Problem) String() string {
 type Options struct {
 	Root   string                  // the project's root
 	Agents map[string]agent.Custom // the agents in gaffer.yaml, and those that gaffer defines itself
-	// Accounts are the user's accounts of agent programs. For an agent that has accounts, they are
-	// checked in place of the login.
+	// Accounts are the user's accounts of agent programs. If an agent has accounts, they are
+	// checked instead of the agent's login.
 	Accounts []account.Account
-	Environ  []string // environment of the agents, as NAME=value; if a name occurs twice, the last value counts
+	// Environ is the environment of the agents, as NAME=value. If a name occurs twice, the last
+	// value counts.
+	Environ []string
 
 	Programs []string // programs that the run needs in addition to the agents' programs
 	Branches []string // branches of the project's repository that must exist
@@ -81,8 +85,8 @@ func Check(ctx context.Context, p plan.Plan, o Options) []Problem {
 	return c.found
 }
 
-// CheckAgent checks one agent. It returns the path of the agent's program, or "" if it was not
-// found, and all problems.
+// CheckAgent checks one agent and returns all problems. It also returns the path of the agent's
+// program, or "" if the program was not found.
 func CheckAgent(ctx context.Context, name string, o Options) (path string, problems []Problem) {
 	c := &checker{Options: o}
 	path = c.checkAgent(ctx, &agentUse{agent: name})
@@ -127,7 +131,7 @@ func agentUses(p plan.Plan) (uses []*agentUse) {
 		if len(t.Argv) > 0 {
 			program = t.Argv[0]
 		}
-		env, _ := json.Marshal(t.Env) // cannot fail: the variables are strings
+		env, _ := json.Marshal(t.Env) // cannot fail: the values consist of strings
 		key := fmt.Sprintf("%q %q %q %v %s", engine.AgentOf(t), t.Model, program, t.Worktree, env)
 		u := byKey[key]
 		if u == nil {
@@ -141,7 +145,7 @@ func agentUses(p plan.Plan) (uses []*agentUse) {
 	return uses
 }
 
-// describe describes the agent and the tasks that use it, for messages.
+// describe returns a text for messages that names the agent and the tasks that use it.
 func (u *agentUse) describe() string {
 	const few = 3
 	if len(u.tasks) == 0 {
@@ -158,9 +162,9 @@ func (u *agentUse) describe() string {
 	return fmt.Sprintf("agent %s (%s %s)", u.agent, word, names)
 }
 
-// checkAgent checks the program of an agent, and its accounts. Unless gaffer.yaml names the
-// program, it also checks the login and the model. It returns the path of the program, or "" if the
-// program was not found or may be created by an earlier task.
+// checkAgent checks an agent's program and accounts. If gaffer.yaml does not set another program
+// for the agent, it also checks the login and the model. It returns the path of the program, or ""
+// if the program was not found or may be created by an earlier task.
 func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	if _, err := agent.New(u.agent, c.Agents); err != nil {
 		next := "name another agent"
@@ -178,7 +182,7 @@ func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	}
 	if kind == plan.CommandAgent && len(u.first.Argv) > 0 {
 		if len(u.first.After) > 0 || u.first.Wave > 1 {
-			return "" // do not report it: an earlier task may create the program
+			return "" // skip the check: an earlier task may create the program
 		}
 		program, next = u.first.Argv[0], "install it, or correct the command of the task"
 	}
@@ -196,7 +200,8 @@ func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	if len(accounts) > 0 {
 		c.checkAccounts(accounts, u)
 	}
-	if len(own.Argv) == 0 { // skip this for a custom program, whose login and models are unknown
+	// Check the login and the model of a built-in program. Gaffer knows neither for other programs.
+	if len(own.Argv) == 0 {
 		if len(accounts) == 0 {
 			c.checkLogin(kind, env, u)
 		}
@@ -205,8 +210,8 @@ func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	return path
 }
 
-// checkAccounts reports the problems of an agent's accounts, unless at least one account can be
-// used.
+// checkAccounts reports the problems of an agent's accounts. If at least one account can be used,
+// it reports nothing.
 func (c *checker) checkAccounts(accounts []account.Account, u *agentUse) {
 	var found []Problem
 	for _, a := range accounts {
@@ -222,8 +227,8 @@ func (c *checker) checkAccounts(accounts []account.Account, u *agentUse) {
 	c.found = append(c.found, found...)
 }
 
-// CheckAccount returns why an account cannot be used on this machine, or nil if it can. It uses
-// only Root and Environ of the options. It runs no program.
+// CheckAccount returns the problems that prevent the use of an account on this machine, or nil if
+// there are none. It uses only Root and Environ of the options. It runs no program.
 func CheckAccount(a account.Account, o Options) (found []Problem) {
 	if a.Config != "" {
 		info, err := os.Stat(a.Config)
@@ -244,7 +249,7 @@ func CheckAccount(a account.Account, o Options) (found []Problem) {
 	return found
 }
 
-// installHints says how to install the known programs.
+// installHints says how to install each program.
 var installHints = map[string]string{
 	"claude":   "install it with 'npm install -g @anthropic-ai/claude-code', or name another agent",
 	"codex":    "install it with 'npm install -g @openai/codex', or name another agent",
@@ -252,8 +257,9 @@ var installHints = map[string]string{
 	"opencode": "install it with 'npm install -g opencode-ai', or name another agent",
 }
 
-// find looks a program up in the same way as the supervisor will. It returns "" if the program is
-// missing. A relative path in a worktree that does not exist yet counts as found.
+// find looks a program up in the same way as the supervisor process that will start it. It returns
+// "" if the program is missing. If the task will run in a worktree that does not exist yet, a
+// relative path counts as found.
 func (c *checker) find(program string, env []string, t plan.Task) string {
 	if !strings.Contains(program, "/") {
 		path, err := supervisor.FindProgram(program, env)

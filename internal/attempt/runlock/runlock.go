@@ -16,7 +16,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// OwnedError reports that another gaffer works on the run.
+// OwnedError reports that another gaffer process already works on the run.
 type OwnedError struct {
 	Run string
 	PID int
@@ -36,8 +36,8 @@ func (e *OwnedError) Hint() string {
 
 const (
 	opLock host.Op = "take the run"
-	// Within is how long Lock waits if another process has the lock. A killed gaffer needs a moment
-	// to exit, which releases its locks.
+	// Within is how long Lock waits for another process to release the lock. A gaffer process that
+	// was just killed holds its locks until it has exited.
 	Within = time.Second
 )
 
@@ -64,10 +64,10 @@ func (l Locks) Lock(ctx context.Context, run string) (release func(), err error)
 	if err != nil {
 		return nil, err
 	}
-	// If the lock file was deleted while its owner is alive, this process has just locked a new
-	// file. So check the recorded owner too.
+	// If the lock file was deleted while another process held its lock, this process has just
+	// locked a new file. So check the recorded owner too.
 	if other := l.Owner(run); other.Alive && other.PID != os.Getpid() {
-		_ = lock.Unlock() // ignore the error: another process works on the run anyway
+		_ = lock.Unlock() // if this fails, the kernel releases the lock when the process exits
 		return nil, &OwnedError{run, other.PID}
 	}
 	file := l.ownerFile(run)
@@ -84,8 +84,9 @@ func (l Locks) Lock(ctx context.Context, run string) (release func(), err error)
 	}, nil
 }
 
-// Owner returns the process that works on a run, or the last one if it died during its work. The
-// result is a zero value if no process is recorded.
+// Owner returns the process that works on a run. A process that dies during its work remains
+// recorded, so the returned process may be dead. The result is a zero value if no process is
+// recorded.
 func (l Locks) Owner(run string) fleet.Owner {
 	data, err := os.ReadFile(l.ownerFile(run))
 	if err != nil {
@@ -98,9 +99,9 @@ func (l Locks) Owner(run string) fleet.Owner {
 	return fleet.Owner{PID: p.PID, Alive: host.OS().Alive(p) == host.Alive}
 }
 
-// WorkedOn reports whether a gaffer on this machine has ever worked on a run. In the database, such
-// a run has its own id as its only worker. Other programs can write to the database, so WorkedOn
-// also requires the run's lock file, which remains after the run has ended.
+// WorkedOn reports whether a gaffer process on this machine has ever worked on a local run, which
+// is a run whose OnlyWorker is its own id. Other programs can write to the database, so WorkedOn
+// also requires the lock file of the run. That file remains after the run has ended.
 func (l Locks) WorkedOn(run store.Run) bool {
 	_, err := os.Stat(l.File(run.ID))
 	return run.OnlyWorker == run.ID && err == nil

@@ -17,8 +17,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// Attempt is an attempt that is running, or that has ended and whose [Result] was not determined
-// yet by [Attempt.Run].
+// Attempt is one start of an agent on a task, until [Attempt.Run] has returned its [Result]. The
+// agent is running, or has ended.
 type Attempt struct {
 	job          Job
 	folder       folder
@@ -31,51 +31,57 @@ type Attempt struct {
 	over         chan struct{} // closed when Run has returned; later orders are ignored
 	steerRequest steerRequest
 
-	tail           tail
-	answered       sentIDs
-	asked          map[string]agent.Question // unanswered questions that the owner was notified of, by id
-	pending        []agent.Signal            // questions and replies that handlePending has to handle
-	now            Activity
-	recent         recentLines
-	reported       Activity // the activity that the owner was last notified of
-	lastProgress   time.Time
-	waitsUnseen    bool          // the owner says that the agent waits for the user, although the agent's output does not show that
-	supervisorWait waitState     // what was last sent to the supervisor: whether the agent waits for the user
-	waited         time.Duration // total time that the agent waited for the user; set after the agent has ended
-	finishedAt     time.Time     // when the agent reported that it has finished; zero until then, and while it works on another message
-	inputClosedAt  time.Time     // when this process closed the agent's stdin, after finishedAt; zero until then
-	steering       steering
-	limit          atomic.Pointer[fleet.Amount] // what the attempt may spend; zero means no limit
+	tail         tail
+	answered     sentIDs
+	asked        map[string]agent.Question // unanswered questions that were passed to opts.Owner, by id
+	pending      []agent.Signal            // signals with a question or reply that handlePending must handle
+	now          Activity
+	recent       recentLines
+	reported     Activity // the activity that was last passed to opts.Owner
+	lastProgress time.Time
+	// waitsUnseen is the argument of the last call of Wait: whether the agent waits for the user in
+	// a way that its output does not show.
+	waitsUnseen    bool
+	supervisorWait waitState     // the state that was last sent to the supervisor
+	waited         time.Duration // total time spent waiting for the user; set after the agent has ended
+	// finishedAt is when the agent reported that it has finished its work. It is zero before that
+	// report, and again while the agent works on a further message of the user.
+	finishedAt    time.Time
+	inputClosedAt time.Time // when this process closed the agent's stdin; zero before
+	steering      steering
+	limit         atomic.Pointer[fleet.Amount] // what the attempt may spend; zero means no limit
 }
 
-// waitState is what was last sent to the supervisor about whether the agent waits for the user.
+// waitState is what the supervisor was last told about the agent: it works, or it waits for the
+// user.
 type waitState int
 
 const (
-	waitUnknown waitState = iota // nothing was sent yet; an earlier gaffer process may have set the supervisor's state
+	waitUnknown waitState = iota // this process has not told the supervisor anything yet
 	working
 	waitingForUser
 )
 
-// order is a request from the attempt's owner, which the goroutine of Run carries out.
+// order is a request to the goroutine of Run from [Attempt.Stop], [Attempt.Answer] or
+// [Attempt.Wait].
 type order struct {
 	stopReason string
-	now        bool  // kill the agent at once; only with stopReason
-	wait       *bool // whether the agent waits for the user; nil if the order is about something else
+	now        bool  // kill the agent at once; used only together with stopReason
+	wait       *bool // argument of Attempt.Wait; nil in other orders
 	question   string
 	answer     agent.Answer
 }
 
-// The shortest and the longest interval between two reads of the log. After new output or an order,
-// Run waits for the shortest interval. While there is no new output, the interval doubles up to the
-// longest.
+// The shortest and the longest interval between two reads of the agent's log. After new output or
+// an order, Run waits for the shortest interval. While there is no new output, the interval doubles
+// up to the longest.
 const (
 	minReadInterval = 10 * time.Millisecond
 	maxReadInterval = time.Second
 )
 
-// Run follows the attempt until it is over, and returns the result. When ctx ends, Run
-// detaches: the agent keeps running, and another process can adopt it.
+// Run follows the attempt until it is over, and returns the result. When ctx ends, Run returns an
+// error. Then the agent keeps running, and another process can take over with [Adopt].
 func (a *Attempt) Run(ctx context.Context) (Result, error) {
 	defer func() { _ = a.process.Close() }()
 	defer close(a.over)
@@ -86,7 +92,7 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 			return a.judge(ctx)
 		default:
 		}
-		news, _ := a.read(-1, false) // ignore the error: the output is read again later, at the latest by judge
+		news, _ := a.read(-1, false) // ignore the error: a later call reads the output again
 		if wait = min(2*wait, maxReadInterval); news {
 			wait = minReadInterval
 		}
@@ -111,8 +117,8 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 }
 
 // alignWakeUp returns how long to wait before the next read of the log. It shortens a wait of
-// maxReadInterval so that it ends with a full second. So all idle attempts wake up together, which
-// costs less: waking up takes more time than reading the log.
+// maxReadInterval so that it ends at a full second of the clock. So all idle attempts are read at
+// the same moment. That needs less CPU time than waking up for each attempt separately.
 func alignWakeUp(now time.Time, wait time.Duration) time.Duration {
 	if wait < maxReadInterval {
 		return wait
@@ -120,13 +126,14 @@ func alignWakeUp(now time.Time, wait time.Duration) time.Duration {
 	return now.Truncate(maxReadInterval).Add(maxReadInterval).Sub(now)
 }
 
-// Stop orders that the agent and all its descendants are stopped. If now is true, they are killed
-// at once. Stop returns when Run has received the order, and does not wait until they have ended.
-// why must not be empty.
+// Stop asks the supervisor to stop the agent and all its descendants. If now is true, they are
+// killed at once. Stop returns when Run has received the request, and does not wait until the
+// processes have ended. why is the reason; the caller must pass a non-empty why.
 func (a *Attempt) Stop(why string, now bool) { a.order(order{stopReason: why, now: now}) }
 
-// Answer answers a question of the agent. question is an id that the owner was notified of. If the
-// question was already answered or the agent has withdrawn it, the answer is dropped.
+// Answer answers a question of the agent. question is the id of a question that was passed to the
+// owner's Asked method. If the question was already answered or the agent has withdrawn it, the
+// answer is dropped.
 func (a *Attempt) Answer(question string, answer agent.Answer) {
 	a.order(order{question: question, answer: answer})
 }
@@ -159,8 +166,8 @@ func (a *Attempt) follow(o order) {
 	a.reply(o.question, q.Reply(o.answer))
 }
 
-// read reads and interprets new output of the agent, and reports whether there was any. It passes
-// limit and last to [tail.read].
+// read reads and interprets new output of the agent. news reports whether there was any. limit and
+// last have the same meaning as limit and complete of [tail.read].
 func (a *Attempt) read(limit int64, last bool) (news bool, err error) {
 	err = a.tail.read(limit, last, func(line []byte) {
 		news = true
@@ -214,8 +221,8 @@ func (a *Attempt) handle(s agent.Signal) {
 	}
 }
 
-// spentOn converts the usage that an agent has reported. It limits the values, so that sums of them
-// cannot overflow.
+// spentOn converts the usage that an agent has reported into an Amount. It bounds the values, so
+// that sums of them cannot overflow.
 func spentOn(u agent.Usage) fleet.Amount {
 	const maxAmount = 1e15
 	bound := func(n int64) int64 { return min(max(n, 0), maxAmount) }
@@ -226,9 +233,9 @@ func spentOn(u agent.Usage) fleet.Amount {
 	}
 }
 
-// dropQuestion drops a question or a reply that the agent no longer waits for. It notifies the
-// owner even if this process has not asked the question yet, because an earlier gaffer process may
-// have asked it.
+// dropQuestion drops a question or a reply that the agent no longer waits for. If it is a question,
+// dropQuestion also tells the owner. It does so even if this process has not passed the question to
+// the owner yet, because an earlier gaffer process may have done that.
 func (a *Attempt) dropQuestion(id string) {
 	_, known := a.asked[id]
 	for i, s := range a.pending {
@@ -245,9 +252,9 @@ func (a *Attempt) dropQuestion(id string) {
 }
 
 // handlePending handles the pending questions and replies, passes messages to the agent, reports
-// changes to the owner, and stops an agent that makes no progress or does not exit. If the agent
-// has a question, handlePending first tells the supervisor that the agent waits, and then passes
-// the question to the owner. So the deadline is postponed even if this process dies in between.
+// changes to the owner, and stops an agent that makes no progress or does not exit. Before it
+// passes a question to the owner, it tells the supervisor that the agent waits. So the supervisor
+// postpones the agent's deadline even if this process dies in between.
 func (a *Attempt) handlePending() {
 	var asks []agent.Question
 	for _, s := range a.pending {
@@ -267,15 +274,17 @@ func (a *Attempt) handlePending() {
 	a.updateUnproven()
 	a.reportActivity()
 	now := a.opts.Now()
+	// An agent cannot make progress while it waits for the user, or while it is frozen because its
+	// lease is over. Do not count that time as a stall.
 	if a.lease.over(now) || a.isWaiting() {
-		a.lastProgress = now // an agent that is frozen or waits for the user cannot make progress, and has not stalled
+		a.lastProgress = now
 	}
 	a.steer(now)
 	a.closeInput(now)
 	switch {
 	case !a.finishedAt.IsZero():
 		if a.linger > 0 && !a.inputClosedAt.IsZero() && now.Sub(a.inputClosedAt) > a.linger {
-			_ = a.process.Stop(agent.Lingered, false) // ignore the error: the next call of handlePending tries again, and repeated stops are harmless
+			_ = a.process.Stop(agent.Lingered, false) // ignore the error: the next call of handlePending tries again
 		}
 	case a.job.Stall > 0 && now.Sub(a.lastProgress) > a.job.Stall:
 		_ = a.process.Stop(string(failure.Stalled), false)
@@ -289,8 +298,9 @@ func (a *Attempt) reportActivity() {
 	}
 }
 
-// updateUnproven updates Unproven in the attempt's activity. It is set while the supervisor is dead
-// and gaffer cannot prove that the attempt has ended. In that case the user has to act.
+// updateUnproven updates the field Unproven of the attempt's activity. The field is set while the
+// supervisor is dead and gaffer cannot prove that the attempt has ended. In that case the user has
+// to act.
 func (a *Attempt) updateUnproven() {
 	why := UnprovenText(a.process.Unproven())
 	if why == a.now.Unproven {
@@ -303,8 +313,8 @@ func (a *Attempt) updateUnproven() {
 }
 
 // UnprovenText returns a line for the user about an attempt whose end cannot be proved: since when
-// this keeps the task from being started again, the reason, and what the user can do. It returns ""
-// if err is not a [*supervisor.UnprovenError].
+// gaffer therefore does not start the task again, why the end cannot be proved, and what the user
+// can do. It returns "" if err is not a [*supervisor.UnprovenError].
 func UnprovenText(err error) string {
 	unproven := (*supervisor.UnprovenError)(nil)
 	if !errors.As(err, &unproven) {
@@ -317,8 +327,9 @@ func UnprovenText(err error) string {
 // that its output does not show.
 func (a *Attempt) isWaiting() bool { return len(a.asked) > 0 || a.waitsUnseen }
 
-// reportWaiting tells the supervisor whether the agent waits for the user. While it waits, the
-// deadline is postponed. If the supervisor cannot be reached, the next call tries again.
+// reportWaiting tells the supervisor whether the agent waits for the user. While the agent waits,
+// the supervisor postpones its deadline. If the supervisor cannot be reached, the next call of
+// reportWaiting tries again.
 func (a *Attempt) reportWaiting() {
 	now := working
 	if a.isWaiting() {
@@ -328,7 +339,7 @@ func (a *Attempt) reportWaiting() {
 		return
 	}
 	err := a.process.Waiting(now == waitingForUser)
-	var refused *supervisor.OrderError // a supervisor of an older version refuses this order, which it does not know
+	var refused *supervisor.OrderError // an older supervisor does not know this order and refuses it
 	if err == nil || errors.As(err, &refused) {
 		a.supervisorWait = now
 	}
@@ -336,7 +347,7 @@ func (a *Attempt) reportWaiting() {
 
 // reply writes data to the agent's stdin, and records that the question or request with this id is
 // answered. If the write fails, reply records nothing: usually the agent has ended, and judge
-// decides what that means.
+// determines the result.
 func (a *Attempt) reply(id string, data []byte) {
 	if err := a.process.Input(data); err != nil {
 		return
@@ -353,8 +364,9 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	limit := exit.LogTo
+	// If it is unknown where this attempt's output ends, read up to the end of the log.
 	if exit.Lost || limit < a.job.LogFrom {
-		limit = -1 // read up to the end of the log, because the end of this attempt's output is unknown
+		limit = -1
 	}
 	if _, err := a.read(limit, true); err != nil {
 		return Result{}, err
@@ -383,8 +395,8 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	if a.overBudget(&r) {
 		return r, nil
 	}
-	// If the agent finished although a request was denied, the checks decide whether the
-	// denied request was needed.
+	// If the agent finished its work although a permission was denied, the checks decide. If they
+	// pass, the agent did not need the permission.
 	provable := v.Class == failure.Denied && v.Done && len(a.job.Verify) > 0
 	if r.Class != failure.None && !provable {
 		r.Answer, r.Summary = "", a.recent.appendTo(r.Summary)

@@ -7,19 +7,19 @@ import (
 	"gaffer/internal/attempt/supervisor"
 )
 
-// lease is the time until which an attempt may run. It applies to the process that is running now:
-// the agent, and later each check.
+// lease is the time until which an attempt may run; after that the supervisor freezes it. The lease
+// applies to the process that is running: first the agent, and later each check.
 type lease struct {
-	sending sync.Mutex // held while an order is sent, so that orders arrive in sequence
+	sending sync.Mutex // held while a new end is sent, so that the last end arrives last
 
-	mu      sync.Mutex // guards the fields below; never held while an order is sent
+	mu      sync.Mutex // guards the fields below; never held while a new end is sent
 	until   time.Time  // end of the lease; zero means forever
 	process *supervisor.Process
 }
 
-// Extend extends the lease of the agent, or of the check that is running. Zero means forever, see
-// [supervisor.Process.Extend]. A time before the current end has no effect. Extend may be called
-// while Run is running, and does not wait for it.
+// Extend extends the lease of the agent, or of the check that is running, until the time until.
+// Zero means forever. A time before the current end has no effect. Extend may be called while Run
+// is running. See also [supervisor.Process.Extend].
 func (a *Attempt) Extend(until time.Time) error { return a.lease.extend(until) }
 
 func (l *lease) extend(until time.Time) error {

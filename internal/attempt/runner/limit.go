@@ -25,10 +25,10 @@ func (a *Attempt) SetLimit(limit fleet.Amount) {
 // atLimit reports whether the spending that the agent has reported has reached the limit.
 func (a *Attempt) atLimit() bool { return a.now.Spent.Reaches(*a.limit.Load()) }
 
-// overBudget changes the result of an agent that was stopped at its limit, or that has spent more
-// than its limit although it reports success. The changed result has no answer, but its summary
-// keeps the text of the old summary. The work is kept without being checked, and the agent can
-// continue it later. overBudget returns false if it has changed nothing.
+// overBudget sets the class of a result to OverBudget in two cases: the agent was stopped at its
+// limit, or it reports success but has spent more than its limit. The changed result has no answer,
+// but its summary contains the old summary. The work is kept without being checked, and the agent
+// can continue it later. overBudget returns false if neither is the case.
 func (a *Attempt) overBudget(r *Result) bool {
 	limit := *a.limit.Load()
 	switch {

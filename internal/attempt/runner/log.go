@@ -1,14 +1,14 @@
 package runner
 
-// Log reads the lines of an attempt's log as the agent writes them. Viewers use it.
+// Log reads an attempt's log line by line, while the agent is still writing it.
 type Log struct{ tail tail }
 
 // OpenLog returns a Log that starts at an offset of the file, in bytes. The file need not exist
 // yet.
 func OpenLog(path string, offset int64) *Log { return &Log{tail{path: path, at: offset}} }
 
-// Lines calls visit for every line that was written since the last call. complete says that no more
-// output will be written: then a last line without a line end counts too.
+// Lines calls visit for every line that was written since the last call. If complete is true, no
+// more output will be written, and visit also gets a last line without a newline.
 func (l *Log) Lines(complete bool, visit func(line []byte)) error {
 	return l.tail.read(-1, complete, visit)
 }

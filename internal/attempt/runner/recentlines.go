@@ -12,12 +12,12 @@ type recentLines struct {
 	size  int // total number of characters of the lines
 }
 
-// maxRecentChars is the maximum number of characters that recentLines keeps. Only a single line may
-// be longer.
+// maxRecentChars is the maximum number of characters that recentLines keeps. The newest line is
+// always kept, even if it is longer.
 const maxRecentChars = 500
 
-// add adds a line. If the line starts with the previous line, it replaces the previous
-// line, because some programs print their texts word by word.
+// add adds a line. If the new line begins with the text of the previous line, it replaces the
+// previous line: some programs print a growing text again and again.
 func (w *recentLines) add(line string) {
 	if line == "" {
 		return
@@ -40,8 +40,8 @@ func (w *recentLines) add(line string) {
 	}
 }
 
-// appendTo returns the problem followed by the last lines. If the problem already contains the last
-// line, it returns only the problem.
+// appendTo returns the text problem, followed by the recent lines. If problem already contains the
+// newest line, appendTo returns only problem.
 func (w *recentLines) appendTo(problem string) string {
 	switch {
 	case len(w.lines) == 0 || strings.Contains(problem, w.lines[len(w.lines)-1]):

@@ -39,20 +39,25 @@ type Job struct {
 	Verify   []string      `json:"verify,omitempty"`
 	Messages []string      `json:"messages,omitempty"` // ids of the user's messages that the prompt contains
 	Limit    fleet.Amount  `json:"limit,omitzero"`     // what the attempt may spend; zero means no limit
-	Grace    time.Duration `json:"grace,omitempty"`    // time that the agent has to exit after each stop signal; 0 means the supervisor's default
+	// Grace is how long the agent may take to exit after each stop signal. 0 means the supervisor's
+	// default.
+	Grace time.Duration `json:"grace,omitempty"`
 
 	Sandbox sandbox.Spec `json:"sandbox,omitzero"` // the sandbox for the agent and the checks
 
-	Env []string `json:"-"` // variables added to this process's environment; not stored, because they may contain API keys
+	// Env has variables for the agent and the checks, in addition to this process's environment. It
+	// is not stored, because it may contain API keys.
+	Env []string `json:"-"`
 	// Secrets has variables whose values are references to secrets. They are resolved when a
 	// program starts, and the resolved values are not stored.
 	Secrets map[string]secret.Value `json:"-"`
-	// Account is the user's account that the agent uses. It is zero if the program uses its own.
+	// Account is the user's account with which the agent works. It is zero if the agent's program
+	// uses its own login.
 	Account account.Account `json:"-"`
 }
 
-// Result describes how an attempt ended. Diff and Log are not set. Answer is set only if the work
-// was done.
+// Result describes how an attempt ended. The fields Diff and Log of the embedded structs are not
+// set. Answer is set only if the work was done.
 type Result struct {
 	fleet.Progress // the agent's progress as last reported
 	fleet.Ending
@@ -61,20 +66,22 @@ type Result struct {
 	Delivered []string  // ids of the user's messages that the agent has received
 }
 
-// Activity describes what the agent is doing. Its Source, Said and Log are not set.
+// Activity describes what the agent is doing. The fields Source, Said and Log of the embedded
+// Progress are not set.
 type Activity struct {
 	fleet.Progress
-	// Unproven is why we cannot tell whether the agent has ended, see [UnprovenText].
-	// If it is set, Doing has the same text.
+	// Unproven is why gaffer cannot tell whether the agent has ended, see [UnprovenText]. If it is
+	// set, Doing has the same text.
 	Unproven string
 }
 
-// Owner is notified of events while an attempt runs. Its methods must not block.
+// Owner is notified of events while an attempt runs. Its methods must not block. Questions and
+// messages are identified by their ids.
 type Owner interface {
 	Doing(Activity)
 	Asked(q agent.Question, work string) // work is the folder in which the agent works
-	Closed(question string)              // the agent no longer waits for the answer to the question with this id
-	Delivered(message string)            // the agent has received the user's message with this id
+	Closed(question string)              // the agent no longer waits for an answer to this question
+	Delivered(message string)            // the agent has received this message of the user
 }
 
 // Options are the dependencies of an attempt.
@@ -96,16 +103,16 @@ type Options struct {
 	Abandon time.Duration
 	// Terminal returns a terminal in which users can watch the agent. offset is where the agent's
 	// output begins in the log, in bytes. If Terminal or its result is nil, there is no terminal.
-	// Terminal needs a Pool.
+	// Terminal is ignored if there is no Pool.
 	Terminal func(offset int64) *supervisor.Terminal
 }
 
 // startGrace is how long the start of an agent may continue after its context has ended.
 const startGrace = 10 * time.Second
 
-// launch starts the agent under a supervisor, in a terminal if there is one. If ctx ends meanwhile,
-// the start continues for at most startGrace: a supervisor that is stopped now may have started the
-// agent already, and the attempt would be lost.
+// launch starts the agent under a supervisor, in a terminal if there is one. If ctx ends during the
+// start, the start continues for at most startGrace. Otherwise launch might kill a supervisor that
+// has already started the agent, and the attempt would be lost.
 func (o Options) launch(ctx context.Context, dir string, spec supervisor.Spec, from int64) (*supervisor.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &supervisor.StartError{Err: err}
@@ -152,7 +159,7 @@ func (f folder) path(name string) string { return filepath.Join(string(f), name)
 // agent ran.
 func (f folder) agentFolder(n int) string {
 	if n == 1 {
-		return string(f) // the attempt's folder itself: nearly every attempt has one launch, and needs no other folder
+		return string(f) // most attempts have only one launch, and need no other folder
 	}
 	return f.path("agent-" + strconv.Itoa(n))
 }
@@ -167,8 +174,8 @@ func (f folder) launches() (int, error) {
 	}
 }
 
-// ReadJob returns the job of an attempt that was started, as the last launch of its agent stored
-// it. The error is fs.ErrNotExist if nothing was started.
+// ReadJob returns the job of an attempt, as stored by the last launch of its agent. The error is
+// fs.ErrNotExist if no launch has stored a job.
 func ReadJob(dir string) (Job, error) {
 	f := folder(dir)
 	n, err := f.launches()

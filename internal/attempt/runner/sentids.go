@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// sentIDs records what was written to the agent's stdin: ids of answered questions and requests, or
-// ids of messages. A process that adopts the attempt finds the same questions in the log, and the
-// same messages in the engine. It must not answer these questions or write these messages again. An
-// id is recorded after its answer was sent. If gaffer crashes in between, the answer is sent twice,
-// which is less harmful than an answer that is never sent.
+// sentIDs records what was written to the agent's stdin: the ids of answered questions and
+// requests, or the ids of messages. A process that adopts the attempt reads the same questions from
+// the log, and gets the same messages again. It must not write the same answers and messages a
+// second time. An id is recorded after its answer was written. If gaffer crashes in between, the
+// answer is written twice, which is less harmful than an answer that is never written.
 type sentIDs struct {
 	path string
 	ids  map[string]bool

@@ -22,9 +22,9 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Start starts an attempt in its folder. After an error no process of the attempt is running,
-// except after a [*supervisor.UnknownError]. The error is a [*supervisor.FailedError] if the program
-// or the folder to run in is missing.
+// Start starts an attempt in the folder dir. If it returns an error, no process of the attempt is
+// running, except after a [*supervisor.UnknownError], when one may be running. The error is a
+// [*supervisor.FailedError] if the program or the folder to run in is missing.
 func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Options) (*Attempt, error) {
 	job.Request.LimitUSD, job.Request.LimitTokens = job.Limit.USD(), job.Limit.Tokens
 	launch, err := with.Launch(job.Request)
@@ -82,10 +82,10 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	return a, err
 }
 
-// wrap returns the command line and the environment with which a program runs in the job's sandbox.
-// They are those of c if gaffer makes no sandbox for the job. kind is the kind of agent whose files
-// the program needs; empty means that it needs none. If the program is missing, wrap returns a
-// [*supervisor.FailedError], as starting it without a sandbox would.
+// wrap returns the command line and the environment with which the program of c runs in the job's
+// sandbox. If gaffer makes no sandbox for the job, wrap returns those of c. kind is the kind of
+// agent whose files the program needs; empty means none. If the program is missing, the error is a
+// [*supervisor.FailedError], the same as when a program without a sandbox is missing.
 func (o Options) wrap(job Job, kind string, c sandbox.Command) (argv, env []string, err error) {
 	if !job.Sandbox.Outside() {
 		return c.Argv, c.Env, nil
@@ -118,9 +118,10 @@ func given(launch []string, refs map[string]secret.Value, job Job) (names []stri
 	return slices.Concat(names, slices.Collect(maps.Keys(refs)), slices.Collect(maps.Keys(accountRefs)), slices.Collect(maps.Keys(job.Secrets)))
 }
 
-// environment returns the environment of the agent's program. A variable that the task sets replaces
-// the same variable of the account, and both replace that of the agent. A reference to a secret is
-// not resolved if the value is replaced. Variables with the keys of other accounts are left out.
+// environment returns the environment of the agent's program. A variable that the task sets
+// replaces the same variable of the account, and both replace that of the agent. A reference to a
+// secret is not resolved if the value is replaced. Variables with the keys of other accounts are
+// left out.
 func (o Options) environment(ctx context.Context, with agent.Agent, launch agent.Launch, job Job) ([]string, error) {
 	env := environ(launch.Env)
 	own, ownRefs := []string(nil), map[string]secret.Value{}
@@ -175,7 +176,8 @@ func Adopt(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	return a, state, err
 }
 
-// NeverStarted reports, for an attempt that is Lost, whether no agent was ever started in it.
+// NeverStarted reports whether the agent of a lost attempt was never started. The caller must have
+// got the state Lost from [Adopt].
 func (a *Attempt) NeverStarted() bool {
 	exit, err := a.process.Wait(context.Background()) // returns at once, because the attempt is over
 	return err == nil && exit.NeverStarted
@@ -206,7 +208,7 @@ func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *su
 	return a, nil
 }
 
-// sandboxName returns the name of the job's sandbox for users, or "" if it has none.
+// sandboxName returns the name of the job's sandbox, as shown to users, or "" if it has none.
 func sandboxName(job Job) string {
 	if job.Sandbox.Mode == plan.SandboxNone {
 		return ""
@@ -224,8 +226,8 @@ func thread(r agent.Request) string {
 	return r.Thread
 }
 
-// LogSize returns the current size of a log in bytes, or 0 if it cannot be determined. The output
-// of the next attempt begins at this offset.
+// LogSize returns the current size of a log in bytes, or 0 if it cannot be determined. All attempts
+// of a task share one log, so the next attempt's output begins at this offset.
 func LogSize(log string) int64 {
 	n, err := logSize(log)
 	if err != nil {
@@ -263,8 +265,8 @@ func (f folder) writePrompt(l *agent.Launch) error {
 // SelfEnv is the environment variable in which agents and checks find the path of gaffer's program.
 const SelfEnv = "GAFFER_SELF"
 
-// gitRepositoryVars lists the variables in which git passes the repository to hooks and aliases.
-// gaffer removes them for agents, which may work in another repository.
+// gitRepositoryVars lists the variables with which git tells hooks and aliases where the repository
+// is. gaffer removes them for agents, which may work in another repository.
 func gitRepositoryVars() []string {
 	return []string{
 		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE",
@@ -273,7 +275,7 @@ func gitRepositoryVars() []string {
 }
 
 // environ returns this process's environment with SelfEnv and the variables in extra, and without
-// those of gitRepositoryVars. If a name occurs twice, the later value counts.
+// the variables listed by gitRepositoryVars. If a variable occurs twice, the later value counts.
 func environ(extra ...[]string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -288,8 +290,8 @@ func environ(extra ...[]string) []string {
 	return lastValues(env)
 }
 
-// lastValues returns env with only the last value of each variable. Programs do not agree which
-// value counts if a variable occurs twice: for most, it is the first.
+// lastValues returns env with only the last value of each variable. If a variable occurs twice,
+// some programs use the first value and others the last.
 func lastValues(env []string) (list []string) {
 	position := make(map[string]int, len(env))
 	for _, v := range env {
@@ -332,7 +334,7 @@ func end(ctx context.Context, dir string, opts Options) error {
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	_ = p.Stop(string(failure.Cancelled), true) // fails only if the supervisor does not answer; Wait waits for the end in any case
+	_ = p.Stop(string(failure.Cancelled), true) // ignore the error: Wait waits for the end in any case
 	_, err = p.Wait(ctx)
 	return err
 }

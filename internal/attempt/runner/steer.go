@@ -27,10 +27,10 @@ type steerRequest struct {
 	interrupt bool
 }
 
-// Steer sets the messages that wait for the agent, oldest first, and whether to end its
-// turn. It replaces what earlier calls have set. If the program accepts no messages while
-// it runs, an interrupt stops the agent, and the messages keep waiting. Steer does not
-// block.
+// Steer sets the messages that wait for the agent, oldest first. interrupt says whether the agent
+// must end its turn. Each call replaces the messages and the interrupt of earlier calls. If the
+// agent's program accepts no messages while it runs, an interrupt stops the agent, and the messages
+// keep waiting. Steer does not block.
 func (a *Attempt) Steer(waiting []fleet.Message, interrupt bool) {
 	a.steerRequest.mu.Lock()
 	a.steerRequest.set, a.steerRequest.messages, a.steerRequest.interrupt = true, waiting, interrupt
@@ -58,7 +58,7 @@ type steering struct {
 	delivered []string          // ids of the confirmed messages that were reported to the owner
 	// due has the ids of written messages that the agent has not confirmed yet.
 	due         map[string]bool
-	interrupted time.Time // when the interrupt was sent to the agent; zero before
+	interrupted time.Time // when the agent was last interrupted or stopped; zero before
 }
 
 func newSteering(f folder, r agent.Reader) (steering, error) {
@@ -83,7 +83,7 @@ func (a *Attempt) noteDelivered(id string) {
 }
 
 // notePromptDelivered reports the messages that the prompt contains as delivered. It is called when
-// the agent works on its prompt.
+// the agent's output shows that it works on its prompt.
 func (a *Attempt) notePromptDelivered() {
 	for _, id := range a.job.Messages {
 		a.noteDelivered(id)
@@ -91,9 +91,9 @@ func (a *Attempt) notePromptDelivered() {
 }
 
 // steer passes messages and an interrupt to the agent. It also interrupts an agent that has spent
-// its limit, and withdraws messages that no longer wait. If writing fails, the agent has ended or
-// its stdin is closed. Then the messages keep waiting, and the engine starts another attempt for
-// them.
+// its limit, and withdraws messages that are missing in the last call of Steer. If writing fails,
+// the agent has ended or its stdin is closed. Then the messages keep waiting, and the engine starts
+// another attempt for them.
 func (a *Attempt) steer(now time.Time) {
 	s := &a.steering
 	waiting, interrupt, set := a.steerRequest.read()
@@ -125,13 +125,14 @@ func (a *Attempt) steer(now time.Time) {
 			continue
 		}
 		data := s.agent.Message(m.ID, m.Text, m.Now)
+		// If the agent cannot receive this message yet, later messages must not overtake it.
 		if data == nil {
-			return // the agent cannot receive this message now, and later messages must not overtake it
+			return
 		}
 		if a.process.InputOnce("message "+m.ID, data) != nil {
 			return
 		}
-		_ = s.written.add(m.ID) // if this fails, the next process writes the message again, and InputOnce drops it
+		_ = s.written.add(m.ID) // if this fails, InputOnce still prevents a second delivery
 		s.keys[agent.MessageKey(m.ID)], s.due[m.ID] = m.ID, true
 		a.lastProgress = now
 	}
@@ -159,7 +160,9 @@ func (a *Attempt) interrupt(now time.Time, why failure.Class) {
 		return
 	case s.agent != nil && a.inputClosedAt.IsZero():
 		s.interrupted = now
-		for _, id := range slices.Sorted(maps.Keys(s.due)) { // withdraw the unconfirmed messages, so that the agent does not start another turn for them
+		// Withdraw the unconfirmed messages, so that the agent does not start another turn for
+		// them.
+		for _, id := range slices.Sorted(maps.Keys(s.due)) {
 			a.withdraw(id)
 		}
 		clear(s.due)
@@ -173,8 +176,9 @@ func (a *Attempt) interrupt(now time.Time, why failure.Class) {
 	}
 }
 
-// closeInput closes the agent's stdin if the agent has finished. If messages are due, it leaves
-// stdin open until the agent has confirmed them, but not longer than the agent's linger time.
+// closeInput closes the agent's stdin if the agent has finished. While the agent has not confirmed
+// all messages, closeInput leaves stdin open, but at most for a.linger after the agent has
+// finished.
 func (a *Attempt) closeInput(now time.Time) {
 	if a.finishedAt.IsZero() || !a.inputClosedAt.IsZero() || len(a.steering.due) > 0 && now.Sub(a.finishedAt) <= a.linger {
 		return

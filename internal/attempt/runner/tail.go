@@ -15,16 +15,16 @@ type tail struct {
 	path string
 	at   int64 // offset of the next read in the file, in bytes
 	line []byte
-	skip bool // the current line is too long: skip the rest of the line
+	skip bool // the current line is too long, so its rest is skipped
 	buf  []byte
 }
 
 // maxRead is the maximum number of bytes per read.
 const maxRead = 64 << 10
 
-// read calls visit for every new line, up to the end of the log, or up to the offset limit if that
-// is not negative. complete says that no more output will be written, so that an unterminated last
-// line counts too.
+// read calls visit for every new line. It reads up to the offset limit, or up to the end of the log
+// if limit is negative. If complete is true, no more output will be written, and visit also gets a
+// last line without a newline.
 func (t *tail) read(limit int64, complete bool, visit func(line []byte)) error {
 	if info, err := os.Stat(t.path); err == nil && info.Size() == t.at && !complete {
 		return nil
@@ -62,8 +62,8 @@ func (t *tail) read(limit int64, complete bool, visit func(line []byte)) error {
 	return nil
 }
 
-// growBuffer allocates a buffer as large as the unread output, up to maxRead. It is not larger,
-// because there are many logs and most are short.
+// growBuffer makes the buffer as large as the unread output, but at most maxRead bytes. It does not
+// allocate maxRead at once, because there are many logs and most are short.
 func (t *tail) growBuffer(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {

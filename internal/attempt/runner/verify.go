@@ -18,9 +18,9 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// verify runs the commands that check the work, up to the first that fails. Each command has its own
-// supervisor. So no process of a check outlives the check, and if gaffer is killed, another process
-// adopts the check.
+// verify runs the commands that check the work, up to the first that fails. Each command has its
+// own supervisor. So no process of a command outlives the command. If gaffer is killed, another
+// process can take over the running command.
 func (a *Attempt) verify(ctx context.Context, r Result) (Result, error) {
 	var checks []fleet.Check
 	for i, command := range a.job.Verify {
@@ -31,7 +31,7 @@ func (a *Attempt) verify(ctx context.Context, r Result) (Result, error) {
 			return Result{}, err
 		}
 		checks = append(checks, check)
-		r.Checks, _ = json.Marshal(checks) // cannot fail: checks contain only strings and numbers
+		r.Checks, _ = json.Marshal(checks) // cannot fail: a check has only strings, numbers and booleans
 		if stopReason != "" {
 			r.Class, r.Summary = failure.Class(stopReason), "stopped during "+command
 			return r, nil
@@ -71,8 +71,9 @@ func (a *Attempt) check(ctx context.Context, n int, command string) (fleet.Check
 	}, exit.StopReason, nil
 }
 
-// startCheck starts a check, or adopts the check if another process has started it. If that check
-// was lost, none of its processes is alive, and startCheck starts it again.
+// startCheck starts a check. If another process has already started it, startCheck adopts the
+// running check. If the supervisor of that check was killed, startCheck makes sure that none of its
+// processes is alive, and starts the check again.
 func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*supervisor.Process, error) {
 	secrets, err := a.opts.Secrets.Resolve(ctx, a.job.Secrets)
 	if err != nil {
@@ -85,8 +86,8 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 		if !deadline.IsZero() {
 			deadline = deadline.Add(a.waited)
 		}
-		// A check runs code that the agent may have written, so it has the same sandbox, but not the
-		// agent's login.
+		// A check runs code that the agent may have written. So it runs in the same sandbox as the
+		// agent, but without the files that contain the login of the agent.
 		argv, env, err := a.opts.wrap(a.job, "", sandbox.Command{
 			Argv: []string{"sh", "-c", command}, Env: environ(a.job.Env, secrets), Given: given(nil, nil, a.job), Dir: a.job.Work, Scratch: dir + "-sandbox",
 		})
@@ -99,7 +100,9 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 		})
 		state := supervisor.Alive
 		if used := (*supervisor.UsedError)(nil); errors.As(err, &used) {
-			until = time.Time{} // the lease of the adopted check is unknown: with zero, moveTo sends the attempt's lease, unless that has no end
+			// The lease with which the other process has started the check is unknown. With a zero
+			// value, moveTo sends the check the attempt's lease, if that has an end.
+			until = time.Time{}
 			p, state, err = supervisor.Attach(ctx, dir, a.opts.Supervisor)
 		}
 		if err == nil && state != supervisor.Lost {
@@ -118,7 +121,7 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 	defer look.Stop()
 	for {
 		if _, interrupt, _ := a.steerRequest.read(); interrupt {
-			_ = p.Stop(string(failure.Interrupted), false) // ignore the error: the next round of the loop tries again, and repeated stops are harmless
+			_ = p.Stop(string(failure.Interrupted), false) // ignore the error: the next round of the loop tries again
 		}
 		select {
 		case <-a.steerRequest.changed:

@@ -12,16 +12,20 @@ import (
 )
 
 // agentFolder is a folder in which an agent program keeps its settings, logins and conversations.
-// Inside a sandbox, the program can only read its settings, and loses everything that it creates
-// there beside the writable entries. So an agent cannot add a hook or a server that later runs
-// outside of the sandbox.
+// Inside a sandbox, the program can change only the writable entries of the folder. It can read its
+// settings. Everything else that it creates in the folder is lost. So an agent cannot add a hook or
+// a server that later runs outside of the sandbox.
 type agentFolder struct {
-	path     string
-	settings []string // patterns of entries that the program can only read; empty means all entries that no other list names
+	path string
+	// settings has patterns of entries that the program can only read. Empty means: all entries
+	// that are in no other list.
+	settings []string
 	writable []string // names of entries that the program can change
 	create   []string // writable entries that are created if they are missing
-	hidden   []string // patterns of entries that the program does not see; it may create its own, which are lost
-	copied   []string // paths of files that the program replaces; the sandbox has a copy of each
+	// hidden has patterns of entries that the program does not see. It may create its own entries
+	// with these names, which are lost.
+	hidden []string
+	copied []string // paths of files that the program replaces; it gets a copy of each
 }
 
 // agentFolders returns the folders in which an agent program of this kind keeps its files. work is
@@ -38,8 +42,8 @@ func agentFolders(kind string, env []string, home, work string) []agentFolder {
 		return []agentFolder{f}
 	case "codex":
 		dir := cmp.Or(lookup(env, "CODEX_HOME"), filepath.Join(home, ".codex"))
-		// Codex keeps locks, caches and databases beside its settings, and each version adds others. It
-		// does not start if one of them is read-only. So only its settings are shown.
+		// Codex keeps locks, caches and databases beside its settings, and each version adds
+		// others. It does not start if one of them is read-only. So only its settings are shown.
 		settings := []string{"*.toml", "*.md", "*.json", "prompts", "rules", "skills", "plugins", "hooks", "agents", "themes", "memories", ".env"}
 		return []agentFolder{{
 			path: dir, settings: settings, writable: []string{"auth.json"}, create: []string{"sessions"},
@@ -58,12 +62,12 @@ func agentFolders(kind string, env []string, home, work string) []agentFolder {
 // notInNames matches the characters that Claude Code replaces in the name of a project's folder.
 var notInNames = lazyregexp.New(`[^A-Za-z0-9]`)
 
-// claudeProject returns the name that Claude Code gives to the folder with the conversations about
-// the project folder work.
+// claudeProject returns the name of the folder in which Claude Code keeps the conversations that
+// began in the folder work.
 func claudeProject(work string) string { return notInNames().ReplaceAllString(work, "-") }
 
-// agentFiles adds the agent program's own folders to the sandbox. It creates the writable entries
-// that are missing, on the machine itself.
+// agentFiles adds the agent program's own folders to the sandbox. If an entry of agentFolder.create
+// is missing, agentFiles creates it on the machine, outside of the sandbox.
 func (l *layout) agentFiles(kind string, c Command, work string) error {
 	for _, f := range agentFolders(kind, c.Env, l.home, work) {
 		if !filepath.IsAbs(f.path) {
@@ -101,27 +105,27 @@ func (l *layout) agentFiles(kind string, c Command, work string) error {
 
 func matchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		match, _ := filepath.Match(pattern, name) // the patterns are valid
+		match, _ := filepath.Match(pattern, name) // cannot fail: all patterns are valid constants
 		return match
 	})
 }
 
-// secretName matches the names of variables that look like credentials.
+// secretName matches the names of environment variables that look like credentials.
 var secretName = lazyregexp.New(`(?i)TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|(^|_)(KEY|PAT|AUTH|COOKIE|DSN|PWD)$|(DATABASE|REDIS|MONGO\w*|POSTGRES\w*|AMQP|BROKER)_UR[LI]`)
 
-// urlWithPassword matches a URL with a password in it.
+// urlWithPassword matches a URL that contains a password.
 var urlWithPassword = lazyregexp.New(`^[a-zA-Z][\w+.-]*://[^/@\s]*:[^/@\s]+@`)
 
-// sockets are names of variables that a sandbox removes. Most of them lead to sockets or files
-// through which the agent could reach other programs of the user. The last ones name folders that
-// the sandbox replaces.
+// sockets are names of environment variables that a sandbox removes. Most of them lead to sockets
+// or files through which the agent could reach other programs of the user. The variables in the
+// last line contain the paths of folders that the sandbox replaces.
 var sockets = []string{
 	"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "GNUPGHOME", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
 	"XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONFIG", "CONTAINER_HOST", "KUBECONFIG", "TMUX", "TMUX_PANE", "STY", "VSCODE_IPC_HOOK_CLI", "GIT_ASKPASS", "SSH_ASKPASS", "NETRC",
 	"TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "XDG_STATE_HOME",
 }
 
-// ownPrefixes returns prefixes of the names of variables that a kind of agent reads.
+// ownPrefixes returns prefixes of the names of environment variables that a kind of agent reads.
 func ownPrefixes(kind string, env []string) []string {
 	switch kind {
 	case "claude":
@@ -145,20 +149,21 @@ func ownPrefixes(kind string, env []string) []string {
 
 var envKey = lazyregexp.New(`(?m)^\s*env_key\s*=\s*"([A-Za-z0-9_]+)"`)
 
-// codexKeys returns the names of the variables that contain API keys of models. The settings of
-// Codex list these names.
+// codexKeys returns the names of the environment variables that contain API keys for the models
+// that Codex uses. The settings of Codex list these names.
 func codexKeys(env []string) (names []string) {
 	dir := cmp.Or(lookup(env, "CODEX_HOME"), filepath.Join(lookup(env, "HOME"), ".codex"))
-	text, _ := os.ReadFile(filepath.Join(dir, "config.toml")) // without settings there are no names
+	text, _ := os.ReadFile(filepath.Join(dir, "config.toml")) // ignore the error: a missing file lists no names
 	for _, m := range envKey().FindAllStringSubmatch(string(text), -1) {
 		names = append(names, m[1])
 	}
 	return names
 }
 
-// environment returns the environment of a program in a sandbox. It removes the variables in
-// sockets and those that look like credentials. It keeps the variables that agents of this kind
-// read, those that the user has set for this program, and gaffer's own except URLs with a password.
+// environment returns the environment of a program in a sandbox. It removes the variables listed in
+// sockets and those that look like credentials. It always keeps the variables that the user has set
+// for this program. It also keeps the variables that agents of this kind read, and GAFFER_
+// variables that contain no URL with a password.
 func environment(kind string, c Command) []string {
 	own := ownPrefixes(kind, c.Env)
 	return slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool {

@@ -19,8 +19,8 @@ const (
 // copiesFolder is the folder inside a sandbox that contains the originals of copied files.
 const copiesFolder = "/run/gaffer-copies"
 
-// enter returns the beginning of the command line: the gaffer command that runs outside of the
-// sandbox, and its arguments.
+// enter returns the first part of the command line that runs a program in a sandbox: gaffer's own
+// program, the command name EnterCommand, and the arguments of [EnterMain].
 func (l *layout) enter(self string, s Spec, c Command) []string {
 	argv := []string{self, EnterCommand, "--scratch=" + c.Scratch}
 	for _, path := range l.remove {
@@ -52,7 +52,9 @@ func (l *layout) bubblewrap(self, bwrap string, s Spec, c Command) []string {
 		case masked:
 			argv = append(argv, "--ro-bind", "/dev/null", m.to)
 		}
-		if i == 0 { // after the root: give the sandbox its own /dev and /proc, not the machine's
+		// The first mount is the root folder. Directly after it, give the sandbox its own /dev and
+		// /proc.
+		if i == 0 {
 			argv = append(argv, "--dev", "/dev", "--proc", "/proc")
 		}
 	}
@@ -86,11 +88,15 @@ func (l *layout) container(self, engine string, s Spec, c Command) []string {
 		argv = append(argv, "--network=none")
 	}
 	for _, v := range containerVariables(l.env) {
-		argv = append(argv, "--env="+v) // only the name: the engine takes the value from its own environment, which other users cannot read
+		// Pass only the name. The engine takes the value from its own environment, which other
+		// users cannot read.
+		argv = append(argv, "--env="+v)
 	}
 	for i, m := range l.mounts {
+		// Skip a mount that a later mount covers: the engine refuses two mounts at one path, and
+		// mounts in an order of its own.
 		if slices.ContainsFunc(l.mounts[i+1:], func(later mount) bool { return within(m.to, later.to) }) {
-			continue // a later mount covers this one; the engine refuses two mounts at one path, and mounts in an order of its own
+			continue
 		}
 		switch m.kind {
 		case readOnly:

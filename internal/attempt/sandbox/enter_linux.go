@@ -21,19 +21,19 @@ import (
 // stopSignals are the signals with which a supervisor stops an agent.
 var stopSignals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 
-// controlLine is the first line that the first process inside a sandbox sends on its connection. It
-// distinguishes that connection from those of the agent to the proxy.
+// controlLine is the first line that the first process inside a sandbox sends on its connection to
+// gaffer's process outside. It distinguishes that connection from those of the agent to the proxy.
 const controlLine = "GAFFER "
 
 // EnterMain is the main function of gaffer's process outside of a sandbox. It starts bwrap or a
 // container engine, and ends as the agent has ended: with the same exit code, or by the same
 // signal. Its arguments are those that [Machine.Wrap] has put into the command line.
 //
-// EnterMain ignores the stop signals while it starts bwrap. bwrap inherits this; otherwise a stop
-// signal would end bwrap at once. Afterwards EnterMain passes the signals on to bwrap's process
-// group. The first process inside the sandbox is in that group, and passes them on to the agent.
+// EnterMain ignores the stop signals while it starts bwrap. bwrap inherits that, so a stop signal
+// does not end it. Afterwards EnterMain passes the signals on to bwrap's process group. The first
+// process inside the sandbox is in that group, and passes them on to the agent.
 func EnterMain(args []string, stderr io.Writer) int {
-	runtime.LockOSThread() // bwrap is killed when the thread that started it ends
+	runtime.LockOSThread() // Pdeathsig kills bwrap when the thread that started it ends
 	signal.Ignore(stopSignals...)
 	e, err := parseEnter(args)
 	if err == nil {
@@ -93,7 +93,7 @@ type entered struct {
 	hosts   hostList
 	argv    []string
 	signal  atomic.Int32   // the signal that has ended the agent; 0 if none
-	reports sync.WaitGroup // open connections that may report the signal
+	reports sync.WaitGroup // counts open connections that may still report the signal
 	// connected is closed when the first process inside has connected. That process starts the
 	// agent only afterwards, so its report about the agent is never missed.
 	connected chan struct{}
@@ -130,8 +130,8 @@ func (e *entered) prepare() error {
 			return err
 		}
 	}
-	// The path of a socket may have at most about 100 bytes. So change to the folder and use a short
-	// relative path.
+	// The path of a socket may have at most about 100 bytes. So change to the folder and use a
+	// short relative path.
 	back, err := os.Getwd()
 	if err != nil {
 		return err
@@ -170,7 +170,9 @@ func (e *entered) serve(conn net.Conn) {
 		if _, err := io.WriteString(conn, "\n"); err != nil {
 			return
 		}
-		for lines := bufio.NewScanner(in); lines.Scan(); { // keep the connection open: the first process ends when it breaks
+		// Keep the connection open until the first process closes it: that process exits if the
+		// connection breaks.
+		for lines := bufio.NewScanner(in); lines.Scan(); {
 			if n, err := strconv.Atoi(strings.TrimPrefix(lines.Text(), "signal ")); err == nil && n > 0 && n < 65 {
 				e.signal.Store(int32(n))
 			}
@@ -183,7 +185,7 @@ func (e *entered) serve(conn net.Conn) {
 // clean deletes the scratch folder, and the files that the agent must not leave in its repository.
 func (e *entered) clean() {
 	for _, path := range e.remove {
-		_ = os.RemoveAll(path) // it did not exist before, so the agent has made it
+		_ = os.RemoveAll(path) // the path did not exist before, so the agent has created it
 	}
 	if filepath.IsAbs(e.scratch) {
 		removeAll(e.scratch)

@@ -84,7 +84,8 @@ func (p *inside) prepare() (err error) {
 	if _, err = io.WriteString(p.control, controlLine+"\n"); err != nil {
 		return err
 	}
-	// Start the agent only when the process outside knows of this connection.
+	// Wait for the answer of the process outside. The agent must start only when that process knows
+	// of this connection.
 	if _, err = io.ReadFull(p.control, make([]byte, 1)); err != nil {
 		return fmt.Errorf("no answer of the process outside: %w", err)
 	}

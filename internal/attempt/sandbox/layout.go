@@ -19,7 +19,7 @@ type Spec struct {
 	Write   []string         `json:"write,omitempty"`
 	Read    []string         `json:"read,omitempty"`
 	Image   string           `json:"image,omitempty"`
-	// Nested says that the program can make a sandbox of its own inside of this one.
+	// Nested says that the program can make a sandbox of its own inside of this sandbox.
 	Nested bool `json:"nested,omitempty"`
 }
 
@@ -45,7 +45,7 @@ type Command struct {
 	// Scratch is the path of a folder for the home folder and the temporary files of the sandbox.
 	// It must not exist yet. The sandbox creates it, and deletes it when the program has ended.
 	Scratch string
-	Files   []string // further files that the program may read
+	Files   []string // paths of further files that the program may read
 }
 
 // Wrap returns the command line and the environment with which a program runs in a sandbox. If
@@ -68,7 +68,7 @@ func (m *Machine) Wrap(s Spec, c Command) (argv, env []string, err error) {
 	return l.bubblewrap(m.Self, facts.Bwrap, s, c), l.env, nil
 }
 
-// mountKind says what a path is inside a sandbox.
+// mountKind says what a program sees at a path inside a sandbox.
 type mountKind int
 
 const (
@@ -79,10 +79,11 @@ const (
 	masked  // a file that cannot be read
 )
 
-// mount is one path inside a sandbox. In a list of mounts, a later one covers earlier ones.
+// mount is one path inside a sandbox. In a list of mounts, a later mount hides what earlier mounts
+// show at its path.
 type mount struct {
 	kind mountKind
-	from string // path outside of the sandbox; empty for empty and masked
+	from string // path outside of the sandbox; not set for the kinds empty and masked
 	to   string
 }
 
@@ -94,7 +95,7 @@ type copied struct{ from, to string }
 type layout struct {
 	mounts []mount
 	copies []copied
-	remove []string // paths that do not exist now, and must not exist when the program has ended
+	remove []string // paths that do not exist yet; deleted after the program has ended
 	env    []string
 	home   string
 }
@@ -110,7 +111,8 @@ func (l *layout) add(kind mountKind, paths ...string) {
 	}
 }
 
-// addIfThere adds the paths that exist. It leaves out symbolic links without a target.
+// addIfThere adds those of the paths that exist. It leaves out symbolic links whose target is
+// missing.
 func (l *layout) addIfThere(kind mountKind, paths ...string) {
 	for _, p := range paths {
 		if exists(p) && exists(realPath(p)) {
@@ -134,7 +136,7 @@ func (l *layout) source(path string) (from string, shown bool) {
 	return from, shown
 }
 
-// mask hides those of the paths that the sandbox would otherwise show.
+// mask hides those of the paths that are visible in the sandbox so far.
 func (l *layout) mask(paths ...string) {
 	for _, p := range paths {
 		p = realPath(p)
@@ -216,8 +218,9 @@ func (m *Machine) layout(s Spec, c Command) (*layout, error) {
 	return l, nil
 }
 
-// addWritable adds folders that the plan opens for writing. A folder that does not exist is an
-// error, because there is nothing to mount. So are the root and the whole home folder.
+// addWritable adds folders to which the plan lets the program write. It returns an error for a
+// folder that does not exist, because there is nothing to mount. It also returns an error for the
+// root and for the whole home folder.
 func (l *layout) addWritable(paths []string) error {
 	for _, p := range paths {
 		if !exists(p) {
@@ -241,8 +244,8 @@ func expand(paths []string, home string) (list []string) {
 	return list
 }
 
-// installation shows programs in folders that are hidden so far: those in PATH, and the agent
-// program with its modules.
+// installation makes folders with programs visible that the sandbox would otherwise hide: those in
+// PATH, and the folder of the agent program with its modules.
 func (l *layout) installation(self string, c Command) {
 	hidden := func(path string) bool {
 		_, shown := l.source(realPath(path))
@@ -288,7 +291,7 @@ func (l *layout) installation(self string, c Command) {
 	}
 }
 
-// isPrefix reports whether a folder contains one installation and nothing else, such as
+// isPrefix reports whether a folder seems to contain one installation and nothing else, such as
 // ~/.nvm/versions/node/v22 or ~/sdk/go. It returns false for ~/.local and ~/.cargo, which contain
 // more than programs.
 func isPrefix(folder, home string) bool {
@@ -298,7 +301,7 @@ func isPrefix(folder, home string) bool {
 	return slices.ContainsFunc([]string{"lib", "pkg", "libexec"}, func(name string) bool { return exists(filepath.Join(folder, name)) })
 }
 
-// toolchains shows the compilers and the downloaded packages in the home folder. They are read-only:
+// toolchains adds the compilers and the downloaded packages in the home folder. They are read-only:
 // a package that an agent has changed would later run outside of its sandbox.
 func (l *layout) toolchains(env []string) {
 	for _, name := range []string{".rustup", ".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/config.toml", "go/pkg", "sdk", ".nvm", ".pyenv", ".rbenv", ".asdf", ".volta", ".sdkman/candidates", ".local/lib", ".local/share/mise"} {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Facts say which sandboxes work on a machine. NoBubblewrap and NoContainer are empty if that
-// sandbox works.
+// Facts say which sandboxes work on a machine. NoBubblewrap is empty if bubblewrap works, and
+// NoContainer is empty if containers work.
 type Facts struct {
 	System       string // operating system, as in runtime.GOOS
 	Bwrap        string // path of the program bwrap
@@ -37,13 +37,13 @@ type Machine struct {
 
 	mu    sync.Mutex
 	facts Facts
-	// looked says that the facts are known, except those about containers. asked says that those
+	// looked says that all facts are known except those about containers. asked says that the facts
 	// about containers are known.
 	looked, asked bool
 }
 
-// Facts returns what the machine has. It examines the machine only once. It runs the container
-// engine, which may take long, only if containers is true.
+// Facts returns which sandboxes work on the machine. It examines the machine only once. It runs the
+// container engine, which may take long, only if containers is true.
 func (m *Machine) Facts(containers bool) Facts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,15 +63,16 @@ func (m *Machine) SetFacts(f Facts) { m.looked, m.asked, m.facts = true, true, f
 // lookTimeout is the time limit for a program that is run to find out whether it works.
 const lookTimeout = 10 * time.Second
 
-// Look finds out which sandboxes a machine has. It runs bwrap and the container engine, because an
-// installed program may still not work: a kernel may forbid namespaces, an engine may be stopped.
+// Look finds out which sandboxes work on this machine. It runs bwrap and the container engine,
+// because an installed program may still not work: a kernel may forbid namespaces, an engine may be
+// stopped.
 func Look(ctx context.Context, environ []string) Facts {
 	f := lookLocal(ctx, environ)
 	f.Engine, f.NoContainer = lookEngine(ctx, environ)
 	return f
 }
 
-// lookLocal finds out everything except what a container engine can do.
+// lookLocal does the same as Look, but does not examine container engines.
 func lookLocal(ctx context.Context, environ []string) Facts {
 	f := Facts{System: runtime.GOOS, NoContainer: "no container engine was asked"}
 	_, err := find("socat", environ)
@@ -84,8 +85,8 @@ func lookLocal(ctx context.Context, environ []string) Facts {
 	return f
 }
 
-// probe are the arguments of bwrap for a test program. The result of running it shows whether bwrap
-// works.
+// probe has arguments of bwrap for a test run. The caller appends the program to run. The test run
+// shows whether bwrap works on this machine.
 var probe = []string{"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--die-with-parent", "--cap-drop", "ALL", "--as-pid-1"}
 
 func lookBubblewrap(ctx context.Context, environ []string) (path, reason string) {

@@ -35,12 +35,13 @@ func (l hostList) allows(host, port string) bool {
 }
 
 const (
-	requestTimeout = time.Minute // for reading the head of a request to the proxy
+	requestTimeout = time.Minute // time limit for reading the header of a request
 	dialTimeout    = 30 * time.Second
 )
 
-// serveProxy answers the request on one connection to the proxy. That is CONNECT, which opens a
-// tunnel, or one plain HTTP request with the whole URL. in reads from conn.
+// serveProxy answers the request on one connection to the proxy. The request is either CONNECT,
+// which opens a tunnel, or one plain HTTP request with an absolute URL. in is a buffered reader of
+// conn.
 func serveProxy(conn net.Conn, in *bufio.Reader, hosts hostList) {
 	_ = conn.SetReadDeadline(time.Now().Add(requestTimeout)) // fails only for a broken connection
 	r, err := http.ReadRequest(in)
@@ -77,7 +78,7 @@ func serveProxy(conn net.Conn, in *bufio.Reader, hosts hostList) {
 	r.Header.Del("Proxy-Authorization")
 	r.Close = true // one request for each connection: the next one may be for another host
 	if err := r.Write(out); err == nil {
-		_, _ = io.Copy(conn, out) // either side may close the connection
+		_, _ = io.Copy(conn, out) // ignore the error: either side may close the connection
 	}
 }
 
@@ -86,7 +87,7 @@ func refuse(conn net.Conn, status int, text string) {
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, http.StatusText(status), len(text), text)
 }
 
-// exchange copies data in both directions until both have ended. in reads from conn.
+// exchange copies data between conn and out, until both directions have ended. in reads from conn.
 func exchange(conn net.Conn, in io.Reader, out net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() { pump(out, in) })
@@ -95,7 +96,7 @@ func exchange(conn net.Conn, in io.Reader, out net.Conn) {
 }
 
 func pump(to net.Conn, from io.Reader) {
-	_, _ = io.Copy(to, from) // either side may close the connection
+	_, _ = io.Copy(to, from) // ignore the error: either side may close the connection
 	if half, ok := to.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	} else {

@@ -12,9 +12,13 @@ import (
 
 // repository is the git repository of a folder.
 type repository struct {
-	link   string // path of .git in the work folder or above it: a folder, or a file that contains the path in the field git
-	git    string // folder with the HEAD and index of the worktree
-	common string // folder with the objects, refs, config and hooks of the repository; the same as git in a main worktree
+	// link is the path of .git in the work folder or above it. In a linked worktree, .git is a file
+	// that contains the path git. Otherwise it is a folder.
+	link string
+	git  string // folder with the HEAD and index of the worktree
+	// common is the folder with the objects, refs, config and hooks of the repository. In the main
+	// worktree, it is the same folder as git.
+	common string
 	branch string // ref that is checked out, such as refs/heads/x; empty if none
 }
 
@@ -65,7 +69,7 @@ func headOf(git string) string {
 }
 
 func readLine(file string) string {
-	text, _ := os.ReadFile(file) // a missing file is an empty text
+	text, _ := os.ReadFile(file) // ignore the error: a missing file counts as empty
 	line, _, _ := strings.Cut(string(text), "\n")
 	return strings.TrimSpace(line)
 }
@@ -83,15 +87,16 @@ func Writable(work string) []string {
 	return []string{r.common, r.git}
 }
 
-// repository adds a repository so that the program can commit: it can add objects, and move
-// branches. In a linked worktree, it can move only branches in the same folder as the branch that
-// is checked out. It cannot change what git runs: hooks and settings.
+// repository adds a repository to the sandbox so that the program can commit: it can add objects,
+// and move branches. In a linked worktree, it can move only branches in the same folder as the
+// branch that is checked out. It cannot change the hooks and settings, because git runs programs
+// that they name.
 func (l *layout) repository(r repository) {
 	if r.link == "" {
 		return
 	}
 	if r.git == r.common {
-		l.add(writable, r.git) // as a mount of its own, the folder cannot be renamed
+		l.add(writable, r.git) // the program cannot rename a folder that is a mount
 		_ = os.Mkdir(filepath.Join(r.git, "hooks"), 0o755)
 		l.protect(r.git, "config", "config.worktree", "commondir", "hooks", "modules", "worktrees", "objects/pack", "objects/info")
 		return
@@ -125,8 +130,8 @@ func (l *layout) protect(folder string, names ...string) {
 	}
 }
 
-// gitVariables returns variables that replace the user's git settings. The file with these settings
-// is hidden because it may contain credentials.
+// gitVariables returns environment variables with settings for git. They replace the user's
+// settings file, which the sandbox hides because it may contain credentials.
 func gitVariables(environ, env []string, mode plan.SandboxMode) (list []string) {
 	count, _ := strconv.Atoi(lookup(env, "GIT_CONFIG_COUNT"))
 	set := func(key, value string) {
@@ -144,7 +149,7 @@ func gitVariables(environ, env []string, mode plan.SandboxMode) (list []string) 
 	if git, err := find("git", environ); err == nil {
 		cmd := exec.Command(git, "config", "--global", "--includes", "-z", "--get-regexp", `^(user\.(name|email)|init\.defaultbranch|core\.(autocrlf|eol)|merge\.conflictstyle|pull\.rebase)$`)
 		cmd.Env, cmd.Dir = environ, "/"
-		out, _ := cmd.Output() // without settings there is nothing to replace
+		out, _ := cmd.Output() // ignore the error: the user may have no settings
 		for entry := range strings.SplitSeq(string(out), "\x00") {
 			if key, value, ok := strings.Cut(entry, "\n"); ok {
 				set(key, value)

@@ -2,10 +2,11 @@
 // sandbox a task gets, finds out which sandboxes this machine has, and turns the command line of an
 // agent into one that runs inside the sandbox.
 //
-// A command line inside bubblewrap or a container starts gaffer twice. [EnterMain] is outside of the
-// sandbox: it starts bwrap, connects to listed hosts for the agent, and passes on how the agent
-// ended. [InitMain] is the first process inside: it starts the agent, passes signals on to it, and
-// reaps what the agent leaves behind. See docs/sandbox.md and decision 36.
+// To run a program inside bubblewrap or a container, gaffer is started twice. [EnterMain] runs
+// outside of the sandbox: it starts bwrap or the container engine, connects to the allowed hosts
+// for the agent, and ends as the agent has ended. [InitMain] is the first process inside: it starts
+// the agent, passes signals on to it, and reaps the processes that the agent leaves behind. See
+// docs/sandbox.md and decision 36 in docs/decisions.
 package sandbox
 
 import (
@@ -19,8 +20,8 @@ import (
 // Settings are the user's settings for sandboxes.
 type Settings struct {
 	Mode plan.SandboxMode // empty or auto: the plan decides
-	// Forced says that Mode is from a flag of the user, which overrides the plan. If it is false, the
-	// plan may choose a stronger sandbox than Mode, but no weaker one.
+	// Forced says that Mode is from a flag of the user, which overrides the plan. If it is false,
+	// the plan may choose a stronger sandbox than Mode, but no weaker one.
 	Forced bool
 	Image  string // container image for tasks whose plan names none
 }
@@ -71,20 +72,22 @@ func (s Settings) ApplyPlan(p plan.Plan, own func(agent string) bool) plan.Plan 
 // Program describes an agent program, for the choice of its sandbox.
 type Program struct {
 	Kind string // the built-in agent whose protocol the program uses
-	// Custom says that gaffer.yaml names the program, so that its needs are unknown.
+	// Custom says that the user has set the program in gaffer.yaml. gaffer does not know which
+	// files such a program needs.
 	Custom bool
-	// Gaffer says that the program is gaffer itself, which merges branches or compares candidates. It
-	// never runs in a sandbox.
+	// Gaffer says that the program is gaffer itself, which merges branches or compares candidates.
+	// It never runs in a sandbox.
 	Gaffer bool
-	// Restricted says that some of the agent's requests for permission are denied or left to the user.
+	// Restricted says that some of the agent's requests for permission are denied or left to the
+	// user.
 	Restricted bool
 }
 
-// Choice is the sandbox of an attempt.
+// Choice is the sandbox that was chosen for an attempt.
 type Choice struct {
 	Mode plan.SandboxMode `json:"mode"` // never empty or auto
-	// Why says why the attempt has no sandbox if its task wants the mode auto. It is empty in all
-	// other cases.
+	// Why says why the attempt has no sandbox although its task wants the mode auto. It is empty in
+	// all other cases.
 	Why string `json:"why,omitempty"`
 }
 
@@ -103,9 +106,9 @@ func (f Facts) Choose(want plan.Sandbox, p Program) (Choice, error) {
 	return Choice{Mode: want.Mode}, nil
 }
 
-// strongest returns the strongest sandbox that works, for a task that wants the mode auto. Programs
-// whose needs are unknown get none: a sandbox could hide files that they need, and only the user
-// knows these.
+// strongest returns the strongest sandbox that works, for a task that wants the mode auto. A
+// program whose needs are unknown gets none: a sandbox could hide files that the program needs, and
+// only the user knows which.
 func (f Facts) strongest(want plan.Sandbox, p Program) Choice {
 	switch {
 	case p.Kind == plan.CommandAgent && !p.Custom:

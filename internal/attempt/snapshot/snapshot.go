@@ -5,7 +5,7 @@
 //	refs/gaffer/review/<run>/<task>/<n>         what the user has looked at
 //	refs/gaffer/attempt/<run>/<task>/<attempt>  the content at the end of an attempt
 //
-// A snapshot includes uncommitted files, but no ignored ones. Taking it changes neither the
+// A snapshot includes uncommitted files, but no ignored ones. Taking a snapshot changes neither the
 // worktree nor its index, and runs no program of the repository.
 package snapshot
 
@@ -25,8 +25,10 @@ import (
 
 // Snapshot is the content of a task's worktree at one moment.
 type Snapshot struct {
-	Ref    string
-	Commit string // id of the commit that keeps the tree; its parents are Tip and Base, or only Tip if both are the same
+	Ref string
+	// Commit is the id of the commit that the ref points to. The commit has the tree Tree and the
+	// parents Tip and Base, or only the parent Tip if Tip and Base are the same.
+	Commit string
 	Branch string
 	Base   string // id of the commit that Tree is compared with to get the change
 	Tip    string // id of the branch's newest commit
@@ -38,10 +40,10 @@ const (
 	attemptPrefix = "refs/gaffer/attempt/"
 )
 
-// ForReview keeps the current content of a task's worktree for a review. If an earlier snapshot for
-// reviews has the same content, ForReview returns that one. If the worktree's folder is missing,
-// ForReview keeps the content of the branch. If the whole worktree was removed, ForReview returns
-// the task's last snapshot, or a [*git.MissingError] if there is none.
+// ForReview takes a snapshot of a task's worktree for a review. If an earlier snapshot for reviews
+// has the same content, ForReview returns that one. If only the worktree's folder is missing, the
+// snapshot has the content of the branch. If the branch is missing too, ForReview returns the
+// task's last snapshot, or a [*git.MissingError] if there is none.
 func ForReview(ctx context.Context, r *worktree.Repo, run, task string) (Snapshot, error) {
 	list, err := List(ctx, r, run, task)
 	if err != nil {
@@ -72,7 +74,8 @@ func ForReview(ctx context.Context, r *worktree.Repo, run, task string) (Snapsho
 		return Snapshot{}, err
 	}
 	const tries = 20
-	for range tries { // try again if another process takes the same number at the same moment
+	// If another process has just created a ref with this number, try the next number.
+	for range tries {
 		k.Ref = refPrefix(reviewPrefix, run, task) + strconv.Itoa(number)
 		if _, err = r.Git.Run(ctx, "update-ref", "-m", "gaffer: review", k.Ref, k.Commit, strings.Repeat("0", len(k.Commit))); err == nil || ctx.Err() != nil {
 			break
@@ -82,9 +85,9 @@ func ForReview(ctx context.Context, r *worktree.Repo, run, task string) (Snapsho
 	return k, err
 }
 
-// OfAttempt keeps the current content of a task's worktree as the content at the end of an attempt.
-// number is the number of the attempt. It returns the differences from the base, in the same form
-// as [worktree.Repo.Diff]. there is false if the worktree or its folder is missing.
+// OfAttempt takes a snapshot of a task's worktree at the end of an attempt. number is the number of
+// the attempt. list has the differences from the base, in the same form as [worktree.Repo.Diff].
+// there is false if the worktree or its folder is missing.
 func OfAttempt(ctx context.Context, r *worktree.Repo, run, task string, number int) (list []git.FileDiff, there bool, err error) {
 	t, err := r.Lookup(run, task)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,9 +128,9 @@ func Attempts(ctx context.Context, r *worktree.Repo, run, task string) (map[int]
 	return all, err
 }
 
-// Release deletes the snapshots that were taken for reviews of a task. It keeps the last ones, as
-// many as newest says, and those whose tree or base is in trees. Git later deletes content that no
-// ref keeps.
+// Release deletes old snapshots that were taken for reviews of a task. It keeps the last ones; the
+// parameter newest says how many. It also keeps those whose Tree or Base is in trees. Git later
+// deletes content that no ref keeps.
 func Release(ctx context.Context, r *worktree.Repo, run, task string, newest int, trees []string) error {
 	list, err := List(ctx, r, run, task)
 	if err != nil || len(list) <= newest {
@@ -146,7 +149,8 @@ func Release(ctx context.Context, r *worktree.Repo, run, task string, newest int
 	return err
 }
 
-// Forget deletes all snapshots of these runs. It keeps the rescue refs of package worktree.
+// Forget deletes all snapshots of these runs. It does not delete the rescue refs, under which
+// package worktree keeps the content of removed worktrees.
 func Forget(ctx context.Context, r *worktree.Repo, runs []string) error {
 	gone := map[string]bool{}
 	for _, run := range runs {
@@ -204,8 +208,8 @@ func list(ctx context.Context, r *worktree.Repo, prefix, run, task string) ([]Sn
 				k.Tip = value
 			}
 		}
-		// Agents can write refs too. So use the values as arguments of git only if they are object
-		// ids.
+		// Agents can create such refs too, with any content. So use the values as arguments of git
+		// only if they are object ids.
 		if git.IsID(k.Tree) && git.IsID(k.Base) && git.IsID(k.Tip) {
 			list = append(list, k)
 		}
@@ -215,7 +219,7 @@ func list(ctx context.Context, r *worktree.Repo, prefix, run, task string) ([]Sn
 }
 
 // last returns the newest snapshot of a task whose worktree is gone. list has the snapshots for
-// reviews; only if it is empty, last returns a snapshot of an attempt.
+// reviews. If list is empty, last returns the newest snapshot of an attempt.
 func last(ctx context.Context, r *worktree.Repo, run, task string, list []Snapshot) (Snapshot, error) {
 	if len(list) > 0 {
 		return list[len(list)-1], nil
@@ -236,8 +240,8 @@ func last(ctx context.Context, r *worktree.Repo, run, task string, list []Snapsh
 	return newest, nil
 }
 
-// take reads the content of a worktree, and writes its files as git objects. If the folder
-// is missing, the content is the content of the branch.
+// take reads the content of a worktree, and writes its files as git objects. If the worktree's
+// folder is missing, take uses the files of the branch's newest commit.
 func take(ctx context.Context, r *worktree.Repo, t worktree.Tree) (k Snapshot, err error) {
 	k.Branch = t.Branch
 	if k.Tip, err = r.Tip(ctx, t.Branch); err != nil {
@@ -261,10 +265,11 @@ func take(ctx context.Context, r *worktree.Repo, t worktree.Tree) (k Snapshot, e
 	return k, err
 }
 
-// baseOf returns the commit that a change is compared with. Usually that is the recorded base. But
-// the work may have been rebased onto newer commits of the branch that it started from, or the
-// agent may have merged such commits into it. These commits are not the agent's work. So baseOf
-// then returns the newest commit of that branch that the work contains.
+// baseOf returns the commit that a change is compared with. Usually that is the base that was
+// recorded when the worktree was created. But the work may later have been rebased onto newer
+// commits of the branch that it started from, or the agent may have merged such commits. They are
+// not the work of the agent. In that case baseOf returns the newest of these commits that the work
+// contains.
 func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) (string, error) {
 	base := t.Base.Commit
 	target := "HEAD"
@@ -276,7 +281,7 @@ func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) 
 		return base, err
 	}
 	common, err := r.Git.Line(ctx, "merge-base", into, tip)
-	if git.ExitCode(err) == 1 || err == nil && common == base { // exit code 1 means that they have no common commit
+	if git.ExitCode(err) == 1 || err == nil && common == base { // exit code 1: into and tip have no common commit
 		return base, nil
 	}
 	if err != nil {

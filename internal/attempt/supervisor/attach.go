@@ -18,9 +18,11 @@ type State int
 // The possible states.
 const (
 	Unknown State = iota // the error of Attach says why
-	Alive                // the attempt runs, and we are connected to its supervisor
+	Alive                // the attempt runs, and Attach has connected to its supervisor
 	Exited               // the attempt has ended, and its exit is recorded
-	Lost                 // the agent was never started, or its supervisor was killed; no process of the attempt is alive
+	// Lost means that the agent was never started, or that its supervisor was killed. No process of
+	// the attempt is alive.
+	Lost
 )
 
 func (s State) String() string {
@@ -29,8 +31,9 @@ func (s State) String() string {
 
 // Attach finds out the state of an attempt that another process has started. If the attempt is
 // alive, Attach connects to its supervisor. Before Attach returns Lost, it ends the remaining
-// processes and makes sure that no supervisor can start the attempt later, even if the folder did
-// not exist yet. If the state is Unknown, the Process is nil and the error says why.
+// processes of the attempt. It also makes sure that no supervisor can start the attempt later, even
+// if the folder did not exist yet. If the state is Unknown, the Process is nil and the error says
+// why.
 func Attach(ctx context.Context, dir string, opts Options) (*Process, State, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -93,7 +96,7 @@ func find(ctx context.Context, f folder, attempt string, patience time.Duration)
 			exit, err := f.conclude(attempt, lock)
 			return finding{attempt: exit.Attempt, exit: exit}, err
 		}
-		_ = lock.Close() // ignore the error: another process holds the lock, so nothing was written here
+		_ = lock.Close() // ignore the error: nothing was written to the lock
 		found, err := connect(ctx, f, until)
 		if err == nil {
 			return found, nil
@@ -129,8 +132,8 @@ func connect(ctx context.Context, f folder, until time.Time) (finding, error) {
 	return finding{}, err
 }
 
-// first waits for the supervisor's first message until the deadline. A zero deadline means no
-// deadline.
+// first waits for the supervisor's first message until the deadline. A zero deadline means that
+// there is no time limit.
 func (l *link) first(ctx context.Context, deadline time.Time) (message, error) {
 	var m message
 	if err := l.conn.SetReadDeadline(deadline); err != nil {
@@ -147,11 +150,13 @@ func (l *link) first(ctx context.Context, deadline time.Time) (message, error) {
 	return m, l.conn.SetReadDeadline(time.Time{})
 }
 
-// origin says where and when an attempt was started, according to its folder.
+// origin says where and when an attempt was started. The data is from the folder of the attempt.
 type origin struct {
 	attempt string
-	foreign bool // started on another machine: we can see neither whether its lock is held nor its processes
-	hidden  bool // started in another pid namespace: we cannot see its processes
+	// foreign says that the attempt was started on another machine. Then this process cannot see
+	// its processes, or whether its lock is held.
+	foreign bool
+	hidden  bool // started in another pid namespace, so its processes are not visible here
 	before  bool // started before this boot: all its processes have ended
 }
 

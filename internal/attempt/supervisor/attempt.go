@@ -16,7 +16,7 @@ type attempt struct {
 	lock       *os.File
 	lockRecord lockRecord // content of the lock when the supervisor acquired it
 	env        []string   // the agent's environment
-	reusable   bool       // the supervisor belongs to a pool, so it may run another attempt afterwards
+	reusable   bool       // the supervisor belongs to a pool and may run another attempt later
 	spec       Spec
 	log        *os.File
 	clients    *clients
@@ -51,7 +51,7 @@ type attempt struct {
 	allFrozen  bool // all processes are frozen
 }
 
-// stop is an order to stop the agent, for the reason why. If now is set, the agent is killed at
+// stop is an order to stop the agent. why is the reason. If now is true, the agent is killed at
 // once.
 type stop struct {
 	why string
@@ -85,9 +85,11 @@ func newAttempt(f folder, lock *os.File, is lockRecord, env []string, s signals)
 
 // run starts the agent, waits for its end, records the exit and reports it to the clients. The
 // error says why the exit could not be recorded. If the agent could not be started, only the exit
-// says so. free reports whether the supervisor can run another attempt. That requires that it
-// belongs to a pool, that no process of this attempt is left, that no signal has told the
-// supervisor to exit, and that at most one client was connected and has received the exit.
+// says so.
+//
+// free reports whether the supervisor can run another attempt. It is true if the supervisor belongs
+// to a pool, no process of this attempt is left, no signal has told the supervisor to exit, and at
+// most one client was connected, which has received the exit or disconnected.
 func (a *attempt) run() (free bool, err error) {
 	err = a.begin()
 	if err == nil {
@@ -160,7 +162,8 @@ func (a *attempt) launch() error {
 	defer agentEnd.Close()
 	a.exit.Started = time.Now().UTC()
 	a.agentPID, err = launch(a.spec, a.env, agentEnd.Fd(), log.Fd(), a.group)
-	if err != nil && a.group != nil && a.group.remove() == nil { // try without the group: the kernel may refuse to start a process in it
+	// The kernel may refuse to start a process in the group. Then try without the group.
+	if err != nil && a.group != nil && a.group.remove() == nil {
 		a.group = nil
 		if err = a.recordSupervisor(); err == nil {
 			a.agentPID, err = launch(a.spec, a.env, agentEnd.Fd(), log.Fd(), nil)
@@ -191,8 +194,8 @@ const (
 	// processes. Until then only the starter is connected. If the starter disconnects earlier, the
 	// supervisor opens the socket at once.
 	openDelay = 100 * time.Millisecond
-	// openRetryPause is how long the supervisor waits before it calls open again after an error of
-	// open. The agent keeps running meanwhile.
+	// openRetryPause is how long the supervisor waits after an error of open before it calls open
+	// again. The agent keeps running meanwhile.
 	openRetryPause = time.Second
 	// socketCheckInterval is how often a supervisor without clients checks that its socket still
 	// exists. A supervisor with clients checks that when a client disconnects.
@@ -200,9 +203,9 @@ const (
 )
 
 // open writes started.json and listens on the socket, unless clients can already reach the socket.
-// If the socket was deleted, open creates it again. open also syncs the names of the folder and the
-// lock to disk: from now on the agent may outlive its starter, and the lock is the only record of
-// the attempt.
+// If the socket was deleted, open creates it again. open also syncs the directory entries of the
+// folder and the lock to disk. The process that started the attempt may end from now on. Then only
+// the lock shows that the attempt exists.
 func (a *attempt) open() {
 	a.socketTimer.Stop()
 	if a.clients.reachable(a.folder) {
@@ -226,7 +229,8 @@ func (a *attempt) open() {
 	}
 }
 
-// completeExit sets the remaining fields of a.exit. It is called after watch has returned.
+// completeExit sets the fields of a.exit that are known only after the agent's end. It is called
+// after watch has returned.
 func (a *attempt) completeExit() {
 	a.stdin.abandon()
 	if info, err := a.log.Stat(); err == nil {
@@ -237,8 +241,8 @@ func (a *attempt) completeExit() {
 	a.exit.Swept = len(a.swept)
 }
 
-// recordTries is how many times the supervisor tries to record the exit. Each pause between two
-// tries is twice as long as the one before, so that a full disk may have room again.
+// recordTries is how many times the supervisor tries to record the exit. It waits between two
+// tries, each time twice as long, in case that the disk is full only for a short time.
 const recordTries = 6
 
 func (a *attempt) recordExit() error {

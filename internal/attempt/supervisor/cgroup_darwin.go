@@ -21,11 +21,11 @@ func SweepGroups(string) (left []int) { return nil }
 // ListAbandoned returns nothing: macOS has no control groups.
 func ListAbandoned(string) []Marked { return nil }
 
-// GroupMethod says how this machine finds the processes of an attempt. On macOS that is only a
-// variable in their environment.
+// GroupMethod says how this machine finds the processes of an attempt. On macOS that is only by an
+// environment variable of these processes.
 func GroupMethod() string { return marksOnly }
 
-// limitMark is only used on Linux.
+// limitMark is empty on macOS, because it is used only on Linux.
 type limitMark struct{}
 
 func (s *supervisorRecord) describeDescendants() {}
@@ -33,7 +33,7 @@ func (s *supervisorRecord) describeDescendants() {}
 // ContainsAncestorOf always returns false: on macOS gaffer does not read the parents of processes.
 func (r Remains) ContainsAncestorOf(int) bool { return false }
 
-// remainsOf returns Unproven: on macOS the processes of an attempt cannot be found
+// remainsOf always returns the proof Unproven: on macOS the processes of an attempt cannot be found
 // without its supervisor.
 func remainsOf(string, supervisorRecord) Remains {
 	return Remains{Why: "on macOS the processes of an attempt cannot be found without its supervisor"}

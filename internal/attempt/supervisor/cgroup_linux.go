@@ -35,8 +35,8 @@ type hierarchy struct {
 	own     string // path of the folder of this process's group
 }
 
-// hierarchies lists the cgroup hierarchies that attempts may use, the best first. This process may
-// lack the permission to create a group in them.
+// hierarchies lists the cgroup hierarchies that attempts may use, in the order of preference. This
+// process may lack the permission to create a group in them.
 func hierarchies() (list []hierarchy) {
 	mounts, err1 := os.ReadFile("/proc/self/mountinfo")
 	groups, err2 := os.ReadFile("/proc/self/cgroup")
@@ -122,9 +122,9 @@ func makeCgroup(name string) *cgroup {
 	return nil
 }
 
-// maxCgroupTries is how many groups with the same attempt and the same supervisor can exist; a
-// number in the name tells them apart. A second group is needed if a supervisor starts an attempt
-// again while the first group still exists.
+// maxCgroupTries is how many groups can exist for the same attempt and the same supervisor. The
+// name of each further group contains a number. A second group is needed if a supervisor starts an
+// attempt again while the first group still exists.
 const maxCgroupTries = 100
 
 func (h hierarchy) makeCgroup(name string) *cgroup {
@@ -132,7 +132,9 @@ func (h hierarchy) makeCgroup(name string) *cgroup {
 	if syscall.Stat(h.mount, &at) != nil {
 		return nil
 	}
-	if h.version == 1 && unix.Access(filepath.Join(h.own, "tasks"), unix.W_OK) != nil { // the thread that forks must be allowed to move back to its own group
+	// The thread that forks moves into the new group. It must be allowed to move back to its own
+	// group.
+	if h.version == 1 && unix.Access(filepath.Join(h.own, "tasks"), unix.W_OK) != nil {
 		return nil
 	}
 	g := &cgroup{Version: h.version, Kind: h.kind, Mount: h.mount, Dev: at.Dev, Ino: at.Ino}
@@ -151,7 +153,7 @@ func (h hierarchy) makeCgroup(name string) *cgroup {
 			return nil
 		}
 		if unix.Access(g.path(g.procs()), unix.W_OK) != nil {
-			_ = os.Remove(g.Dir) // ignore the error: the new group is empty
+			_ = os.Remove(g.Dir) // ignore the error: an empty group can always be removed
 			return nil
 		}
 		return g
@@ -161,8 +163,8 @@ func (h hierarchy) makeCgroup(name string) *cgroup {
 
 func (g *cgroup) path(name string) string { return filepath.Join(g.Dir, name) }
 
-// procs returns the name of the file in the group's folder to which a pid is written to move a
-// process into the group.
+// procs returns the name of the file in the group's folder that accepts pids: a process whose pid
+// is written to the file moves into the group.
 func (g *cgroup) procs() string {
 	if g.Version == 1 {
 		return "tasks"
@@ -198,8 +200,10 @@ func (g *cgroup) startInside(attr syscall.SysProcAttr, fork func(*syscall.SysPro
 		if _, err = in.WriteString("0"); err == nil {
 			pid, err = fork(&attr)
 		}
+		// If the thread cannot move back, it stays locked and exits with this goroutine. So no
+		// other goroutine runs in the group.
 		if _, backErr := back.WriteString("0"); backErr == nil {
-			runtime.UnlockOSThread() // after an error the thread stays locked, so that it exits with this goroutine and no other goroutine runs in the group
+			runtime.UnlockOSThread()
 		}
 	}()
 	<-done
@@ -253,7 +257,9 @@ func (g *cgroup) pids() (list []int, err error) {
 	folders, err := g.folders()
 	for _, dir := range folders {
 		text, unread := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-		if unread != nil { // the group was removed, or it is threaded and only its threads can be read
+		// If that fails, the group was removed, or it is a threaded group, in which only thread ids
+		// can be read.
+		if unread != nil {
 			text, unread = os.ReadFile(filepath.Join(dir, "cgroup.threads"))
 		}
 		if isShortage(unread) {
@@ -317,7 +323,7 @@ func (g *cgroup) remove() error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	folders, _ := g.folders() // ignore the error: if a subgroup is missing in the list, the Remove below fails
+	folders, _ := g.folders() // ignore the error: if a subgroup is not listed, the Remove below fails
 	for _, dir := range slices.Backward(folders) {
 		_ = os.Remove(dir) // ignore the error: if a subgroup remains, the Remove below fails
 	}
@@ -397,8 +403,8 @@ func abandonedCgroups(home string) (list []*cgroup) {
 }
 
 // GroupMethod says how this machine finds the processes of an attempt: by control groups, or only
-// by a variable in their environment. To find out, it tries to fork a process in a new group of
-// each hierarchy.
+// by an environment variable of these processes. To find out, it tries to fork a process in a new
+// group of each hierarchy.
 func GroupMethod() string {
 	for _, h := range hierarchies() {
 		g := h.makeCgroup("gaffer-doctor")

@@ -7,13 +7,15 @@ import (
 	"gaffer/statefile/host"
 )
 
-// child is a supervisor that runs attempts for this process. Either this process has started it, or
-// a program in a terminal has.
+// child is a supervisor that runs attempts for this process. Either this process or a program in a
+// terminal has started it.
 type child struct {
-	process     *os.Process
-	notOurChild host.Process  // identity of a supervisor that another program has started; zero if this process has started it
+	process *os.Process
+	// notOurChild identifies a supervisor that another program has started. It is zero if this
+	// process has started the supervisor.
+	notOurChild host.Process
 	pool        *Pool         // nil for a supervisor that runs only one attempt
-	control     *net.UnixConn // connection over which attempts are handed to the supervisor; nil without a pool
+	control     *net.UnixConn // connection that passes attempts to the supervisor; nil without a pool
 }
 
 // kill kills the supervisor and waits until it is dead.
@@ -23,7 +25,7 @@ func (c *child) kill() {
 }
 
 // wait waits until the supervisor has exited, and closes the control connection. If another program
-// has started the supervisor, it waits for at most DefaultPatience.
+// has started the supervisor, wait returns after at most DefaultPatience.
 func (c *child) wait() {
 	if c.notOurChild.PID != 0 {
 		awaitEnd(c.notOurChild)
@@ -46,8 +48,8 @@ func (c *child) returnToPool(free bool) (stays bool) {
 	return false
 }
 
-// exitAfterAttempt tells a supervisor of a pool to exit when its current attempt is over. Other
-// supervisors do that anyway.
+// exitAfterAttempt tells a supervisor of a pool to exit when its current attempt is over. A
+// supervisor without a pool does that anyway.
 func (c *child) exitAfterAttempt() {
 	if c.control != nil {
 		_ = c.control.CloseWrite() // fails if the supervisor has exited

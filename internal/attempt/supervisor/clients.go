@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// finishTimeout is how long the supervisor waits for its clients to receive the exit.
+// finishTimeout is how long the supervisor waits for its clients to receive the exit of the agent.
 const finishTimeout = 2 * time.Second
 
 // clients are the connections to processes that may send orders to the supervisor. Each connection
@@ -28,7 +28,7 @@ type clients struct {
 	over    chan struct{} // closed when exit is set
 	started Started
 	exit    Exit
-	free    bool // the supervisor can run another attempt; sent together with exit
+	free    bool // whether the supervisor can run another attempt; sent together with exit
 
 	accepting, serving sync.WaitGroup
 }
@@ -47,9 +47,8 @@ func (c *clients) reachable(f folder) bool {
 // none reports whether no client is connected.
 func (c *clients) none() bool { return c.connected.Load() == 0 }
 
-// listen creates the socket and accepts new clients. From the socket's creation on, only the user
-// may access it. The socket file remains when the supervisor exits: removing it would slow down the
-// creation of the next file, and the whole folder is deleted later.
+// listen creates the socket and accepts new clients. Only the user may access the socket. The
+// socket file remains when the supervisor exits, and is deleted later with the attempt's folder.
 func (c *clients) listen(f folder) error {
 	if c.listener != nil { // the socket file was deleted: listen on a new one
 		_ = c.listener.Close() // ignore the error: a listener has no unwritten data
@@ -104,7 +103,8 @@ func (c *clients) add(l *link) {
 	})
 }
 
-// sendEvents sends the messages that are not replies to orders: started and exit.
+// sendEvents sends a client the messages that are not replies to orders: the start of the agent,
+// and then its exit. gone is closed when the client has disconnected.
 func (c *clients) sendEvents(l *link, gone <-chan struct{}) {
 	defer l.close()
 	select {
@@ -154,8 +154,8 @@ func (c *clients) shut() int {
 	return int(c.connected.Load())
 }
 
-// finish sends the exit to all clients, and waits up to finishTimeout until they have got it. It
-// reports whether every client has received the exit or disconnected.
+// finish sends the exit to all clients, and waits at most finishTimeout until they have received
+// it. It reports whether every client has received the exit or has disconnected.
 func (c *clients) finish(e Exit, free bool) bool {
 	c.exit, c.free = e, free
 	close(c.over)
@@ -170,16 +170,16 @@ func (c *clients) finish(e Exit, free bool) bool {
 	case <-time.After(finishTimeout):
 	}
 	select {
-	case <-done: // done and the timer were ready at the same time: done counts
+	case <-done: // done and the timer were ready at the same time
 		return true
 	default:
 		return false
 	}
 }
 
-// follow executes one order of a client. The goroutine of that client calls it. If the attempt has
-// ended, an order to stop the agent or to change its lease has no effect, and the reply has no
-// error.
+// follow executes one order of a client. It is called by the goroutine that serves this client. If
+// the attempt has ended, an order to stop the agent or to change its lease has no effect, and the
+// reply contains no error.
 func (a *attempt) follow(o order) reply {
 	r := reply{ID: o.ID}
 	a.mu.Lock()

@@ -18,22 +18,23 @@ func PlatformLimits() string { return "" }
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // noneLeft reports whether the last process of the attempt has ended. waitErr is the error of a
-// system call that waits for any child. A subreaper without children has no descendants.
+// system call that waits for any child. ECHILD means that there is no child. Then this process, a
+// child subreaper, has no descendants either.
 func noneLeft(_ int, waitErr error) bool { return errors.Is(waitErr, syscall.ECHILD) }
 
 // waitAny has the flags of a wait4 call that finds any child that has ended, even a child that does
 // not send SIGCHLD.
 const waitAny = unix.WNOHANG | unix.WALL
 
-// signalAll sends a signal to every descendant. It returns the pids of the descendants that
+// signalAll sends a signal to every descendant. It returns the pids of the descendants that still
 // existed.
 func signalAll(_ int, sig syscall.Signal) []int {
 	all, _ := processes() // ignore the error: callers repeat the call until no descendant is left
 	return signalEach(liveDescendants(all, func(p process) bool { return p.pid == os.Getpid() }), sig)
 }
 
-// signalEach sends a signal to the processes in list. It returns the pids of those that existed,
-// including those that this process may not signal.
+// signalEach sends a signal to the processes in list. It returns the pids of those that still
+// existed, including those that this process may not signal.
 func signalEach(list []process, sig syscall.Signal) []int {
 	var there []int
 	for _, p := range list {
@@ -44,12 +45,11 @@ func signalEach(list []process, sig syscall.Signal) []int {
 	return there
 }
 
-// closeFilesOnExec sets close-on-exec on every descriptor except the first three, so that
-// programs started from here inherit only the files that are passed to them. An inherited
-// descriptor may be a lock or a pipe, and another process may be waiting until it is
-// closed.
+// closeFilesOnExec sets close-on-exec on every descriptor except the first three. So programs that
+// this process starts inherit only the files that are passed to them. An inherited descriptor may
+// be a lock or a pipe, and another process may be waiting until it is closed.
 func closeFilesOnExec() {
-	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // on an old kernel without this call, the descriptors stay open on exec
+	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // ignore the error: an old kernel does not have this call
 }
 
 // redirectStderr redirects stderr of this process, including crash reports, to a file.

@@ -43,11 +43,11 @@ func (e *FailedError) Error() string {
 
 // noReportError reports that the supervisor to which an attempt was handed is dead, and has not
 // reported whether the agent was started. The caller finds that out from the attempt's lock.
-type noReportError struct{ reason error } // reason is why the handover failed; nil if the supervisor died after it
+type noReportError struct{ reason error } // reason is why the handover failed; nil if the handover succeeded
 
 func (e *noReportError) Error() string { return "the supervisor died without a report" }
 
-// UnknownError reports that we cannot tell whether an attempt is still running.
+// UnknownError reports that gaffer cannot tell whether an attempt is still running.
 type UnknownError struct {
 	Dir    string
 	Reason error

@@ -37,7 +37,8 @@ func (f folder) claim() (*os.File, error) {
 		return nil, err
 	}
 	held, err := tryLock(lock)
-	if err == nil && (!held || !isEmpty(lock)) { // between openLock and tryLock, another process has recorded the attempt as lost
+	// Between openLock and tryLock, another process may have recorded the attempt as lost.
+	if err == nil && (!held || !isEmpty(lock)) {
 		err = &UsedError{string(f)}
 	}
 	if err != nil {
@@ -55,9 +56,10 @@ func isEmpty(file *os.File) bool {
 // reuseFor turns the folder of a finished attempt into the folder of a new attempt. It replaces the
 // content of the lock with the spec of the new attempt, and then renames the folder to target. It
 // returns the lock file, which is locked. Reusing a folder avoids the creation of files, which is
-// the slowest part of starting an attempt. The order of the two steps makes sure that the folder
-// never contains a running attempt under its old name, and always contains a spec under its new
-// name.
+// the slowest part of starting an attempt.
+//
+// The folder is renamed last. So it never contains a running attempt under its old name, and always
+// contains a spec under its new name.
 func (f folder) reuseFor(target folder, s Spec) (*os.File, error) {
 	lock, err := os.OpenFile(f.path(lockFile), os.O_RDWR|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -105,7 +107,8 @@ func (f folder) openLock(flags int) (*os.File, error) {
 }
 
 // tryLock tries to lock the file without waiting. It returns false if another process holds the
-// lock. It succeeds if the starter has passed the file to this process already locked.
+// lock. It also returns true if the process that started the attempt has locked the file and passed
+// it to this process.
 func tryLock(file *os.File) (bool, error) {
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

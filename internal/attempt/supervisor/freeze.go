@@ -2,16 +2,19 @@ package supervisor
 
 import "time"
 
-// maxFrozen is how long an agent may stay frozen while a client is connected, such as a worker that
-// keeps asking for a new lease. After that time the supervisor kills the agent.
+// maxFrozen is how long an agent may stay frozen while a client is connected. A client is, for
+// example, a worker that keeps asking for a new lease. After that time the supervisor kills the
+// agent.
 const maxFrozen = 24 * time.Hour
 
-// frozen measures how long an agent has been frozen. It does not count time in which the machine
-// was asleep, because no worker could connect during that time.
+// frozen measures how long an agent has been frozen. Time in which the machine was asleep does not
+// count, because no worker could connect during that time.
 type frozen struct {
 	abandon time.Duration // how long the agent may stay frozen without a client
 	since   time.Time     // when the agent was frozen; zero if it is not frozen
-	client  time.Time     // when a client was last connected; the same as since if none was connected after the freeze
+	// client is when a client was last connected. It is the same as since if no client was
+	// connected after the freeze.
+	client time.Time
 }
 
 // tooLong reports whether a frozen agent must be stopped, because no worker will extend its lease.
@@ -27,8 +30,8 @@ func (f *frozen) tooLong(now time.Time, client bool) bool {
 }
 
 // freeze runs one pass of the freezer, which stops running processes, and sets the timer for the
-// next pass. The next pass comes soon if this pass found a running process, and later if not. Even
-// after all processes are frozen, passes are needed because another program may resume a process.
+// next pass. Passes continue after all processes are frozen, because another program may resume a
+// process.
 func (a *attempt) freeze() {
 	still, wait := a.freezer.result(a.freezer.pass(a.agentPID))
 	if still {
@@ -37,8 +40,8 @@ func (a *attempt) freeze() {
 	a.leaseTimer.Reset(wait)
 }
 
-// thaw resumes the processes that freeze has stopped. It first records that they run, so that no
-// process runs while the attempt is reported as frozen.
+// thaw resumes the processes that freeze has stopped. It first records that they run. So no process
+// runs while the attempt is reported as frozen.
 func (a *attempt) thaw() {
 	a.setFrozen(false)
 	a.freezer.thaw(a.agentPID)
@@ -63,15 +66,16 @@ func (a *attempt) setFrozen(still bool) {
 	if still {
 		word = frozenWord
 	}
-	_ = appendRecord(a.lock, word, map[string]time.Time{"at": time.Now().UTC()}) // if this fails, other processes cannot read the state from the lock
+	_ = appendRecord(a.lock, word, map[string]time.Time{"at": time.Now().UTC()}) // if this fails, the lock contains the previous state
 	a.mu.Lock()
 	a.allFrozen = still
 	a.mu.Unlock()
 }
 
 // passes counts the clean passes of a freezer: those that found no running process. One clean pass
-// is not enough. It may have missed a process whose parent ended during the pass. Such a process
-// becomes a child of the supervisor, so the next pass finds it or a process that it has started.
+// is not enough, because it may have missed a process whose parent ended during the pass. The
+// missed process becomes a child of the supervisor. So the next pass finds it, or a process that it
+// has started.
 type passes struct {
 	clean int // consecutive passes that found no running process
 	pause time.Duration

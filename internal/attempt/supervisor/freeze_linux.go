@@ -12,21 +12,26 @@ import (
 // freezer stops all descendants of this process, in repeated passes, and resumes them.
 type freezer struct {
 	passes
-	stoppedBefore map[identity]bool // processes that were stopped before the first pass; thaw does not resume them
-	inKernel      map[identity]int  // processes in uninterruptible sleep ('D'), with the number of passes in a row that found them so
+	stoppedBefore map[identity]bool // processes already stopped before the first pass; thaw does not resume them
+	// inKernel has the processes in uninterruptible sleep (state 'D'). The values are how many
+	// passes in a row have found the process in this state.
+	inKernel map[identity]int
 }
 
-// maxInKernel is the number of passes in a row after which a process in uninterruptible sleep counts
-// as stopped: it waits for a disk, a network or a child that it has started with vfork, and stops
-// before it executes anything else.
+// maxInKernel is the number of passes in a row after which a process in uninterruptible sleep
+// counts as stopped. Such a process waits for a disk, a network or a child that it has started with
+// vfork. It stops before it executes any other code of the program.
 const maxInKernel = 8
 
-// pass stops every running process that it finds, and reports whether it found none. A process in
-// uninterruptible sleep may be inside a call that starts a child, which this pass does not find. So
-// it counts as running until maxInKernel passes in a row have found it in that state. A pass can
-// also miss a process whose parent ended during the pass. The missed process then becomes a child
-// of this process, the subreaper, and may itself start another process and end. So pass returns
-// false if a child of this process has ended.
+// pass stops every running process that it finds, and reports whether it found none.
+//
+// A process in uninterruptible sleep may be inside a call that starts a child, which this pass does
+// not find. So the process counts as running until maxInKernel passes in a row have found it in
+// that state.
+//
+// A pass can also miss a process whose parent ended during the pass. The missed process then
+// becomes a child of this process. It may start another process and end. So pass also returns false
+// if a child of this process has ended.
 func (f *freezer) pass(agent int) (still bool) {
 	all, err := processes()
 	list := liveDescendants(all, func(p process) bool { return p.pid == os.Getpid() })
@@ -49,7 +54,9 @@ func (f *freezer) pass(agent int) (still bool) {
 		}
 		if !groups[p.group] && mayStopGroup(p, agent) {
 			groups[p.group] = true
-			_ = syscall.Kill(-p.group, syscall.SIGSTOP) // also stops processes that no pass finds, because each of them starts the next one and exits at once
+			// This also stops a chain of processes, each of which starts the next one and exits at
+			// once. No pass finds such processes.
+			_ = syscall.Kill(-p.group, syscall.SIGSTOP)
 		}
 		p.signal(syscall.SIGSTOP)
 	}

@@ -11,15 +11,15 @@ import (
 )
 
 // A pool hands attempts to a supervisor over the supervisor's control connection, one after the
-// other. Each handover is a single byte that carries two open files: the held lock, and one end of
-// a new connection for this attempt. The byte and the files arrive together or not at all. The
-// folder and the environment follow as the first line of the new connection. If the new connection
-// ends before the line is complete, the attempt was withdrawn. After that line the starter is an
-// ordinary client.
+// other. Each handover is a single byte with two open files: the attempt's lock file, which is
+// locked, and one end of a new connection for this attempt. The byte and the files arrive together
+// or not at all. The first line of the new connection contains the attempt's folder and
+// environment. If the new connection ends before that line is complete, the attempt was withdrawn.
+// After that line the new connection is an ordinary client connection.
 //
-// The kernel closes files in transit when the control connection is closed. So a lock that the
-// supervisor never received is released when the pool and the supervisor have both closed that
-// connection and the pool has closed its own descriptor of the lock.
+// If the supervisor never receives the lock, the lock is released as follows. The pool closes its
+// own descriptor of the lock file, and both sides close the control connection. Then the kernel
+// closes the files that were sent but not received.
 
 // handover is the first line of an attempt's connection. The fields are bytes because
 // neither a path nor an environment need be valid UTF-8.
@@ -28,8 +28,8 @@ type handover struct {
 	Env []byte `json:"env"` // the variables of the environment, each followed by a zero byte
 }
 
-// maxHandover is the maximum size of a handover in bytes. It is more than the kernel accepts as an
-// environment.
+// maxHandover is the maximum size of a handover in bytes. It is more than the size of the largest
+// environment that the kernel accepts.
 const maxHandover = 32 << 20
 
 // receivedAttempt is an attempt that a pool has handed to this supervisor.
@@ -40,8 +40,8 @@ type receivedAttempt struct {
 	env     []string
 }
 
-// handOver hands an attempt to a supervisor and returns the attempt's connection. Even if handOver
-// returns an error, the supervisor may have received the attempt.
+// handOver hands an attempt to a supervisor and returns the new connection for this attempt. Even
+// if handOver returns an error, the supervisor may have received the attempt.
 func handOver(control *net.UnixConn, n *preparedAttempt) (*link, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -67,8 +67,8 @@ func handOver(control *net.UnixConn, n *preparedAttempt) (*link, error) {
 	return l, nil
 }
 
-// receiveAttempt waits until the pool hands over an attempt. After an error no further attempt can
-// arrive.
+// receiveAttempt waits until the pool hands over an attempt. If it returns an error, no further
+// attempt can arrive.
 func receiveAttempt(control *net.UnixConn) (*receivedAttempt, error) {
 	lock, conn, err := receiveFiles(control)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// launch starts the agent in its own session and process group, with the log as stdout and stderr.
-// The agent writes to the log directly, not through the supervisor. The agent is not in the
-// supervisor's session, because if the supervisor is killed, the kernel may resume frozen processes
-// of its session.
+// launch starts the agent in its own session and process group. The log file becomes the agent's
+// stdout and stderr, so output does not pass through the supervisor. The agent is not in the
+// supervisor's session: if the supervisor were killed, the kernel could resume stopped processes of
+// that session.
 //
 // If group is not nil, the agent is in that control group from its first instruction.
 func launch(s Spec, env []string, stdin, log uintptr, group *cgroup) (pid int, err error) {
@@ -78,10 +78,10 @@ func isProgram(file string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// openLog opens the log for appending and returns its size. It creates a missing log. It fails if
-// the path is a symbolic link or is not a regular file.
+// openLog opens the log file for appending, and creates it if it is missing. It also returns the
+// size of the file. It fails if name is a symbolic link or not a regular file.
 func openLog(name string) (*os.File, int64, error) {
-	// Without O_NONBLOCK, opening would hang if the path is a named pipe.
+	// Without O_NONBLOCK, opening would hang if the file is a named pipe.
 	fd, err := syscall.Open(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o666)
 	if err != nil {
 		return nil, 0, fmt.Errorf("log: %w", &fs.PathError{Op: "open", Path: name, Err: err})

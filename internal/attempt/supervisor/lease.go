@@ -2,14 +2,16 @@ package supervisor
 
 import "time"
 
-// lease says until when an agent may run; a worker can extend it. It is over as soon as one of two
-// clocks says so, because each can be wrong: the monotonic clock stands still while the machine
-// sleeps, and the wall clock can be set.
+// lease limits how long an agent may run. A worker can extend the lease. The end of the lease is
+// measured on two clocks, and the lease is over as soon as one of them reaches its end. Neither
+// clock is reliable alone: the monotonic clock stands still while the machine sleeps, and the wall
+// clock can be set.
 type lease struct {
 	Until time.Time     `json:"until,omitzero"` // end of the lease on the wall clock; zero means forever
 	Left  time.Duration `json:"left_ns,omitempty"`
 
-	end time.Time // end of the lease on the receiver's monotonic clock
+	// end is the end of the lease on the monotonic clock of the process that received the lease.
+	end time.Time
 }
 
 func newLease(until, now time.Time) lease {
@@ -19,8 +21,8 @@ func newLease(until, now time.Time) lease {
 	return lease{Until: until.Round(0), Left: until.Sub(now)}
 }
 
-// received returns the lease with the field end set. It is called when this process receives a
-// lease, at the time now.
+// received returns a copy of the lease with the field end set. now is the time at which this
+// process received the lease.
 func (l lease) received(now time.Time) lease {
 	l.end = now.Add(l.Left)
 	return l
@@ -35,14 +37,14 @@ func (l lease) over(now time.Time) bool {
 // leaseCheckInterval is the longest time between two checks of a lease.
 const leaseCheckInterval = time.Second
 
-// nextCheck returns how long to wait before the lease must be checked again. The lease must have an
-// end.
+// nextCheck returns how long to wait before the lease must be checked again. It must not be called
+// for a lease that lasts forever.
 func (l lease) nextCheck(now time.Time) time.Duration {
 	return max(0, min(leaseCheckInterval, l.end.Sub(now), l.Until.Sub(now.Round(0))))
 }
 
-// armLease sets the timer for the next check of the lease, or stops the timer if the lease has no
-// end.
+// armLease sets leaseTimer to the next check of the lease. If the lease lasts forever, armLease
+// stops the timer.
 func (a *attempt) armLease(now time.Time) {
 	if a.lease.forever() {
 		a.leaseTimer.Stop()
@@ -62,9 +64,9 @@ func (a *attempt) extend(l lease) {
 	a.armLease(now)
 }
 
-// checkLease is called each time leaseTimer fires. If the lease is over, checkLease freezes a
-// running agent. It returns the action to kill an agent that is already being stopped, or that has
-// been frozen for too long.
+// checkLease is called each time leaseTimer fires. If the lease is over, checkLease freezes the
+// agent. If the agent is already being stopped, or has been frozen for too long, checkLease returns
+// the action to kill it.
 func (a *attempt) checkLease() (action, time.Duration) {
 	now := time.Now()
 	if !a.lease.over(now) {

@@ -12,13 +12,15 @@ import (
 )
 
 // limitMark identifies the descendants of one supervisor by two resource limits that
-// they inherit. Linux keeps both limits but has not enforced them for twenty years, so
-// their values change nothing for a program.
+// they inherit. Linux stores both limits but has not enforced them for twenty years, so
+// lowering them has no effect on programs.
 //
-// A process may lower its hard limits. It cannot raise them again, unless it has
-// CAP_SYS_RESOURCE. If two supervisors are unrelated, each has one limit that is lower
-// than the other supervisor's. So a process whose limits are both at or below the mark
-// descends from the supervisor, or has lowered its limits on purpose.
+// A process without CAP_SYS_RESOURCE can lower its hard limits but cannot raise them
+// again. Every supervisor lowers its two limits by the same total, which it divides
+// between them at random. So if two supervisors are unrelated, each has one limit that is
+// lower than the same limit of the other. If both limits of a process are at or below
+// those of a supervisor, the process descends from that supervisor, or it has lowered its
+// limits on purpose.
 type limitMark struct {
 	Locks uint64 `json:"locks"` // hard limit of RLIMIT_LOCKS
 	RSS   uint64 `json:"rss"`   // hard limit of RLIMIT_RSS
@@ -27,15 +29,15 @@ type limitMark struct {
 const (
 	// limitRange is the sum of the amounts by which a supervisor lowers its two limits.
 	limitRange = 1 << 56
-	// highestLimit is used in place of a limit that is "unlimited". It is below 1<<63, because some
+	// highestLimit replaces a limit that is higher, or "unlimited". It is below 1<<63, because some
 	// programs read limits as signed numbers.
 	highestLimit = 1 << 62
 )
 
-// markDescendants lowers the limits of this process, and returns the mark of all processes that it
-// starts from now on. Later calls return the same mark. It returns nil if the limits are too low to
-// leave room for marks. It also returns nil if this process could raise its limits again, because
-// its descendants could do so too.
+// markDescendants lowers the two limits of this process and returns the new limits. All processes
+// that this process starts later inherit them. Later calls return the same value. The result is nil
+// if the limits are too low to be lowered. It is also nil if this process is allowed to raise its
+// limits again, because then its descendants could do so too.
 var markDescendants = sync.OnceValue(func() *limitMark {
 	own, err := limitsOf(os.Getpid())
 	if err != nil || own.Locks < 2*limitRange || own.RSS < 2*limitRange {
@@ -49,7 +51,8 @@ var markDescendants = sync.OnceValue(func() *limitMark {
 	if setHardLimit(unix.RLIMIT_LOCKS, m.Locks+1) == nil || setHardLimit(unix.RLIMIT_RSS, m.RSS+1) == nil {
 		return nil
 	}
-	if now, err := limitsOf(os.Getpid()); err != nil || now != m { // the limits were not set: a 32-bit kernel reads values this high as "unlimited"
+	// Check that the limits were set: a 32-bit kernel reads values this high as "unlimited".
+	if now, err := limitsOf(os.Getpid()); err != nil || now != m {
 		return nil
 	}
 	return &m
@@ -59,8 +62,8 @@ func setHardLimit(resource int, value uint64) error {
 	return unix.Prlimit(0, resource, &unix.Rlimit{Cur: value, Max: value}, nil)
 }
 
-// limitsOf reads the hard limits of a process from /proc. Unlike prlimit, that also works for
-// processes of other users.
+// limitsOf reads the two hard limits of a process from /proc. Unlike the system call prlimit, this
+// also works for processes of other users.
 func limitsOf(pid int) (m limitMark, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
 	if err != nil {
@@ -68,7 +71,7 @@ func limitsOf(pid int) (m limitMark, err error) {
 	}
 	for name, to := range map[string]*uint64{"Max file locks": &m.Locks, "Max resident set": &m.RSS} {
 		_, rest, found := bytes.Cut(text, []byte(name))
-		fields := bytes.Fields(rest) // soft limit, hard limit, unit; then the fields of the lines below
+		fields := bytes.Fields(rest) // fields[0] is the soft limit, fields[1] the hard limit
 		if !found || len(fields) < 2 {
 			return limitMark{}, fmt.Errorf("/proc/%d/limits: no %q", pid, name)
 		}

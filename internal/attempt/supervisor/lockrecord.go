@@ -15,42 +15,46 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The process that holds an attempt's lock writes records into the lock file, one per line. The line
-// of a record begins with one of the words below. All other lines are stderr of a supervisor: a
+// The process that holds an attempt's lock writes records into the lock file, one per line. The
+// line of a record begins with one of these words. All other lines are stderr of a supervisor: a
 // crash report, or debug output that its environment has enabled.
 const (
 	specWord = "spec {" // the spec of what to run; written before a supervisor gets the lock
-	heldWord = "held {" // identity of the supervisor; an agent may run once this line is written
-	exitWord = "exit {" // how the attempt ended; the last complete line counts
+	heldWord = "held {" // identity of the supervisor; after this line, an agent may be running
+	exitWord = "exit {" // how the attempt ended; the last complete line with this word counts
 
-	frozenWord = "frozen {" // when all processes were frozen
-	thawedWord = "thawed {" // when all processes were resumed
+	frozenWord = "frozen {" // when all processes of the attempt were frozen
+	thawedWord = "thawed {" // when all processes of the attempt were resumed
 
-	unprovenWord = "doubt {" // when a process first found that the supervisor is dead but the attempt's end cannot be proved
+	// unprovenWord begins the line that says when gaffer first failed to prove that all processes
+	// of the attempt have ended, although its supervisor is dead.
+	unprovenWord = "doubt {"
 )
 
 // lockRecord is the parsed content of an attempt's lock file.
 type lockRecord struct {
 	spec          []byte           // the spec as JSON; nil if missing
-	hasSupervisor bool             // a supervisor has recorded itself, so an agent may run
+	hasSupervisor bool             // the supervisor has written its identity, so an agent may be running
 	supervisor    supervisorRecord // the record in the last complete "held" line
 	exit          *Exit
 	frozen        bool
 	stderr        string
 
-	unprovenSince time.Time // since when the attempt's end cannot be proved; zero if no line says so
+	unprovenSince time.Time // the time in the last complete "doubt" line; zero if there is none
 }
 
-// unprovenRecord is written to the lock by a process that cannot prove that the attempt has ended.
+// unprovenRecord is the JSON of a "doubt" line. A process writes this line into the lock file if it
+// cannot prove that the attempt has ended.
 type unprovenRecord struct {
 	Since time.Time `json:"since"`
 }
 
-// maxStderr is how many bytes of a supervisor's stderr are kept.
+// maxStderr is the maximum number of bytes of a supervisor's stderr in a lockRecord.
 const maxStderr = 2000
 
-// parseLockRecord parses the text of a lock. It ignores incomplete lines with a spec, an exit or an
-// unproven end. An incomplete "held" line still means that an agent may run.
+// parseLockRecord parses the text of a lock file. A line without a newline at its end is
+// incomplete, because its writer crashed, and its JSON is ignored. But even an incomplete "held"
+// line shows that an agent may be running.
 func parseLockRecord(text []byte) (a lockRecord) {
 	var words strings.Builder
 	for line := range bytes.Lines(text) {
@@ -104,8 +108,8 @@ func readLock(lock *os.File) (lockRecord, error) {
 	return parseLockRecord(text[:n]), nil
 }
 
-// readLockRecord reads and parses the folder's lock, which another process may hold. The record is
-// empty if the folder has no lock.
+// readLockRecord reads and parses the lock file of the folder. Another process may hold the lock.
+// The result is empty if the folder has no lock file.
 func (f folder) readLockRecord() (lockRecord, error) {
 	text, err := statefile.ReadBytes(host.OS(), f.path(lockFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,12 +118,12 @@ func (f folder) readLockRecord() (lockRecord, error) {
 	return parseLockRecord(text), err
 }
 
-// used reports whether a supervisor has recorded itself in the lock, or the attempt has
-// already ended.
+// used reports whether a supervisor has written its identity into the lock file, or the
+// attempt has already ended.
 func (a lockRecord) used() bool { return a.hasSupervisor || a.exit != nil }
 
-// specIn returns the spec from the lock, or from the folder's spec.json if the lock
-// has none.
+// specIn returns the spec from the lock file, or from the folder's spec.json if the lock
+// file contains none.
 func (a lockRecord) specIn(f folder) (s Spec, err error) {
 	text, from := a.spec, f.path(lockFile)
 	if text == nil {
@@ -167,8 +171,8 @@ func (f folder) recordExit(lock *os.File, e Exit) error {
 	return lock.Sync()
 }
 
-// Job returns the [Spec.Job] of the attempt that was started in a folder. The error wraps
-// fs.ErrNotExist if the folder has no lock or the lock contains no spec.
+// Job returns the [Spec.Job] of the attempt that was started in the folder dir. The error wraps
+// fs.ErrNotExist if the folder has no lock file or the lock file contains no spec.
 func Job(dir string) ([]byte, error) {
 	a, err := folder(dir).readLockRecord()
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// Descriptors of two open files that a starter may pass to the supervisor of a single attempt: one
-// end of a socket pair, and the locked lock file. The starter is then a client from the beginning. A
-// supervisor that belongs to a pool has only starterFD, over which it gets its attempts.
+// The process that starts a supervisor may pass it two open files as these descriptors. starterFD
+// is one end of a socket pair. lockFD is the attempt's lock file, already locked. A supervisor that
+// belongs to a pool gets only starterFD, and receives its attempts over that socket.
 const (
 	starterFD = 3
 	lockFD    = 4
@@ -39,8 +39,8 @@ func Main(args []string) int {
 	return 0
 }
 
-// supervise runs the attempt in a folder. It changes into the folder first, because
-// the path of a socket must be short.
+// supervise runs the attempt in the folder dir. It changes into the folder first, so that
+// the socket there has a short relative path. The system limits the length of the path.
 func supervise(dir string) error {
 	if err := os.Chdir(dir); err != nil {
 		return err
@@ -49,7 +49,9 @@ func supervise(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // the defer also keeps lock reachable: if it were garbage collected, the lock would be released
+	// The deferred call also keeps lock reachable. If lock were garbage collected, its file would
+	// be closed and the lock released.
+	defer lock.Close()
 	is, err := readLock(lock)
 	if err != nil {
 		return err
@@ -67,12 +69,13 @@ func supervise(dir string) error {
 	return err
 }
 
-// signals has the channels on which the supervisor receives signals. All attempts of a supervisor
-// use the same channels.
+// signals has the channels on which the supervisor receives signals: SIGCHLD on children, and
+// SIGTERM, SIGINT and SIGHUP on ends. All attempts of a supervisor use the same channels.
 type signals struct{ children, ends chan os.Signal }
 
-// catchSignals subscribes to the signals. This also makes sure that the agent starts with the
-// default action for each of them, even if our starter ignored them.
+// catchSignals subscribes to the signals that a supervisor handles. A child process starts with the
+// default actions for signals that its parent catches. So the agent does not ignore these signals,
+// even if the process that started the supervisor ignores them.
 func catchSignals() signals {
 	s := signals{children: make(chan os.Signal, 1), ends: make(chan os.Signal, 4)}
 	signal.Notify(s.children, syscall.SIGCHLD)
@@ -80,8 +83,9 @@ func catchSignals() signals {
 	return s
 }
 
-// takeLock returns the lock that the starter has passed. If none was passed, it opens and locks the
-// lock file itself. It fails if another process holds the lock.
+// takeLock returns the attempt's lock file, which is locked. It uses the open file that was passed
+// as lockFD, if there is one, and otherwise opens the file itself. passed reports whether the file
+// was passed. takeLock fails if another process holds the lock.
 func takeLock(f folder) (lock *os.File, passed bool, err error) {
 	if isFile(lockFD, f.path(lockFile)) {
 		passed = true

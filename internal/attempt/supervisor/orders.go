@@ -32,8 +32,8 @@ func (p *Process) InputOnce(key string, data []byte) error {
 	return nil
 }
 
-// CloseInput closes the agent's stdin as soon as all queued data is written. It does not wait for
-// that. It returns nil if the agent has already ended.
+// CloseInput makes the supervisor close the agent's stdin as soon as all queued data is written. It
+// does not wait for this. It returns nil if the agent has already ended.
 func (p *Process) CloseInput() error {
 	_, err := p.ask(order{Do: doClose}, true)
 	return exceptOver(err)
@@ -81,9 +81,9 @@ func exceptOver(err error) error {
 	return err
 }
 
-// ask sends an order and waits for the reply, for as long as the patience of the options. If the
-// connection breaks before the reply, ask sends the order again if resend is true, and returns
-// [ErrBroken] if not.
+// ask sends an order and waits for the reply, at most for the patience in p.opts. If the connection
+// breaks before the reply arrives, ask sends the order again if resend is true. If resend is false,
+// it returns [ErrBroken].
 func (p *Process) ask(o order, resend bool) (reply, error) {
 	timeout := time.NewTimer(p.opts.patience())
 	defer timeout.Stop()
@@ -105,7 +105,7 @@ func (p *Process) askOnce(o order, timeout <-chan time.Time) (reply, error) {
 		return reply{}, err
 	}
 	// Do not close the link on EPIPE: a supervisor that has exited may have left a message to read.
-	// After any other error, close the link: the reading goroutine then finds a new connection.
+	// After any other error, close the link, so that the reading goroutine opens a new connection.
 	if err := l.send(o); err != nil && !errors.Is(err, syscall.EPIPE) {
 		l.close()
 	}
@@ -122,8 +122,8 @@ func (p *Process) askOnce(o order, timeout <-chan time.Time) (reply, error) {
 	}
 }
 
-// lateReply returns the reply if it arrived just before the connection ended. If not, it returns an
-// error.
+// lateReply is called after the attempt has ended. It returns the reply if it arrived before the
+// end. If not, it returns an [*OverError].
 func (p *Process) lateReply(answer chan reply) (reply, error) {
 	select {
 	case r, ok := <-answer:

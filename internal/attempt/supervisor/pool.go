@@ -10,13 +10,13 @@ import (
 	"sync"
 )
 
-// Pool starts attempts as [Start] does. It reuses supervisors, because starting a supervisor takes
-// longer than most of the supervisor's work. Each supervisor handles one attempt at a time. A Pool
-// is safe for concurrent use.
+// Pool starts attempts as [Start] does. It reuses supervisors, because starting a supervisor is
+// slow compared with the work that it does for an attempt. Each supervisor handles one attempt at a
+// time. A Pool is safe for concurrent use.
 //
-// A supervisor gets another attempt only if no process of the previous attempt is left and its exit
-// is recorded. A supervisor without an attempt exits if it gets none within idleLimit, or if the
-// process that owns the pool is gone.
+// A supervisor gets another attempt only if no process of the previous attempt is left and the
+// previous exit is recorded. A supervisor that has waited for an attempt for idleLimit exits. It
+// also exits if the process that owns the pool has ended.
 type Pool struct {
 	opts Options
 	keep int // maximum number of idle supervisors, and of spare folders
@@ -66,10 +66,10 @@ func (p *Pool) start(ctx context.Context, n *preparedAttempt) (*Process, error) 
 	return n.conclude(ctx, started, err)
 }
 
-// Recycle offers the pool the folder of a finished attempt for reuse. Before that, the caller must
-// have reported how the attempt ended, and no process may need the folder any more. The pool
-// refuses a folder that contains more than the lock, and every folder if it has enough spare
-// folders. taken reports whether the pool owns the folder now.
+// Recycle offers the pool the folder of a finished attempt for reuse. The pool overwrites the exit
+// in the lock file, so the caller must already have stored the exit elsewhere. The pool refuses a
+// folder that contains other files than the lock file. It also refuses if it is closed or has
+// enough spare folders. taken reports whether the pool owns the folder now.
 func (p *Pool) Recycle(dir string) (taken bool) {
 	abs, err := filepath.Abs(dir)
 	if err != nil || !folder(abs).holdsLockAlone() {
@@ -97,7 +97,9 @@ func (p *Pool) prepare(dir string, s Spec) (*preparedAttempt, error) {
 	if lock, err := spare.reuseFor(f, s); err == nil {
 		return &preparedAttempt{f, s, lock}, nil
 	}
-	return prepare(dir, s) // leave the spare folder that could not be reused: its old attempt has ended, and the new one never started there
+	// The spare folder could not be reused, so create a new one. The spare folder can remain,
+	// because its old attempt has ended and the new one was not started there.
+	return prepare(dir, s)
 }
 
 func (p *Pool) takeSpare() folder {
@@ -111,8 +113,9 @@ func (p *Pool) takeSpare() folder {
 	return f
 }
 
-// begin hands an attempt to the supervisor and waits until the agent runs. If the handover fails or
-// the supervisor does not report, begin kills the supervisor and returns a [*noReportError].
+// begin hands an attempt to the supervisor and waits until the agent runs. If the handover fails,
+// or the supervisor does not report whether the agent runs, begin kills the supervisor and returns
+// a [*noReportError].
 func (c *child) begin(ctx context.Context, n *preparedAttempt) (*Process, error) {
 	l, err := handOver(c.control, n)
 	if err != nil {
@@ -123,10 +126,11 @@ func (c *child) begin(ctx context.Context, n *preparedAttempt) (*Process, error)
 	return awaitAgent(ctx, newProcess(n.folder, n.spec.Attempt, c.pool.opts, c), l)
 }
 
-// neverStarted reports whether the attempt must be handed to another supervisor. err is the error
-// of [child.begin]. The attempt must be handed over again if the supervisor is dead, for example
-// because it was about to exit, and the lock contains neither a supervisor's record nor an exit. A
-// lock without a supervisor's record proves that no agent was started.
+// neverStarted reports whether the attempt must be handed to another supervisor, because the first
+// one died before it started the agent. It may, for example, have been about to exit when it got
+// the attempt. err is the error of [child.begin]. A supervisor writes its identity into the lock
+// file before it starts an agent. So a lock file without an identity proves that no agent was
+// started. neverStarted returns false if ctx has ended.
 func (n *preparedAttempt) neverStarted(ctx context.Context, err error) bool {
 	silent := (*noReportError)(nil)
 	if ctx.Err() != nil || !errors.As(err, &silent) {
@@ -137,8 +141,8 @@ func (n *preparedAttempt) neverStarted(ctx context.Context, err error) bool {
 }
 
 // take removes the idle supervisor that was used most recently from p.idle, and returns it. It
-// returns nil if no supervisor is idle. Because the most recent one is always reused first, unneeded
-// supervisors reach their idle limit and exit.
+// returns nil if no supervisor is idle. Because the most recent one is always reused first,
+// unneeded supervisors reach their idle limit and exit.
 func (p *Pool) take() *child {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,9 +167,9 @@ func (p *Pool) put(c *child) bool {
 }
 
 // poolEnv returns the environment of a supervisor that gets its attempts from a pool. Agents do not
-// inherit it. With GOMAXPROCS=1 a supervisor needs a sixth less memory, because Go's allocator keeps
-// caches for each processor. GOMAXPROCS is the first variable, because Go uses the first value if a
-// variable is set twice.
+// inherit it. With GOMAXPROCS=1 a supervisor needs a sixth less memory, because Go's allocator
+// keeps caches for each processor. GOMAXPROCS is the first variable, because Go uses the first
+// value if a variable is set twice.
 func poolEnv() []string {
 	return append([]string{"GOMAXPROCS=1"}, WithoutSecrets(os.Environ())...)
 }
@@ -198,7 +202,8 @@ func (p *Pool) admit(c *child) {
 // watch waits until the supervisor has exited or the pool is closed. Then it removes the supervisor
 // from the pool.
 func (p *Pool) watch(c *child) {
-	_, err := c.control.Read(make([]byte, 1)) // the supervisor never sends anything, so Read returns only when the connection ends
+	// The supervisor never sends anything, so Read returns only when the connection ends.
+	_, err := c.control.Read(make([]byte, 1))
 	p.mu.Lock()
 	delete(p.members, c)
 	p.idle = slices.DeleteFunc(p.idle, func(other *child) bool { return other == c })
@@ -217,10 +222,10 @@ func (p *Pool) Close() {
 	p.idle = nil
 	for _, c := range idle {
 		delete(p.members, c)
-		_ = c.process.Kill() // harmless, because an idle supervisor has no attempt; fails if it is already dead
+		_ = c.process.Kill() // ignore the error: the supervisor is already dead
 	}
 	for c := range p.members {
-		_ = c.control.Close() // no attempt is lost: each supervisor already has the attempt that was handed to it
+		_ = c.control.Close() // the supervisor finishes its attempt and then exits
 	}
 	p.mu.Unlock()
 	p.watching.Wait()

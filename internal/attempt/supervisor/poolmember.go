@@ -19,17 +19,19 @@ var idleLimit = 10 * time.Second
 
 // superviseFromPool is the main loop of a supervisor in a pool, which runs one attempt after the
 // other. It returns when the pool closes the connection, when no attempt arrives within idleLimit,
-// when a signal tells it to exit, or when this process cannot run another attempt, for example
-// because the last one has left processes.
+// or when a signal tells it to exit. It also returns if this process cannot run another attempt,
+// for example because processes of the last attempt are still alive.
 func superviseFromPool(string) error {
 	control, err := controlOf(starterFD)
 	if err != nil {
 		return err
 	}
 	s := catchSignals()
-	runtime.GOMAXPROCS(1) // run Go code on one thread at a time: threads that wake each other up cost more time than the work itself
+	// Run Go code on one thread at a time. Waking other threads would take longer than the work
+	// that they could do.
+	runtime.GOMAXPROCS(1)
 	turns := make(chan *receivedAttempt)
-	go receiveAttempts(control, turns) // ends with the connection, or with this process
+	go receiveAttempts(control, turns) // returns when the pool closes the connection
 	for {
 		t := nextAttempt(turns, s.ends)
 		if t == nil {
@@ -52,9 +54,9 @@ func receiveAttempts(control *net.UnixConn, turns chan<- *receivedAttempt) {
 	}
 }
 
-// nextAttempt waits for the next attempt. It returns nil if this process must exit. In that case it
-// drops an attempt that has just arrived: the exit of this process releases the attempt's lock. The
-// lock contains no supervisor's record, so the pool hands the attempt to another supervisor.
+// nextAttempt waits for the next attempt. It returns nil if this process must exit. If an attempt
+// arrives just before the exit, nextAttempt drops the attempt. The pool then hands it to another
+// supervisor, because the lock file shows that no supervisor has begun the attempt.
 func nextAttempt(turns <-chan *receivedAttempt, ends <-chan os.Signal) *receivedAttempt {
 	idle := time.NewTimer(idleLimit)
 	defer idle.Stop()
@@ -126,8 +128,8 @@ func (t *receivedAttempt) enter() (lockRecord, error) {
 	return is, err
 }
 
-// leave makes this process leave the attempt's folder and release the lock. Stderr, which was the
-// lock, goes to /dev/null from now on.
+// leave makes this process leave the attempt's folder and release the lock. It also redirects
+// stderr from the lock file to /dev/null.
 func (t *receivedAttempt) leave() error {
 	if err := os.Chdir("/"); err != nil {
 		return err

@@ -23,13 +23,13 @@ type Process struct {
 
 	mu           sync.Mutex
 	link         *link         // connection to the supervisor; nil while disconnected
-	connectedNow chan struct{} // closed while there is a connection; a new open channel after a disconnect
+	connectedNow chan struct{} // closed while connected; after a disconnect, a new open channel
 	asked        map[int]chan reply
 	lastID       int
 	started      Started
 	exit         Exit
 	keptByPool   bool  // the pool keeps the supervisor for another attempt; valid when exit is set
-	unproven     error // why we cannot tell whether the attempt has ended; nil while connected
+	unproven     error // why it is unknown whether the attempt has ended; nil while connected
 }
 
 func newProcess(f folder, attempt string, opts Options, c *child) *Process {
@@ -44,14 +44,14 @@ func newProcess(f folder, attempt string, opts Options, c *child) *Process {
 	return p
 }
 
-// follow starts to follow the supervisor over a connection, which p owns from now on.
+// follow starts a goroutine that handles the supervisor's messages on the connection l. From now
+// on, p owns the connection.
 func (p *Process) follow(l *link, s Started) {
 	p.connected(l, s)
 	go p.followUntilEnd(l)
 }
 
-// ended marks the process as ended with exit e. It is called instead of follow if the attempt is
-// already over.
+// ended sets the exit of an attempt that is already over. It is called instead of follow.
 func (p *Process) ended(e Exit) {
 	p.exit = e
 	close(p.done)
@@ -71,7 +71,8 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Wait waits until the agent and all its descendants have ended and the exit is recorded. If the
 // supervisor was killed, this process ends the attempt's remaining processes first, and the exit
-// says that the attempt is lost. The error is ctx's error, or [ErrClosed].
+// says that the attempt is lost. Wait returns ctx's error if ctx ends before that, and [ErrClosed]
+// if Close is called before that.
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	select {
 	case <-p.done:
@@ -94,18 +95,18 @@ func (p *Process) isDone() bool {
 	}
 }
 
-// Unproven returns why we cannot tell whether the attempt has ended, after the connection to its
-// supervisor broke and no other could be opened. It is nil while there is a connection, and when
-// the end is known.
+// Unproven returns why it is unknown whether the attempt has ended. That is the case if the
+// connection to the supervisor broke and no new one could be opened. Unproven returns nil while
+// there is a connection, and when the end is known.
 func (p *Process) Unproven() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.unproven
 }
 
-// Close stops following the agent. It does not stop the agent. A supervisor that this process has
-// started and that exits later remains a zombie until this process exits, unless the supervisor
-// belongs to a pool.
+// Close closes the connection to the supervisor. It does not stop the agent. After Close, nothing
+// waits for the exit of a supervisor that [Start] has started. So that supervisor, once it has
+// exited, remains a zombie until this process exits. A pool waits for its supervisors itself.
 func (p *Process) Close() error {
 	p.cancel()
 	p.mu.Lock()
@@ -117,8 +118,8 @@ func (p *Process) Close() error {
 	return nil
 }
 
-// followUntilEnd follows the supervisor until the attempt has ended or Close is called. If a
-// connection breaks, followUntilEnd opens another.
+// followUntilEnd handles the supervisor's messages until the attempt has ended or Close is called.
+// If a connection breaks, followUntilEnd opens another.
 func (p *Process) followUntilEnd(l *link) {
 	defer close(p.followed)
 	for {
@@ -143,7 +144,7 @@ func (p *Process) followUntilEnd(l *link) {
 	p.cancel()
 }
 
-// findAgainPause is the pause before the next try to find out the state of an attempt.
+// findAgainPause is the pause after a failed try to find out the state of an attempt.
 const findAgainPause = time.Second
 
 // findAgain looks for the attempt again and again until its state is known. It returns false if
@@ -181,8 +182,9 @@ func (p *Process) listen(l *link) {
 	}
 }
 
-// finish sets the exit, unless it is set already. It returns a free supervisor to the pool before
-// it closes done. So a caller that has waited for done can use the idle supervisor at once.
+// finish sets the exit, unless it is set already. If free is true, the supervisor can run another
+// attempt, and finish returns it to the pool. finish closes done last. So a caller that has waited
+// for done finds the idle supervisor in the pool.
 func (p *Process) finish(e Exit, free bool) {
 	if p.isDone() {
 		return
@@ -212,7 +214,7 @@ func (p *Process) connected(l *link, s Started) {
 	defer p.mu.Unlock()
 	p.link, p.started = l, s
 	close(p.connectedNow)
-	if p.ctx.Err() != nil { // Close was called when there was no link to close: close this one
+	if p.ctx.Err() != nil { // Close was called while disconnected, so close the new connection
 		l.close()
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is what /proc said about a process at one moment. Pid and start time identify the
-// process.
+// process is a snapshot of the state of a process, read from /proc. The pid and the start time
+// together identify the process.
 type process struct {
 	pid, parent int    // the kernel changes parent when the parent process ends
 	start       uint64 // start time in clock ticks since boot
 	ended       bool   // the process is a zombie
-	state       byte   // kernel state of the first thread, as a letter of /proc, such as R
+	state       byte   // state of the first thread as a letter, such as R for running
 	group       int    // id of the process group
 	session     int
 }
@@ -56,9 +56,8 @@ func processes() (list []process, err error) {
 	return list, err
 }
 
-// isShortage reports whether a file could not be read because there are too many open files, or
-// because memory is short. Unlike other errors, this does not mean that the process of the file has
-// ended or belongs to another user.
+// isShortage reports whether a file in /proc could not be read because too many files are open or
+// memory is short. Any other error means that the process has ended or belongs to another user.
 func isShortage(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }
@@ -91,8 +90,8 @@ func parseStat(pid int, stat []byte) (process, error) {
 	return p, errors.Join(err1, err2, err3, err4, err5)
 }
 
-// liveDescendants returns the live processes in the list that descend from a process for which root
-// returns true, without the root processes themselves.
+// liveDescendants returns the live descendants of the root processes in the list, without the roots
+// themselves. The function root reports whether a process is a root.
 func liveDescendants(processes []process, root func(process) bool) []process {
 	children := map[int][]process{}
 	var list []process
@@ -120,9 +119,9 @@ func withoutZombies(list []process) []process {
 	return kept
 }
 
-// signal sends a signal to the process, and reports whether the process still existed. It opens a
-// pidfd and then compares the start time. So it cannot signal a later process that has the same
-// pid.
+// signal sends a signal to the process, and reports whether the process still existed. To make sure
+// that the signal does not reach a later process with the same pid, it opens a pidfd and then
+// compares the start time. If no pidfd can be opened, it compares only the start time.
 func (p process) signal(sig syscall.Signal) bool {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if errors.Is(err, syscall.ESRCH) {

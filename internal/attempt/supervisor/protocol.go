@@ -11,14 +11,14 @@ import (
 
 // The supervisor and its clients exchange lines of JSON. Every order gets a reply. The supervisor
 // sends Started to each client when the agent runs, and Exit when the attempt is over. If the agent
-// could not be started, it sends only Exit. It closes the connection after Exit.
+// could not be started, the supervisor sends only Exit. It closes the connection after Exit.
 
 // order is a request that a client sends to the supervisor.
 type order struct {
 	ID    int    `json:"id"`
 	Do    string `json:"do"`
 	Input []byte `json:"input,omitempty"`
-	Key   string `json:"key,omitempty"` // key of Input; the supervisor drops an input whose key it has seen before
+	Key   string `json:"key,omitempty"` // the supervisor drops an input whose key it has seen before
 	Why   string `json:"why,omitempty"`
 	Now   bool   `json:"now,omitempty"`
 	Lease lease  `json:"lease,omitzero"`
@@ -53,6 +53,7 @@ type reply struct {
 // Status is the current state of an attempt, as its supervisor reports it.
 type Status struct {
 	// Doing is the stage of the attempt: running, interrupting, terminating, sweeping or killing.
+	// Sweeping means that the agent has exited and its remaining descendants get SIGTERM.
 	Doing      string `json:"doing"`
 	StopReason string `json:"told,omitempty"`
 	// Frozen says that the agent and all its descendants are frozen, because the lease
@@ -64,7 +65,7 @@ type Status struct {
 
 const (
 	// maxLine is the maximum size in bytes of one JSON line between a supervisor and its clients.
-	// The lines that this package sends are smaller, except a handover, see maxHandover.
+	// Only the line with which a pool hands over an attempt may be longer, see maxHandover.
 	maxLine = 1 << 20
 	// maxChunk is the maximum number of bytes of input in one order.
 	maxChunk = 256 << 10
@@ -74,7 +75,7 @@ const (
 
 var errLineTooLong = errors.New("line too long")
 
-// link is a connection that carries lines of JSON.
+// link is a connection between a supervisor and a client. Each message is one line of JSON.
 type link struct {
 	conn  net.Conn
 	lines *bufio.Reader

@@ -14,20 +14,21 @@ import (
 	"gaffer/statefile/host"
 )
 
-// marksOnly is the result of [GroupMethod] on a machine without control groups.
+// marksOnly is what [GroupMethod] returns on a machine without control groups. There, gaffer finds
+// the processes of an attempt by marks such as the environment variable GAFFER_ATTEMPT.
 const marksOnly = "process marks only"
 
-// supervisorRecord is what the supervisor writes into the lock before the agent starts. It
-// identifies the supervisor's process, and says how to find everything that the agent starts, in
-// case the supervisor dies.
+// supervisorRecord is what the supervisor writes into the lock file before the agent starts. It
+// identifies the supervisor's process. It also says how to find all processes that the agent
+// starts, in case the supervisor dies.
 type supervisorRecord struct {
 	host.Process
 	// Group is the attempt's control group; nil if it has none.
 	Group *cgroup `json:"group,omitempty"`
-	// Limits has the resource limits that all descendants of the supervisor inherit. It is nil if
-	// they cannot serve as a mark, for example because the agent could raise them.
+	// Limits has two resource limits that all descendants of the supervisor inherit. It is nil if
+	// they do not identify the descendants, for example because the agent could raise the limits.
 	Limits *limitMark `json:"limits,omitempty"`
-	// Place is the content of the supervisor's /proc/PID/cgroup.
+	// Place is the content of the supervisor's /proc/PID/cgroup, which lists its control groups.
 	Place string `json:"place,omitempty"`
 	// Since is when this record was written, in clock ticks since boot. No process of the agent
 	// started before that.
@@ -48,9 +49,11 @@ type Proof int
 
 // The possible proofs.
 const (
-	Unproven  Proof = iota // some live processes may belong to the attempt, or we cannot see all processes
-	Remaining              // processes of the attempt are alive
-	Gone                   // no process of the attempt is alive
+	// Unproven means that live processes may belong to the attempt, or that gaffer cannot see all
+	// processes.
+	Unproven  Proof = iota
+	Remaining       // processes of the attempt are alive
+	Gone            // no process of the attempt is alive
 )
 
 // Remains describes the processes of an attempt that may be alive although its
@@ -114,7 +117,7 @@ func (f folder) declaredGone() bool {
 type Orphaned struct {
 	Dir     string
 	Attempt string
-	Since   time.Time // when gaffer first failed to prove the attempt's end; zero if it has not failed yet
+	Since   time.Time // when gaffer first failed to prove the attempt's end; zero if never
 	Remains Remains
 }
 
@@ -146,8 +149,9 @@ func EndOrphaned(a Orphaned) (left []int, err error) {
 	return sweepAttempt(a.Attempt, is.supervisor)
 }
 
-// remains finds processes that an attempt may have left when its supervisor died. If there is no
-// proof that they are gone, the user's declaration counts as proof, see [DeclareGone].
+// remains finds processes that an attempt may have left when its supervisor died. If gaffer has no
+// proof of its own, a declaration of the user that they have ended counts as proof, see
+// [DeclareGone].
 func (f folder) remains(r origin, by supervisorRecord) Remains {
 	switch {
 	case r.before:
@@ -194,8 +198,8 @@ func neededGroups(home string) map[string]bool {
 	return claimed
 }
 
-// parseSupervisorRecord parses a record. It returns an empty record for invalid JSON. Fields may be
-// missing, because older versions of gaffer wrote fewer fields.
+// parseSupervisorRecord parses a supervisorRecord. If the JSON is invalid, it returns an empty one.
+// Fields may be missing, because older versions of gaffer wrote fewer fields.
 func parseSupervisorRecord(text []byte) (s supervisorRecord) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return supervisorRecord{}
@@ -203,8 +207,9 @@ func parseSupervisorRecord(text []byte) (s supervisorRecord) {
 	return s
 }
 
-// unproven returns nil if no process of the attempt is alive. It returns an [*UnprovenError] if
-// that is not proved, and another error if processes of the attempt are alive.
+// unproven returns nil if it is proved that no process of the attempt is alive. If processes of the
+// attempt are certainly alive, it returns an error that names them. Otherwise it returns an
+// [*UnprovenError].
 func (r Remains) unproven(attempt string) error {
 	switch r.Proof {
 	case Gone:

@@ -14,8 +14,8 @@ import (
 )
 
 // describeDescendants sets the fields that help to find the processes of an attempt after its
-// supervisor was killed. It also lowers two resource limits of this process, which mark its
-// descendants, see [limitMark].
+// supervisor was killed. It also lowers two resource limits of this process. The descendants
+// inherit these limits and can be found by them, see [limitMark].
 func (s *supervisorRecord) describeDescendants() {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -59,7 +59,9 @@ func remainsOf(attempt string, by supervisorRecord) Remains {
 			return notListed(err)
 		case populated:
 			return Remains{Why: fmt.Sprintf("its control group %s has processes that cannot be seen from here", by.Group.Dir)}
-		case by.Limits == nil: // an empty group counts as proof, although a privileged agent could have left it, see docs/security.md
+		case by.Limits == nil:
+			// The empty group counts as proof, although a privileged agent could have left the
+			// group. See docs/security.md.
 			return Remains{Proof: Gone}
 		}
 	}
@@ -132,15 +134,16 @@ func leftOf(list []process) (left []Left) {
 // left its control group, and lost its parent when the supervisor was killed. These
 // properties remain visible:
 //
-//   - It started after the attempt, and so did its session.
-//   - It belongs to the user of the supervisor, unless that is root.
+//   - The process and the leader of its session started after the attempt.
+//   - It belongs to the supervisor's user. If that user is root, it may belong to any user.
 //   - Its parent is init or another ancestor of the supervisor.
-//   - Its resource limits are not above those of the supervisor. If s.Limits is nil, this
-//     property is replaced: the process is in the supervisor's control groups, or below them.
+//   - Its resource limits are not above those of the supervisor. If s.Limits is nil, another
+//     property is checked instead: the process is in the supervisor's control groups, or
+//     below them.
 //
 // A process that the user has started after the attempt began can have the same
-// properties, so the user must decide. gaffer's own processes are excluded. If suspects returns an
-// error, the list may be incomplete.
+// properties, so the user must decide. suspects leaves out gaffer's own processes. If it
+// returns an error, the list may be incomplete.
 func (s supervisorRecord) suspects() (list []process, err error) {
 	if s.Place == "" { // an older version of gaffer has written the record
 		return nil, nil
@@ -214,8 +217,8 @@ func (s supervisorRecord) mayOwn(pid int) bool {
 	return me == 0 || !ok || int(stat.Uid) == me
 }
 
-// groupsContain reports whether a process is in the supervisor's control group, or in one below it,
-// in each cgroup hierarchy. It returns an error if the process has ended.
+// groupsContain reports whether, in each cgroup hierarchy, a process is in the supervisor's control
+// group or in a group below it. It returns an error if the process has ended.
 func (s supervisorRecord) groupsContain(pid int) (bool, error) {
 	now, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 	// which has about 8 threads, and an agent with its tools.
 	processesEach = 32
 	// filesEach is the number of files that gaffer opens for an attempt. filesSpare is the number
-	// that gaffer needs to write documents and to read its database.
+	// of files that gaffer opens besides, to write documents and to read its database.
 	filesEach, filesSpare = 8, 24
 	// highLimit is the smallest limit that is treated as unlimited. For such a limit gaffer does
 	// not count the usage, because counting reads every process of the machine.

@@ -65,7 +65,7 @@ func threadsOf(folder string) int {
 }
 
 // openFiles returns how many files this process has open. If it cannot open the folder that lists
-// them, it returns limit, because that limit is then probably reached.
+// them, the limit on open files is probably reached, so it returns limit.
 func openFiles(limit int) int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

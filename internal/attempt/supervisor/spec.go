@@ -28,10 +28,12 @@ func WithoutSecrets(env []string) []string {
 	})
 }
 
-// Spec describes what a supervisor has to run. Readers ignore unknown fields.
+// Spec describes what a supervisor has to run. It is stored as JSON. A supervisor ignores JSON
+// fields that it does not know.
 type Spec struct {
-	// Attempt is the attempt's id, and the value of the environment variable Mark. It must be unique
-	// on the machine: every process with this value in its environment is ended with the attempt.
+	// Attempt is the attempt's id, and the value of the environment variable Mark. It must be
+	// unique on the machine: every process with this value in its environment is ended with the
+	// attempt.
 	Attempt string   `json:"attempt"`
 	Argv    []string `json:"argv"`
 	// Env is the agent's environment; nil means the starter's environment. gaffer removes its own
@@ -44,16 +46,16 @@ type Spec struct {
 	// Open keeps stdin open after Input. If it is false, stdin is closed after Input. If there is
 	// no Input either, stdin is /dev/null.
 	Open bool `json:"open,omitempty"`
-	// Deadline is when the supervisor stops the agent. Time in which the agent waits for the user
-	// postpones it, see [Process.Waiting]. Zero means never.
+	// Deadline is when the supervisor stops the agent. It is postponed by the time that the agent
+	// waits for the user, see [Process.Waiting]. Zero means that there is no deadline.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Until is the end of the lease. If [Process.Extend] was not called by then, the supervisor
 	// freezes the agent: the worker has sent no heartbeat, and another worker may be about to do
-	// the same task. Zero means never.
+	// the same task. Zero means that the lease never ends.
 	Until time.Time `json:"until,omitzero"`
-	// Abandon is how long the agent stays frozen while no client is connected, that is, while its
-	// worker is gone. After that the supervisor kills the agent and exits. Zero means
-	// DefaultAbandon. While a client is connected the limit is 24 hours.
+	// Abandon is how long the agent may stay frozen while no client is connected, for example
+	// because the worker is dead. After that the supervisor kills the agent and exits. Zero means
+	// DefaultAbandon. While a client is connected, the limit is 24 hours.
 	Abandon time.Duration `json:"abandon_ns,omitempty"`
 	// Interrupt and Terminate are how long the agent may take to exit after SIGINT and after
 	// SIGTERM, before the next signal is sent. Zero means DefaultGrace.
@@ -122,8 +124,8 @@ type Started struct {
 	At         time.Time    `json:"at"`
 }
 
-// Two values of Exit.StopReason: Timeout if the agent was stopped at its deadline, Abandoned if it
-// was frozen for too long because its lease was not extended.
+// Two values of Exit.StopReason. Timeout means that the agent was stopped at its deadline.
+// Abandoned means that the agent was frozen for too long, because its lease was not extended.
 const (
 	Timeout   = "timeout"
 	Abandoned = "lost"
@@ -132,20 +134,23 @@ const (
 // Exit describes how an attempt ended.
 type Exit struct {
 	Attempt string `json:"attempt"`
-	Code    int    `json:"code"`             // exit code of the agent; -1 if a signal killed it, if it never ran, or if Lost is set
-	Signal  string `json:"signal,omitempty"` // the signal that killed the agent, such as SIGTERM
+	// Code is the exit code of the agent. It is -1 if a signal killed the agent, if the agent never
+	// ran, or if Lost is set.
+	Code   int    `json:"code"`
+	Signal string `json:"signal,omitempty"` // the signal that killed the agent, such as SIGTERM
 	// StopReason is why the agent was stopped while it ran: Timeout, Abandoned, the
 	// name of a signal that the supervisor received, or the reason given to Stop.
 	StopReason string `json:"told,omitempty"`
 	// Failed is why the agent has no exit code: it could not be started, or the supervisor was
 	// killed or never started.
 	Failed string `json:"failed,omitempty"`
-	// Lost says that no supervisor recorded how the attempt ended: it was killed, or it never
-	// started the agent.
+	// Lost says that no supervisor recorded how the attempt ended, because the supervisor was
+	// killed or never started the agent.
 	Lost bool `json:"lost,omitempty"`
-	// NeverStarted says, if Lost is set, that no agent was started.
+	// NeverStarted says that no agent was started. It is only set together with Lost.
 	NeverStarted bool `json:"never,omitempty"`
-	// Unrecorded is why this exit could not be recorded in the lock. It is only sent to clients.
+	// Unrecorded is why this exit could not be written into the lock file. It is only sent to
+	// clients. Empty means that the exit was written.
 	Unrecorded string    `json:"unrecorded,omitempty"`
 	Started    time.Time `json:"started,omitzero"`
 	Ended      time.Time `json:"ended"`
@@ -158,8 +163,8 @@ type Exit struct {
 	// in the kernel.
 	Left  []int `json:"left,omitempty"`
 	Usage Usage `json:"usage,omitzero"`
-	// LogFrom and LogTo are the sizes of the log in bytes, before the agent started and after all
-	// processes have ended.
+	// LogFrom and LogTo are the sizes of the log in bytes: LogFrom before the agent started, LogTo
+	// after all processes of the attempt have ended.
 	LogFrom int64 `json:"log_from"`
 	LogTo   int64 `json:"log_to"`
 }

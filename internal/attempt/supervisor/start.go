@@ -23,8 +23,8 @@ type Options struct {
 	// Attempt is the attempt's id. [Attach] uses it if the attempt's folder no longer contains the
 	// id.
 	Attempt string
-	// Patience is how long to wait for a supervisor that holds the lock but does not
-	// answer. Zero means DefaultPatience.
+	// Patience is how long to wait for the answer of a supervisor that holds the attempt's lock.
+	// Zero means DefaultPatience.
 	Patience time.Duration
 }
 
@@ -66,8 +66,8 @@ func Start(ctx context.Context, dir string, spec Spec, opts Options) (*Process, 
 	return n.conclude(ctx, p, err)
 }
 
-// preparedAttempt is an attempt that is ready to be started. Its folder is complete and its
-// lock is held.
+// preparedAttempt is an attempt that is ready to be started. The lock file in its folder
+// contains the spec, and this process holds the lock.
 type preparedAttempt struct {
 	folder folder
 	spec   Spec
@@ -84,7 +84,7 @@ func prepare(dir string, spec Spec) (*preparedAttempt, error) {
 		return nil, &StartError{err}
 	}
 	if err := appendRecord(lock, specWord, spec); err != nil {
-		_ = lock.Close() // ignore the error: the attempt was not started, so nothing in the lock is needed
+		_ = lock.Close() // ignore the error: the attempt was not started
 		return nil, &StartError{err}
 	}
 	return &preparedAttempt{f, spec, lock}, nil
@@ -110,9 +110,9 @@ func awaitAgent(ctx context.Context, p *Process, l *link) (*Process, error) {
 	return nil, &noReportError{}
 }
 
-// conclude handles a [*noReportError]: it finds out how the attempt ended, and records the attempt
-// as lost if no exit is recorded. It returns an ended Process or an error that says what happened.
-// If err is nil or another error, conclude returns p and err unchanged.
+// conclude returns p and err unchanged, unless err is a [*noReportError]. After such an error,
+// conclude finds out how the attempt ended, and records the attempt as lost if no exit is recorded.
+// Then it returns a Process that has ended, or an error that says what happened.
 func (n *preparedAttempt) conclude(ctx context.Context, p *Process, err error) (*Process, error) {
 	silent := (*noReportError)(nil)
 	if !errors.As(err, &silent) {
@@ -200,7 +200,9 @@ func spawn(command, env []string, lock *os.File, files ...uintptr) (net.Conn, *o
 		_ = conn.Close() // ignore the error: nothing was sent
 		return nil, nil, &os.PathError{Op: "run", Path: command[0], Err: err}
 	}
-	process, err := os.FindProcess(pid) // the process exists, at least as a zombie, because this process has not waited for it
+	// FindProcess also finds a supervisor that has already exited. It is a zombie until this
+	// process waits for it.
+	process, err := os.FindProcess(pid)
 	return conn, process, err
 }
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// maxPending is the maximum number of bytes in the queue for the agent's stdin. The input that the
-// agent starts with may be longer.
+// maxPending is the maximum number of bytes in the queue for the agent's stdin. Only the input with
+// which the agent is started may be longer.
 const maxPending = 16 << 20
 
 var errInputClosed = errors.New("the agent's input is closed")
@@ -23,14 +23,14 @@ type stdin struct {
 	more    sync.Cond // wakes the writing goroutine
 	queue   [][]byte
 	given   map[string]bool // keys of all input that was added
-	pending int             // number of bytes that were not written yet
+	pending int             // number of bytes of input not yet written to pipe
 	last    bool            // no more input will be added
 	closed  bool            // nothing more will be written to pipe
 }
 
-// newStdin returns the supervisor's end and the agent's end of stdin. If the agent gets no input,
-// the supervisor's end is nil and the agent's end is /dev/null, because some programs wait forever
-// for the end of an open stdin.
+// newStdin creates the agent's stdin. It returns the supervisor's end and the agent's end. The
+// agent first reads input. If open is false, stdin is closed after that. If open is false and input
+// is empty, the supervisor's end is nil and the agent's end is /dev/null.
 func newStdin(input []byte, open bool) (*stdin, *os.File, error) {
 	if len(input) == 0 && !open {
 		null, err := os.Open(os.DevNull)
@@ -64,7 +64,7 @@ func (in *stdin) write() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.closed, in.queue, in.pending = true, nil, 0
-	_ = in.pipe.Close() // no data is lost: what was written is in the pipe
+	_ = in.pipe.Close() // ignore the error: written data is already in the pipe
 }
 
 // next waits for the next piece of input, removes it from the queue and returns it. It returns nil

@@ -59,9 +59,10 @@ type stopSequence struct {
 	killed time.Duration // total time spent killing
 }
 
-// stop handles an order to stop the agent. It keeps the reason of the first order, or none if the
-// agent had already exited by itself. Later orders have no effect, unless now asks for a kill. A
-// frozen agent is killed, because it would have to run to handle another signal.
+// stop handles an order to stop the agent. If now is true, all processes are killed at once. A
+// frozen agent is killed too, because it would have to run to handle any other signal. Otherwise
+// the first order interrupts the agent, and later orders have no effect. stop keeps why as the
+// reason, unless an earlier order gave a reason or the agent had already exited by itself.
 func (e *stopSequence) stop(why string, now bool) (action, time.Duration) {
 	if e.reason == "" && !e.exited {
 		e.reason = why
@@ -78,8 +79,8 @@ func (e *stopSequence) stop(why string, now bool) (action, time.Duration) {
 	return nothing, 0
 }
 
-// agentExited handles the exit of the agent. It is only called if processes that the agent started
-// are left.
+// agentExited handles the exit of the agent. It is only called if other processes of the attempt
+// are still alive.
 func (e *stopSequence) agentExited() (action, time.Duration) {
 	e.exited = true
 	switch {
@@ -107,8 +108,8 @@ func (e *stopSequence) leaseEnded() (freeze bool, do action, wait time.Duration)
 	return false, do, wait
 }
 
-// timeUp moves on to the next stage. The caller calls it when the wait that came with the last
-// action is over.
+// timeUp moves on to the next stage. The caller must call it when it has waited for the duration
+// that was returned with the last action.
 func (e *stopSequence) timeUp() (action, time.Duration) {
 	switch {
 	case e.stage == running:

@@ -19,10 +19,10 @@
 //	socket       accepts orders from clients
 //
 // The supervisor creates started.json and the socket only after the agent has run for
-// a moment, or when its starter is gone, because short programs need neither. At that
-// time it also syncs the directory entries of the folder and the lock. Until then the
-// starter is connected, receives the exit directly, and stores it durably in its own
-// way.
+// 100 ms, because shorter programs need neither. At that time it also syncs the
+// directory entries of the folder and the lock to disk. If the process that started the
+// attempt disconnects earlier, the supervisor does all this at once. While that process
+// is connected, it receives the exit directly and stores it itself.
 //
 // A process that acquires the lock and finds no exit record knows that the attempt is
 // lost: the lock is passed to the supervisor as an open file, so it is held without a

@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// sweepAgain is the pause after a search that has found no process. During exec a process has no
-	// environment for a moment, so one search may miss it. sweep concludes that no process is left
-	// only after two such searches in a row.
+	// sweepAgain is the pause after a search that has found no process. During exec a process has
+	// no environment for a moment, so one search may miss it. sweep concludes that no process is
+	// left only after two such searches in a row.
 	sweepAgain = 50 * time.Millisecond
 	sweepPause = 10 * time.Millisecond
 	sweepLimit = 15 * time.Second
 )
 
-// Sweep ends all processes that have the attempt's id in their environment (GAFFER_ATTEMPT), and all
-// their descendants. It is for an attempt whose supervisor is dead. It returns the pids of processes
-// that still exist although they were killed. It cannot find a process that has cleared its
-// environment and whose parent has ended.
+// Sweep ends all processes that have the attempt's id in their environment (GAFFER_ATTEMPT), and
+// all their descendants. It is for an attempt whose supervisor is dead. It returns the pids of
+// processes that still exist although they were killed. It cannot find a process that has cleared
+// its environment and whose parent has ended.
 func Sweep(attempt string) (left []int, err error) {
 	return sweepAttempt(attempt, supervisorRecord{})
 }
@@ -95,8 +95,9 @@ func pids(list []process) (pids []int) {
 	return pids
 }
 
-// marked lists the live processes whose environment contains mark, and their descendants. It leaves
-// out this process. If it returns an error, the list may be incomplete.
+// marked lists the live processes that have the environment variable mark, given as NAME=VALUE, and
+// their descendants. It leaves out this process. If it returns an error, the list may be
+// incomplete.
 func marked(mark []byte) (list []process, err error) {
 	all, err := processes()
 	all = slices.DeleteFunc(all, func(p process) bool { return p.pid == os.Getpid() })
@@ -128,7 +129,8 @@ func hasVariable(pid int, variable []byte) (bool, error) {
 	return false, nil
 }
 
-// ListMarked lists the processes with the mark of any attempt. It leaves out this process.
+// ListMarked lists the processes that have an attempt's id in the environment variable Mark. It
+// leaves out this process.
 func ListMarked() []Marked {
 	var list []Marked
 	all, _ := processes() // ignore the error: the list is only for display

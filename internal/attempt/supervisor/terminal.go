@@ -17,9 +17,9 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Terminal is a place where users can watch an agent, such as a tmux pane. It runs a
-// program that calls [Host]. The agent does not depend on its terminal: it continues
-// when the terminal is gone.
+// Terminal describes a terminal, such as a tmux pane, in which users can watch an agent.
+// A program in the terminal calls [Host]. The agent does not depend on its terminal: it
+// continues when the terminal is gone.
 type Terminal struct {
 	// Open starts the program that will call Host with this socket. Open need not wait until the
 	// program does so.
@@ -85,7 +85,7 @@ func (p *Pool) open(ctx context.Context, in Terminal) (*child, error) {
 		c.process, err = os.FindProcess(c.notOurChild.PID)
 	}
 	if err != nil {
-		_ = control.Close() // ignore the error: nothing was sent; the supervisor exits when the connection closes
+		_ = control.Close() // ignore the error: no attempt was sent
 		return nil, err
 	}
 	return c, nil
@@ -97,7 +97,8 @@ func readSupervisorPID(control *net.UnixConn, until time.Time) (host.Process, er
 	if err := control.SetReadDeadline(until); err != nil {
 		return host.Process{}, err
 	}
-	line, err := bufio.NewReaderSize(control, 16).ReadString('\n') // nothing is sent after this line, so no data is lost in the buffer
+	// The buffer of the Reader loses no data, because nothing is sent after this line.
+	line, err := bufio.NewReaderSize(control, 16).ReadString('\n')
 	if err != nil {
 		return host.Process{}, fmt.Errorf("the supervisor did not say who it is: %w", err)
 	}
@@ -111,9 +112,9 @@ func readSupervisorPID(control *net.UnixConn, until time.Time) (host.Process, er
 	return host.Identify(pid)
 }
 
-// Host starts a supervisor for the gaffer process that listens on the socket. command has the same
-// meaning as in [Options]. The supervisor has its own session and does not use the caller's
-// terminal. wait returns when the supervisor has exited.
+// Host starts a supervisor and connects it to the gaffer process that listens on the socket.
+// command has the same meaning as in [Options]. The supervisor has its own session and does not use
+// the caller's terminal. The returned function wait waits until the supervisor has exited.
 func Host(socket string, command []string) (wait func(), err error) {
 	argv, err := Options{Command: command}.command()
 	if err != nil {

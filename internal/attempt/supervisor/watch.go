@@ -54,7 +54,7 @@ func (a *attempt) perform(do action, wait time.Duration) {
 	case nothing:
 		return
 	case interruptGroup:
-		_ = syscall.Kill(-a.agentPID, syscall.SIGINT) // fails only if no process is left
+		_ = syscall.Kill(-a.agentPID, syscall.SIGINT) // ignore the error: no process of the group is left
 	case terminateGroup:
 		_ = syscall.Kill(-a.agentPID, syscall.SIGTERM)
 	case terminateAll:
@@ -128,8 +128,9 @@ func (a *attempt) signalled(sig os.Signal) (action, time.Duration) {
 	return a.ending.stop(unix.SignalName(sig.(syscall.Signal)), a.ending.stage != running)
 }
 
-// maxDeadlineTimer is the longest duration of the deadline's timer. The timer stands still while
-// the machine sleeps, but the deadline does not move. So the timer must be set again and again.
+// maxDeadlineTimer is the longest duration of the deadline's timer. A timer stands still while the
+// machine sleeps, and could fire long after the deadline. So the supervisor checks the deadline,
+// and sets the timer again, at least this often.
 const maxDeadlineTimer = 30 * time.Second
 
 // armDeadline sets the deadline's timer, or stops it while the agent waits for the
@@ -160,7 +161,8 @@ type waiting struct {
 	since  time.Time     // start of the current wait; zero if the agent does not wait
 }
 
-// set records whether the agent waits for the user now. Repeated calls are harmless.
+// set records whether the agent waits for the user now. A call that does not change this has no
+// effect.
 func (w *waiting) set(waits bool, now time.Time) {
 	switch {
 	case !waits:

@@ -26,10 +26,10 @@ type Options struct {
 	State    string // path of gaffer's state folder on this machine
 	Project  string // path of the project's root
 	Ledger   string // path of the folder with the project's records; it identifies the tmux server
-	Database string // database for gaffer commands that run in a terminal
-	// FindTask returns the task with a name that the user has typed.
+	Database string // file or URL of the database
+	// FindTask returns the task whose name the user has typed.
 	FindTask func(ctx context.Context, name string) (fleet.Task, error)
-	// Kind returns the protocol of an agent: the built-in agent that it behaves like.
+	// Kind returns the name of the built-in agent, such as claude, whose protocol an agent uses.
 	Kind   func(agent string) string
 	Now    func() time.Time
 	Notice func(text string) // prints a message for the user
@@ -75,7 +75,8 @@ func (t *Terminals) For(task store.Task, spec plan.Task, log string, offset int6
 			argv := append([]string{self, pane.Command}, pane.Args{
 				Socket: socket, Task: task.Run + "/" + task.Task, Kind: t.opts.Kind(engine.AgentOf(spec)), Policy: string(spec.Questions), Log: log, From: offset,
 			}.List()...)
-			// Make gaffer commands in the terminal use the same project and database.
+			// With these variables, gaffer commands in the terminal use the same project and
+			// database.
 			env := append(supervisor.WithoutSecrets(os.Environ()), project.EnvVar+"="+t.opts.Project, "GAFFER_DB="+t.opts.Database)
 			return startSession(ctx, t.server, d.Session, argv, env, t.opts.Project)
 		},
@@ -85,9 +86,10 @@ func (t *Terminals) For(task store.Task, spec plan.Task, log string, offset int6
 	}
 }
 
-// startSession starts a tmux session. If a session of that name exists, it belongs to the previous
-// attempt, because a bead has one agent at a time and its session has the same name in each
-// attempt. startSession waits up to 2 seconds for that session to end, and then ends it itself.
+// startSession starts a tmux session. A session of that name may still exist from the previous
+// attempt on the same bead (a task in the ledger): all attempts on a bead use the same session
+// name, and only one of them runs at a time. startSession waits up to 2 seconds for the old session
+// to end, and then ends it itself.
 func startSession(ctx context.Context, server *tmux.Server, session string, argv, env []string, dir string) error {
 	exists := (*tmux.ExistsError)(nil)
 	var err error
@@ -103,7 +105,7 @@ func startSession(ctx context.Context, server *tmux.Server, session string, argv
 	return server.Start(ctx, session, argv, env, dir)
 }
 
-// Attachment is the command line that shows an agent in the user's terminal.
+// Attachment has the command line that shows an agent in the user's terminal, and the agent's task.
 type Attachment struct {
 	Argv []string
 	Task fleet.Task
@@ -146,7 +148,8 @@ func (t *Terminals) Attach(ctx context.Context, name string, readOnly bool) (Att
 	}
 }
 
-// begins reports whether a task that has no terminal may get one soon.
+// begins reports whether a task that has no terminal may get one soon, because it has not started
+// yet or has just started.
 func (t *Terminals) begins(task fleet.Task) bool {
 	if task.Session == "" || task.Status.Final() {
 		return false
@@ -175,9 +178,9 @@ func noTerminal(t fleet.Task) error {
 // take to appear.
 const watchEvery = 2 * time.Second
 
-// Watch prints a notice when terminals of running agents have disappeared. It prints another one
-// only after a check that has found no terminal missing. It returns when ctx ends. tasks returns
-// the tasks of a run.
+// Watch prints a notice when terminals of running agents have disappeared. It does not repeat the
+// notice until a check has found that no terminal is missing. It returns when ctx ends. tasks
+// returns the tasks of a run.
 func (t *Terminals) Watch(ctx context.Context, tasks func(context.Context) ([]fleet.Task, error)) {
 	reported := false
 	for ctx.Err() == nil {

@@ -1,6 +1,6 @@
 // Package terminalview shows the terminals of agents to clients that have no terminal themselves,
-// such as pages in browsers. Many clients may watch a terminal. One of them at a time has the
-// keyboard.
+// such as pages in browsers. Many clients may watch a terminal. Only one of them at a time has the
+// keyboard, which means that it can type.
 //
 // Each view has a tmux client of its own, which is read-only unless the view has the keyboard. All
 // views of a terminal have the same size: that of the view with the keyboard or, if none has it,
@@ -46,7 +46,7 @@ type shared struct {
 	views    []*View // in the order in which they last reported their sizes
 	typist   *View   // the view that has the keyboard; nil if none has
 	fixed    fleet.TerminalSize
-	measured time.Time // when a view last began to check whether fixed has changed
+	measured time.Time // start of the last check for another attached terminal
 }
 
 // size returns the size that all views have. s.fixed is the window size of another attached
@@ -66,7 +66,7 @@ func (s *shared) notify() {
 	for _, v := range s.views {
 		select {
 		case v.changed <- struct{}{}:
-		default: // the view has not yet looked at the previous change
+		default: // the view already has a pending notification
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (v *View) remove() {
 	}
 }
 
-// Resize reports the size that the client would like.
+// Resize sets the size that the client would like. [View.Run] reports the size that the view gets.
 func (v *View) Resize(size fleet.TerminalSize) {
 	v.all.mu.Lock()
 	defer v.all.mu.Unlock()
@@ -198,7 +198,7 @@ func (v *View) Type(keys []byte) {
 	client := v.client
 	v.mu.Unlock()
 	if client != nil {
-		_, _ = client.Write(keys) // if the client has ended, Run finds out
+		_, _ = client.Write(keys) // ignore the error: Run notices when the client has ended
 	}
 }
 
@@ -213,13 +213,13 @@ const (
 	lookEvery = 500 * time.Millisecond
 	// measureEvery is the interval between checks whether other terminals are attached.
 	measureEvery = time.Second
-	// startWithin is how long an attempt may take to open its terminal. It is also the time within
-	// which the end of a tmux client counts as immediate, see maxFailures.
+	// startWithin is how long an attempt may take to open its terminal. A tmux client that ends
+	// within this time after its start counts as a failure, see maxFailures.
 	startWithin = 5 * time.Second
 	// readSize is the maximum number of bytes of output that are passed on at once.
 	readSize = 32 << 10
-	// maxFailures is the number of tmux clients in succession that end at once while their session
-	// still exists, after which Run returns a [*DetachedError].
+	// maxFailures is how many failures in a row make Run return a [*DetachedError]. A failure is a
+	// read-only tmux client that ends within startWithin although its session still exists.
 	maxFailures = 3
 )
 
@@ -272,11 +272,11 @@ type running struct {
 	reported bool
 	shown    int    // number of the last attempt whose terminal was shown
 	said     string // the first output of the last tmux client
-	failures int    // how often in succession a tmux client has ended at once
+	failures int    // number of failures in a row, see maxFailures
 }
 
-// wait waits until it is time to read the task again. Meanwhile it reports changes of the keyboard
-// and the size.
+// wait waits until it is time to read the task again. Meanwhile, when the user with the keyboard or
+// the size of the views changes, it reports the new state.
 func (r *running) wait(ctx context.Context) error {
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
@@ -385,7 +385,7 @@ func (r *running) attach(ctx context.Context, s fleet.TerminalState) error {
 }
 
 // errReattach is returned by pump if the view got or lost the keyboard. Then attach must start
-// another tmux client, because only a new client can become writable or read-only.
+// another tmux client, because a running client cannot become writable or read-only.
 var errReattach = errors.New("attach again")
 
 // pump passes on the output of a tmux client. It returns [io.EOF] when the client has ended, and
@@ -415,7 +415,7 @@ func (r *running) pump(ctx context.Context, client *tmux.Client, s fleet.Termina
 			if r.said == "" {
 				r.said = truncate.Bytes(string(chunk), 200)
 			}
-			s.Mine = typing // tmux has prepared the terminal, so that keys reach it
+			s.Mine = typing // the first output shows that tmux now accepts keys
 			if err := r.output(chunk); err != nil {
 				return s, err
 			}
@@ -440,7 +440,7 @@ func (r *running) pump(ctx context.Context, client *tmux.Client, s fleet.Termina
 }
 
 // read sends the output of a client to chunks, and closes chunks at the end of the output. It uses
-// two buffers in turn: the receiver has finished with one when it takes the other.
+// two buffers in turn. When the receiver takes one of them, it no longer uses the other.
 func read(client *tmux.Client, chunks chan<- []byte, stop <-chan struct{}) {
 	defer close(chunks)
 	buffers := [2][]byte{make([]byte, readSize), make([]byte, readSize)}
@@ -457,11 +457,12 @@ func read(client *tmux.Client, chunks chan<- []byte, stop <-chan struct{}) {
 	}
 }
 
-// measure finds out whether another terminal is attached. If so, all views get the size of its
-// window. An error changes nothing: if the session has ended, its client ends too.
+// measure finds out whether another terminal is attached. If so, all views get the size of that
+// terminal's window. measure ignores an error, because Run notices the end of the session without
+// measure.
 func (r *running) measure(ctx context.Context) {
 	r.all.mu.Lock()
-	due := time.Since(r.shared.measured) >= measureEvery/2 // another view may have measured a moment ago
+	due := time.Since(r.shared.measured) >= measureEvery/2 // another view may have measured just before
 	if due {
 		r.shared.measured = time.Now()
 	}

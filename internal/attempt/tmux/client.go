@@ -25,12 +25,12 @@ type Size struct {
 }
 
 // Client is a tmux client that shows one session on a pseudo-terminal, for a program that has no
-// terminal of its own. It never decides the size of the session's window while another terminal is
-// attached: it has tmux's flag ignore-size.
+// terminal of its own. While another terminal is attached, a Client does not influence the size of
+// the session's window, because it has tmux's flag ignore-size.
 //
 // tmux interprets what the program in the session prints, and draws the result. So the output of a
-// Client has only the sequences that tmux itself uses. If nothing reads the output, tmux drops it
-// and draws the whole screen later, so unread output needs no memory.
+// Client contains only escape sequences that tmux itself uses. If nothing reads the output, tmux
+// drops it and draws the whole screen later, so unread output needs no memory.
 type Client struct {
 	terminal *os.File
 	process  *exec.Cmd
@@ -43,14 +43,14 @@ type Client struct {
 const clientTerminal = "xterm-256color"
 
 // AttachClient attaches a client to a session. The keys of a read-only client do not reach the
-// session's program. It returns a [*NotFoundError] if the server is not running. If only the session
-// does not exist, the client's output ends at once.
+// session's program. If the server is not running, AttachClient returns a [*NotFoundError]. If the
+// server is running but the session does not exist, the client's output ends at once.
 func (s *Server) AttachClient(ctx context.Context, session string, readOnly bool, size Size) (*Client, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	// Apply the settings again: an older gaffer, with more key bindings, may have started the
-	// server.
+	// Apply the settings again: the server may have been started by an older version of gaffer,
+	// which allowed more keys.
 	if _, err := s.run(ctx, locale(), settings, "source-file", "-"); err != nil {
 		if noServer(err) {
 			return nil, &NotFoundError{session}
@@ -100,7 +100,7 @@ func (c *Client) start(size Size) error {
 	}
 	go func() { // ends when the process exits, which Close ensures
 		defer close(c.exited)
-		_ = c.process.Wait() // how a client exits does not matter
+		_ = c.process.Wait() // ignore the error: how a client exits does not matter
 	}()
 	return nil
 }
@@ -118,14 +118,16 @@ func (c *Client) Resize(size Size) error {
 }
 
 // Read reads the client's output. It returns io.EOF when the client is detached, by the user or
-// because the session has ended. It leaves out what tmux writes then, which would clear the screen.
+// because the session has ended. It leaves out the last output of tmux after that, which would
+// clear the screen.
 func (c *Client) Read(p []byte) (int, error) {
 	for {
 		n, err := c.terminal.Read(p)
 		if n = c.filter.keep(p[:n]); n > 0 {
 			return n, nil
 		}
-		if c.filter.stopped || err != nil { // after the client has ended, the error depends on the system
+		// Replace any error by io.EOF: after the client has ended, the error depends on the system.
+		if c.filter.stopped || err != nil {
 			return 0, io.EOF
 		}
 	}
@@ -156,13 +158,13 @@ const stopSequence = "\x1b[?1l\x1b>"
 
 // stopFilter removes stopSequence and everything after it from the output of a client.
 type stopFilter struct {
-	matched int // how many of the first bytes of stopSequence the output so far ends with
+	matched int // length of an incomplete stopSequence at the end of the output so far
 	stopped bool
 }
 
-// keep returns how many of the first bytes of a chunk of output are passed on. If the chunk ends
-// with the first bytes of stopSequence, these are passed on too, because they do not change the
-// screen.
+// keep returns how many bytes at the start of a chunk of output are passed on. If the chunk ends in
+// the middle of stopSequence, the first part of stopSequence is passed on too, because this part
+// does not change the screen.
 func (f *stopFilter) keep(chunk []byte) int {
 	if f.stopped {
 		return 0
@@ -170,7 +172,7 @@ func (f *stopFilter) keep(chunk []byte) int {
 	for i, b := range chunk {
 		for f.matched > 0 && b != stopSequence[f.matched] {
 			if f.matched == strings.LastIndexByte(stopSequence, stopSequence[0])+1 {
-				f.matched = 1 // the last byte that matched may begin another sequence
+				f.matched = 1 // the last byte that matched may begin stopSequence again
 			} else {
 				f.matched = 0
 			}

@@ -27,14 +27,14 @@ func (s *Server) query(ctx context.Context, args ...string) (out string, running
 	return "", true, err
 }
 
-// noServer reports whether err says that no server was running. Meanwhile another process may have
-// started one.
+// noServer reports whether err says that no server was running. Another process may have started
+// one since then.
 func noServer(err error) bool {
 	return stderrContains(err, "no server running") || stderrContains(err, "(No such file or directory)") || stderrContains(err, "(Connection refused)")
 }
 
-// maxTries is how often a command is tried if the server is just exiting because its last session
-// has ended. Trying again is safe: the exiting server has not read the command.
+// maxTries is how often a command is tried if the server exits at the same moment, because its last
+// session has ended. Trying again is safe: the exiting server has not read the command.
 const maxTries = 5
 
 func (s *Server) run(ctx context.Context, env []string, input string, args ...string) (out string, err error) {
@@ -85,9 +85,9 @@ func find() (string, error) {
 	return program, nil
 }
 
-// locale returns the variables of gaffer's environment that tmux itself needs. It leaves out all
-// others: they would become the environment of every session, if the tmux command starts the
-// server. TMUX would even direct tmux to the server in whose terminal gaffer was started.
+// locale returns the locale variables of gaffer's environment, which tmux itself needs. It leaves
+// out all other variables: if the tmux command starts the server, its environment becomes the
+// environment of every session.
 func locale() (env []string) {
 	for _, name := range localeNames() {
 		if value, ok := os.LookupEnv(name); ok {

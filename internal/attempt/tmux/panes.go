@@ -13,8 +13,10 @@ import (
 type Pane struct {
 	ID       string // tmux's id of the pane, such as %3
 	Terminal string // path of the pane's terminal device
-	Host     string // the machine's host name, which tmux uses as title of a pane until a program sets one
-	Title    string
+	// Host is the machine's host name. It is the title of a pane until a program sets another
+	// title.
+	Host  string
+	Title string
 }
 
 // userServerTimeout is how long the user's own tmux server may take to answer.

@@ -10,10 +10,11 @@ import (
 // settings has tmux commands that make every server behave the same, whichever gaffer process
 // starts it. With -q, tmux ignores options that its version does not have.
 //
-// Only keys for scrolling and detaching are bound. Other keys could accidentally end the program,
-// rename its session or open another session. tmux's own keys for scrolling include prompts, in
-// which users of some versions can run commands. A user who types in a browser may be allowed to
-// answer the agent, but not to run commands on this machine.
+// Only keys for scrolling and detaching are bound. With tmux's other keys, users could accidentally
+// end the program, rename its session or open another session. Some of tmux's default keys for
+// scrolling open a prompt, in which users can run commands in some versions of tmux. That must not
+// be possible: a user who types in a browser may be allowed to answer the agent, but not to run
+// commands on this machine.
 const settings = `
 set-option -qs exit-empty on
 set-option -qs exit-unattached off
@@ -91,9 +92,9 @@ func script(session string, argv, env []string, dir string) string {
 	return b.String()
 }
 
-// withoutShell returns argv as a list that tmux executes without a shell. tmux passes a list of one
-// element to a shell. So withoutShell turns such a list into a command in which the shell has
-// nothing to parse.
+// withoutShell returns argv in a form that no shell parses. tmux executes a list of several
+// arguments directly, but passes a list of one argument to a shell. So withoutShell turns an argv
+// with one element into a longer command that runs the same program.
 func withoutShell(argv []string) []string {
 	if len(argv) > 1 {
 		return argv
@@ -103,8 +104,9 @@ func withoutShell(argv []string) []string {
 
 const plainShell = "/bin/sh"
 
-// shell returns the program to use as tmux's default shell: the SHELL of env if that is the
-// absolute path of an executable program, else plainShell. tmux also sets the variable SHELL to this program.
+// shell returns the program to use as tmux's default shell. That is the SHELL of env if it is the
+// absolute path of an executable program, and otherwise plainShell. tmux also sets the variable
+// SHELL to this program.
 func shell(env []string) string {
 	path, _ := lookup(env, "SHELL")
 	if _, err := exec.LookPath(path); err != nil || !filepath.IsAbs(path) {
@@ -117,7 +119,7 @@ func shell(env []string) string {
 func escapeFormats(text string) string { return strings.ReplaceAll(text, "#", "##") }
 
 // quote quotes text so that tmux reads exactly its bytes. Even inside quotes tmux
-// removes spaces after a newline, so all special bytes are written as octal numbers.
+// removes spaces after a newline, so quote writes all special bytes as octal escapes.
 func quote(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// check checks the socket's path: it must be absolute, and short enough for the
-// system.
+// check returns an error if the path of the socket is not absolute, or is longer than
+// the system allows.
 func (s *Server) check() error {
 	limit := len(syscall.RawSockaddrUnix{}.Path) - 1
 	switch {
@@ -50,7 +50,8 @@ func (s *Server) makeFolder() error {
 }
 
 // listening reports whether a server is running, even if it does not answer commands. It connects
-// to the socket, because tmux has many different messages for a missing server.
+// to the socket instead of running tmux, because tmux has many different error messages for a
+// missing server.
 func (s *Server) listening() bool {
 	conn, err := net.DialTimeout("unix", s.socket, s.timeout)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 //
 // env is the program's complete environment, whatever the environment of the server
 // is. tmux sets TERM, TERM_PROGRAM, TERM_PROGRAM_VERSION, TMUX, TMUX_PANE and PWD in
-// it, and PATH and SHELL if they are missing. Entries without a name or a = are
-// ignored. Other users can see neither argv nor env while they are passed to tmux.
+// it, and PATH and SHELL if they are missing. Start ignores entries that are not of
+// the form NAME=VALUE. Other users cannot see argv and env while they are passed to
+// tmux.
 //
 // If a session of that name exists, the error is an [*ExistsError]. After any other
 // error the program may still have been started, if the server stopped answering or
@@ -53,7 +54,8 @@ func clientEnv(env []string) []string {
 	return locale()
 }
 
-// lookup returns the value of a variable. If it occurs several times, the last counts.
+// lookup returns the value of a variable in env. If the variable occurs several times, the
+// last value counts.
 func lookup(env []string, name string) (value string, ok bool) {
 	for _, entry := range env {
 		if key, v, _ := strings.Cut(entry, "="); key == name {
@@ -80,8 +82,8 @@ func checkStart(session string, argv, env []string, dir string) error {
 			return refuse("%q has a zero byte", text)
 		}
 	}
-	// Check this first: tmux would report no error, and the session would end at once or start in
-	// another folder.
+	// Check the program and the folder here, because tmux would report no error. The session would
+	// end at once, or start in another folder.
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return fmt.Errorf("start session %s: %w", session, err)
 	}

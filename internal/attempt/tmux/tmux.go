@@ -26,7 +26,7 @@ type Server struct {
 }
 
 // answerTimeout is how long a server may take to answer. A busy server needs milliseconds. Without
-// the limit, a server that a signal has stopped would block gaffer.
+// the limit, a server that was stopped with SIGSTOP would block gaffer.
 const answerTimeout = 10 * time.Second
 
 // New returns the server on a socket. It does not start the server.

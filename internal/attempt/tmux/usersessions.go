@@ -18,7 +18,7 @@ func UserSessions(ctx context.Context) []string {
 		return nil
 	}
 	var names []string
-	for line := range strings.Lines(string(out)) { // a name may contain spaces
+	for line := range strings.Lines(string(out)) { // each line is one name, which may contain spaces
 		names = append(names, strings.TrimSuffix(line, "\n"))
 	}
 	return names

@@ -32,7 +32,7 @@ func Available(ctx context.Context) error {
 }
 
 // isOld reports whether a version such as "tmux 3.3a" or "tmux next-3.5" is too old. A version
-// without numbers was built from the newest source, and is not old.
+// without digits, such as "tmux master", was built from the newest source and is not too old.
 func isOld(version string) bool {
 	digits := strings.IndexAny(version, "0123456789")
 	if digits < 0 {

@@ -20,7 +20,8 @@ import (
 )
 
 // browser is a headless browser for a single check of a page. It has a temporary profile. gaffer
-// talks to it over two pipes. So the browser opens no port, and exits by itself if gaffer dies.
+// communicates with the browser over two pipes. So the browser opens no port, and exits by itself
+// if gaffer dies.
 type browser struct {
 	group   *processGroup
 	output  *output
@@ -35,7 +36,7 @@ type browser struct {
 }
 
 // startBrowser starts the browser at path and opens an empty page. If ctx ends, all
-// calls to the browser fail. The caller closes the browser even after an error.
+// calls to the browser fail. The caller must close the browser, even after an error.
 func startBrowser(ctx context.Context, path string) (*browser, error) {
 	b := &browser{}
 	var err error
@@ -64,7 +65,8 @@ func startBrowser(ctx context.Context, path string) (*browser, error) {
 
 func discard(string, ...any) {}
 
-// startProcess starts the browser with its ends of the pipes as file descriptors 3 and 4.
+// startProcess starts the browser at path. The browser reads messages from file descriptor 3, which
+// is a pipe, and writes messages to file descriptor 4, which is another pipe.
 func (b *browser) startProcess(path string) error {
 	theirIn, ourOut, err := os.Pipe()
 	if err != nil {
@@ -88,8 +90,8 @@ func (b *browser) startProcess(path string) error {
 	return err
 }
 
-// maxMessage is the maximum size of a message from a browser, in bytes. A screenshot of random
-// pixels, which cannot be compressed, has about a tenth of that.
+// maxMessage is the maximum size of a message from a browser, in bytes. For comparison, a
+// screenshot of random pixels, which cannot be compressed, has about a tenth of this size.
 const maxMessage = 64 << 20
 
 // messageReader reads messages that each end with a zero byte. It fails at a message that is too
@@ -116,8 +118,9 @@ func (r *messageReader) Read(p []byte) (int, error) {
 // maxErrors is the maximum number of script errors that are kept for the report.
 const maxErrors = 5
 
-// handleEvents closes dialogs, because they block the page. It keeps script errors for the report,
-// and ends all calls if the page crashes. It runs until the page's context ends.
+// handleEvents starts goroutines that handle events of the page until the page's context ends. They
+// close dialogs, because dialogs block the page. They collect script errors for the report. If the
+// page crashes, they make all calls to the browser fail.
 func (b *browser) handleEvents() {
 	target := chromedp.FromContext(b.page).Target
 	dialogs := cdp.Events(b.page, target, page.JavascriptDialogOpening)
@@ -126,8 +129,8 @@ func (b *browser) handleEvents() {
 	go func() {
 		for _, err := range dialogs {
 			if err == nil {
-				// Ignore an error: then the page stays blocked, and the check runs into its time
-				// limit.
+				// Ignore the error: if the dialog stays open, the page stays blocked until the
+				// check reaches its time limit.
 				_, _ = cdp.Call(b.page, target, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
 			}
 		}
@@ -164,8 +167,8 @@ func (b *browser) scriptErrors() []string {
 	return slices.Clone(b.errors)
 }
 
-// reason returns why a call to the browser failed: the error given to fail, if that ended the
-// page's context. If not, it returns err.
+// reason explains err, the error of a call to the browser. If the page's context has ended, reason
+// returns the cause, such as the error that was passed to b.fail. Otherwise it returns err.
 func (b *browser) reason(err error) error {
 	if err != nil && b.page.Err() != nil {
 		return context.Cause(b.page)
@@ -173,8 +176,8 @@ func (b *browser) reason(err error) error {
 	return err
 }
 
-// shortTemp returns a folder for temporary files whose path is short enough for the
-// browser's sockets. The system allows socket paths of 108 bytes at most.
+// shortTemp returns dir, or /tmp if the path dir is too long. The browser creates sockets
+// below this folder, and the system allows socket paths of at most 108 bytes.
 func shortTemp(dir string) string {
 	const maxLength = 40
 	if len(dir) > maxLength {
@@ -186,8 +189,9 @@ func shortTemp(dir string) string {
 // unresolvable is a host name that never has an address.
 const unresolvable = "gaffer.invalid"
 
-// browserFlags returns flags that restrict the browser to the page's own requests. Without them,
-// the browser also contacts its vendor for updates, models and the time.
+// browserFlags returns the browser's command line flags. Many of them restrict the browser to the
+// page's own requests. Without them, the browser also contacts its vendor for updates, models and
+// the time.
 func browserFlags(profile string, root bool) []string {
 	flags := []string{
 		"--headless", "--remote-debugging-pipe", "--user-data-dir=" + profile,
@@ -218,7 +222,7 @@ func (b *browser) close() string {
 		_ = b.conn.Close()
 	}
 	if b.client != nil {
-		<-b.client.LostConnection // returns when the goroutine that reads the pipe has ended
+		<-b.client.LostConnection // closed when the goroutine that reads the pipe has ended
 	}
 	text := ""
 	if b.output != nil {

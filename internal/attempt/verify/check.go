@@ -11,10 +11,12 @@ import (
 	"gaffer/workflow"
 )
 
-// Check is a condition that must hold when a chunk of a build is done. Exactly one of Command,
-// File and URL is set.
+// Check is a condition that must hold when a chunk (a task of a build) is done. Exactly one of
+// Command, File and URL must be set.
 type Check struct {
-	Name string `json:"name,omitempty"` // shown in the build's activity feed; empty means a name made from the other fields
+	// Name is shown in the build's activity feed. If it is empty, a name is made from the other
+	// fields.
+	Name string `json:"name,omitempty"`
 
 	// Command is a shell command that must exit with 0. When it has exited, the remaining processes
 	// of its process group are ended too.
@@ -24,19 +26,19 @@ type Check struct {
 	// a pattern with * ? [a-z] that must match at least one name.
 	File string `json:"file,omitempty"`
 
-	// URL must answer over http or https. If the request has a Serve command, URL may contain
-	// {port}, which is replaced by a free port.
+	// URL must answer over http or https. If [Request.Serve] is set, URL may contain {port}, which
+	// is replaced by a free port.
 	URL    string `json:"url,omitempty"`
 	Status int    `json:"status,omitempty"` // HTTP status that URL must answer with; 0 means 200
 	// Contains is text that the page must contain. With a browser, the text is searched in the
-	// document after its scripts ran. Without one, it is searched in the server's answer. All white
-	// space counts as equal.
+	// document after its scripts ran. Without a browser, the text is searched in the server's
+	// answer. In the comparison, every sequence of white space counts as one space.
 	Contains   string `json:"contains,omitempty"`
 	Screenshot bool   `json:"screenshot,omitempty"` // take a picture of the page
 
 	// Timeout is the time limit for one try. Zero means 60 s for a command and 20 s for a file or
-	// URL. The time to start a browser does not count. The Serve command of the request gets the
-	// same time until it listens.
+	// URL. The time to start a browser does not count. The server that [Request.Serve] starts must
+	// listen within the same time.
 	Timeout Duration `json:"timeout,omitempty"`
 }
 

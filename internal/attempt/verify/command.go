@@ -11,8 +11,8 @@ import (
 )
 
 // tryCommand runs a check's shell command once. Then it ends the remaining processes of the
-// command's process group. It waits for output of processes that have left the group for at most
-// outputWait.
+// command's process group. If a process that has left the group keeps the output open, tryCommand
+// stops reading after outputWait.
 func tryCommand(ctx context.Context, dir string, c Check) tryResult {
 	cmd := exec.Command("sh", "-c", c.Command)
 	cmd.Dir = dir
@@ -75,13 +75,15 @@ func captureOutput(cmd *exec.Cmd) (*output, error) {
 	cmd.Stdout, cmd.Stderr = to, to
 	go func() {
 		defer close(o.done)
-		_, _ = io.Copy(&o.kept, from) // returns when no process has the pipe open any more, or at the deadline that o.end sets
+		// Copy returns when no process has the pipe open for writing, or at the deadline that o.end
+		// sets.
+		_, _ = io.Copy(&o.kept, from)
 	}()
 	return o, nil
 }
 
-// outputWait is how long to wait for further output after all processes of the group have ended. A
-// process that left the group may keep the pipe open forever.
+// outputWait is how long to wait for further output after all processes of a program's process
+// group have ended. A process that left the group may keep the output pipe open forever.
 const outputWait = time.Second
 
 // end stops reading and returns the last part of the output.

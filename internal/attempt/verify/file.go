@@ -20,14 +20,16 @@ func tryFile(ctx context.Context, dir string, c Check) tryResult {
 	}
 	defer func() { _ = root.Close() }() // ignore the error: the folder was only read
 	name := filepath.ToSlash(filepath.Clean(c.File))
-	_, err = root.Stat(name) // try the name itself before the pattern, because names such as [id].tsx are common
+	// Try the name itself before the pattern, because files with names such as [id].tsx are common.
+	_, err = root.Stat(name)
 	if err == nil {
 		return tryResult{output: name + " exists"}
 	}
 	// Ignore the error: a malformed pattern can only be the name of a file, which was tried above.
 	found, _ := fs.Glob(contextFS{root.FS(), ctx}, name)
 	for _, match := range found {
-		if _, err := root.Stat(match); err == nil { // check the target: Glob also returns links to missing files
+		// Glob also returns symbolic links to missing files, so check that the file exists.
+		if _, err := root.Stat(match); err == nil {
 			return tryResult{output: match + " exists"}
 		}
 	}

@@ -25,8 +25,8 @@ const (
 	exitUsage  = 2
 )
 
-// AttemptVariable is the environment variable with the number of the attempt: 1 for the first one.
-// If it is not set, the number is 1.
+// AttemptVariable is the environment variable with the number of the attempt. The first attempt has
+// the number 1, which is also the default.
 const AttemptVariable = "GAFFER_ATTEMPT_NUMBER"
 
 // Main is the main function of the command `gaffer verify CHECKS.json`. It reads a [Request] from
@@ -120,8 +120,8 @@ func Load(path string) (Request, error) {
 // much of a verify command's output.
 const reportSize = 2000
 
-// report lists the failed checks, with as much of their output as fits into reportSize, and the
-// summary.
+// report returns the names of the failed checks, the summary, and as much output of the failed
+// checks as fits into reportSize.
 func report(o Outcome) string {
 	var heads, outputs []string
 	size := len(o.Summary) + 1
@@ -157,7 +157,7 @@ func indentedEnd(text string, room int) string {
 	if text == "" || from == len(lines) && room < 10*len(margin) {
 		return ""
 	}
-	if from == len(lines) { // the last line alone is too long
+	if from == len(lines) { // even the last line alone is too long, so cut it
 		from--
 		lines[from] = strings.ToValidUTF8(lines[from][len(lines[from])-(room-len(margin)-1):], "")
 	}

@@ -13,11 +13,11 @@ import (
 
 const (
 	maxRedirects = 5
-	maxPage      = 8 << 20 // maximum number of bytes that are read of an answer
+	maxPage      = 8 << 20 // maximum number of bytes that are read from a response
 )
 
-// tryPage fetches a page and checks the answer. In full mode, it checks the page with a browser if
-// the check needs one.
+// tryPage fetches the page at c.URL and checks the server's answer. If full is true, tryPage uses a
+// browser to take a screenshot, and to search text in a page that is HTML.
 func tryPage(ctx context.Context, c Check, browser string, full bool, picture string) tryResult {
 	began := time.Now()
 	fetching, cancel := context.WithTimeout(ctx, c.timeout())
@@ -42,7 +42,8 @@ func tryPage(ctx context.Context, c Check, browser string, full bool, picture st
 	return f
 }
 
-// withProblem returns f with another problem added. An empty problem changes nothing.
+// withProblem returns f with problem added to the problems that f already has. It returns f
+// unchanged if problem is empty.
 func (f tryResult) withProblem(problem string) tryResult {
 	switch {
 	case problem == "":
@@ -54,8 +55,8 @@ func (f tryResult) withProblem(problem string) tryResult {
 	return f
 }
 
-// isPage reports whether the answer is HTML, or has no content type. Text in HTML is searched with
-// a browser, because the page that it shows may differ from the source.
+// isPage reports whether the answer is HTML, or has no content type. In HTML, a text must be
+// searched with a browser, because the displayed page may differ from the HTML source.
 func isPage(response *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")) // an invalid type counts as none
 	return kind == "" || kind == "text/html" || kind == "application/xhtml+xml"
@@ -67,8 +68,8 @@ func readUpTo(body io.Reader, limit int64) string {
 	return string(data)
 }
 
-// missingText returns a problem if body does not contain the text. It returns "" if body contains
-// it as it is, or after HTML entities such as &amp; are decoded.
+// missingText returns a description of the problem if body does not contain the text, and otherwise
+// "". It searches body as it is, and also with HTML entities such as &amp; decoded.
 func missingText(body, text string) string {
 	text = collapseSpace(text)
 	if strings.Contains(collapseSpace(body), text) || strings.Contains(collapseSpace(html.UnescapeString(body)), text) {

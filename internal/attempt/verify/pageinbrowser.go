@@ -40,8 +40,9 @@ type pageState struct {
 	Text   string `json:"text"` // the beginning of the displayed text
 }
 
-// readState is JavaScript that searches the document for a text: in the displayed text, the source
-// text and the markup. It ignores scripts, styles and comments.
+// readState is a JavaScript function that searches the page for the text wanted, and returns a
+// [pageState]. It searches the displayed text, the text content of the document, and the markup. In
+// the last two it ignores scripts, styles and comments.
 const readState = `(wanted => {
 	const flat = s => s.replace(/\s+/g, " ");
 	const shown = document.body ? document.body.innerText : "";
@@ -54,9 +55,10 @@ const readState = `(wanted => {
 	return {loaded: document.readyState === "complete", found, text: shown.slice(0, 1500)};
 })`
 
-// tryInBrowser checks a page with the browser whose path is given. It stores a screenshot at the
-// path picture, unless that is empty. f is the result of the check so far. tryInBrowser returns f
-// with the problems that it has found.
+// tryInBrowser checks a page with a browser. path is the path of the browser's program; if it is
+// empty, there is no browser, and the check fails. picture is the path for a screenshot; if it is
+// empty, none is taken. f is the result of fetching the page without a browser. tryInBrowser
+// returns f with the problems added that it has found.
 func tryInBrowser(ctx context.Context, c Check, path, picture string, f tryResult) tryResult {
 	if path == "" {
 		f.noBrowser = true
@@ -93,11 +95,12 @@ func tryInBrowser(ctx context.Context, c Check, path, picture string, f tryResul
 	return f
 }
 
-// load opens the page. It waits until the page has loaded and contains the text. It stops
-// textTimeout after the page has loaded, or when the time is up, and returns what it has read
-// last.
+// load opens the page of check c, and waits until the page has loaded and contains the text of the
+// check. It stops waiting textTimeout after the page has loaded, or when the time for loading is
+// up. It returns the last state of the page that it has read.
 func (b *browser) load(ctx context.Context, c Check) (pageState, error) {
-	// Leave a quarter of the time for a screenshot of a failure.
+	// Loading may take three quarters of the check's time, so that some time is left for a
+	// screenshot.
 	ctx, cancel := context.WithTimeout(ctx, c.timeout()*3/4)
 	defer cancel()
 	opened, err := chromedp.Call(ctx, page.Navigate, page.NavigateParams{URL: c.URL})
@@ -125,14 +128,16 @@ func (b *browser) load(ctx context.Context, c Check) (pageState, error) {
 			if b.page.Err() != nil {
 				err = b.page.Err()
 			}
-			return last, err // judge a page that never finishes loading by what it has
+			// If the last read succeeded, err is nil: a page that never finishes loading is judged
+			// by what it contains.
+			return last, err
 		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// stateOf reads the page in an isolated world of JavaScript, which the page's scripts cannot
-// change. A navigation destroys that world, so stateOf creates a new one each time.
+// stateOf reads the page in an isolated JavaScript context, which the page's scripts cannot change.
+// A navigation destroys that context, so stateOf creates a new one each time.
 func stateOf(ctx context.Context, frame cdp.FrameID, wanted string) (pageState, error) {
 	world, err := chromedp.Call(ctx, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: frame, WorldName: "gaffer"})
 	if err != nil {
@@ -151,7 +156,8 @@ func stateOf(ctx context.Context, frame cdp.FrameID, wanted string) (pageState, 
 	return state, nil
 }
 
-// takeScreenshot stores a screenshot at path, if it is a valid picture.
+// takeScreenshot stores a screenshot of the page at path. It returns an error if the picture from
+// the browser is not a valid PNG.
 func takeScreenshot(ctx context.Context, path string) error {
 	data, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	if err != nil {

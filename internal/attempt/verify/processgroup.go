@@ -9,8 +9,8 @@ import (
 // grace is how long a process may take to exit after SIGTERM, before it gets SIGKILL.
 const grace = time.Second
 
-// processGroup is a program in a process group of its own, with the processes that the program has
-// started in that group.
+// processGroup is a program that runs in its own process group, together with the processes that it
+// has started there.
 type processGroup struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the program itself has ended
@@ -29,13 +29,15 @@ func startProcessGroup(cmd *exec.Cmd) (*processGroup, error) {
 	return g, nil
 }
 
-// end ends the whole group and returns when the program has ended. If the program is still running
-// and grace is not zero, it sends SIGTERM and waits for up to grace. Then it sends SIGKILL.
+// end kills all processes of the group, and returns when the program has ended. If the program is
+// still running and grace is not zero, end first sends SIGTERM and waits up to grace for the
+// program to exit. Then it sends SIGKILL to the group.
 func (g *processGroup) end(grace time.Duration) {
 	if grace > 0 {
 		g.terminate(grace)
 	}
-	// On Linux the program has not been reaped, so its process id cannot be reused yet.
+	// On Linux, awaitExit has not reaped the program, so no other process can have its process id
+	// yet.
 	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) // an error means that no process is left
 	<-g.exited
 	_ = g.cmd.Wait() // ignore the error: the result is in ProcessState

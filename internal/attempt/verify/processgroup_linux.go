@@ -9,7 +9,7 @@ import (
 // awaitExit returns when the program has ended, without reaping it. Until it is reaped,
 // its process id cannot be reused.
 func awaitExit(cmd *exec.Cmd) {
-	const byPID = 1     // value of P_PID in the kernel
+	const byPID = 1     // value of the constant P_PID of waitid
 	var info [16]uint64 // buffer for a siginfo_t, which has 128 bytes
 	options := syscall.WEXITED | syscall.WNOWAIT
 	for {

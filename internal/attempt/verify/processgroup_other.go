@@ -4,6 +4,6 @@ package verify
 
 import "os/exec"
 
-// awaitExit returns when the program has ended. Unlike on Linux, it also reaps the program. So
-// another process could get the process id before the group is killed.
+// awaitExit returns when the program has ended. Unlike on Linux, it also reaps the program. So the
+// program's process id may belong to another process when the group is killed.
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// portPlaceholder stands for a free port in the URLs of checks, if the request has a Serve command.
+// portPlaceholder is replaced by a free port in the URLs of checks, if the request has a Serve
+// command.
 const portPlaceholder = "{port}"
 
 // server is the request's server process, which runs while pages are checked.
@@ -24,7 +25,8 @@ type server struct {
 }
 
 // startServer starts a shell command as the server. The command should run until it is stopped. If
-// anyPort is true, it gets a free port in the variable PORT.
+// anyPort is true, startServer chooses a free port, and passes it to the command in the environment
+// variable PORT.
 func startServer(dir, command string, anyPort bool) (*server, error) {
 	s := &server{}
 	cmd := exec.Command("sh", "-c", command)
@@ -67,8 +69,9 @@ func (s *server) address(text string) string {
 	return strings.ReplaceAll(text, portPlaceholder, s.port)
 }
 
-// await waits until a process listens at the host and port of a URL. It returns an error if ctx
-// ends first. It also does so if the server has ended, even if another process listens there.
+// await waits until a process listens at the host and port of the URL address. It returns an error
+// if ctx ends first, or if the server has ended. In the latter case it returns an error even if
+// another process listens there.
 func (s *server) await(ctx context.Context, address string) error {
 	at, err := endpoint(address)
 	for err == nil {
@@ -95,11 +98,12 @@ func (s *server) await(ctx context.Context, address string) error {
 // dialTimeout is the time limit for testing whether a port of this machine is in use.
 const dialTimeout = time.Second
 
-// checkPortFree returns an error if a process on this machine already listens at the server's
-// address, because the check would then test the pages of that process.
+// checkPortFree returns an error if a process on this machine already listens at the host and port
+// of the URL address. Then the check would test the pages of that process instead of those of the
+// server.
 func checkPortFree(ctx context.Context, address string) error {
 	if strings.Contains(address, portPlaceholder) {
-		return nil // nothing to check: {port} will be replaced by a free port
+		return nil // nothing to check: gaffer will choose a free port
 	}
 	at, err := endpoint(address)
 	if err != nil {
@@ -136,9 +140,9 @@ func endpoint(address string) (string, error) {
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), usual[u.Scheme])), nil
 }
 
-// serve starts the request's server if it is not running, and returns the check with the server's
-// port in its URL. If the server does not start to listen, serve stops it, so that the next try
-// starts a new one.
+// serve starts the request's server if it is not running, and returns c with the server's port in
+// its URL. If the server does not start to listen, serve stops it and returns the problem. The next
+// try then starts a new server. If the request has no Serve command, serve does nothing.
 func (v *verification) serve(ctx context.Context, c Check) (Check, tryResult) {
 	if v.request.Serve == "" {
 		return c, tryResult{}

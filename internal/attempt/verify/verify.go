@@ -1,11 +1,12 @@
-// Package verify checks the work on one chunk of a build: commands must succeed, files must
-// exist, and web pages must answer with the expected content. Each check has one retry. The
-// checks run as the verify command of the chunk's task ([Main]). The verify commands of
-// other tasks are plain shell commands, which package runner runs.
+// Package verify checks the result of one chunk, which is a task of a workflow build. A check is a
+// command that must succeed, a file that must exist, or a web page that must answer with the
+// expected content. A check that fails is tried once more. The checks run as the verify command of
+// the chunk's task, see [Main]. The verify commands of other tasks are plain shell commands, which
+// package runner runs.
 //
-// A plan contains the checks as values ([Check]). [Run] executes the checks of a
-// [Request] one after the other, with the programs on the machine ([Tools]). The
-// [Outcome] contains the results, and the mode says how much could be checked.
+// A plan contains the checks as values of type [Check]. [Run] executes the checks of a [Request]
+// one after the other, with the programs on this machine ([Tools]). The [Outcome] contains the
+// results and the mode. The mode says how the checks were made, for example without a browser.
 package verify
 
 import (
@@ -23,13 +24,13 @@ type Request struct {
 	Chunk  string  `json:"chunk"`
 	Dir    string  `json:"dir"` // the work folder; empty means the current folder
 	Checks []Check `json:"checks"`
-	// Serve is a shell command, such as a development server, that runs from the first check of a
-	// page to the end. If a URL contains {port}, that is replaced by a free port, which the command
-	// gets in the variable PORT. So several chunks can be checked at the same time. If a URL has a
-	// fixed port, no other process may use that port.
+	// Serve is a shell command, such as a development server. It runs from the first check of a
+	// page to the end of the last check. If a URL contains {port}, that is replaced by a free port,
+	// which the command gets in the environment variable PORT. So several chunks can be checked at
+	// the same time. If a URL has a fixed port, no other process may use that port.
 	Serve string `json:"serve,omitempty"`
-	// Mode is full, reduced or minimal. Empty means full, or reduced if a check needs a browser and
-	// none was found.
+	// Mode is full, reduced (pages are checked without a browser) or minimal (only commands are
+	// checked). Empty means full, or reduced if a check needs a browser and none was found.
 	Mode string `json:"mode,omitempty"`
 	// Screenshot is the path of the first screenshot. The paths of further screenshots get a number
 	// before the file extension.
@@ -58,7 +59,7 @@ type Detail struct {
 	Screenshot string  `json:"screenshot,omitempty"`
 }
 
-// defaultRetryAfter is the default of RetryAfter.
+// defaultRetryAfter is the default of [Request.RetryAfter].
 const defaultRetryAfter = time.Second
 
 // Run executes the checks. If the request is invalid, all checks fail. If ctx ends, the remaining
@@ -98,7 +99,8 @@ func chooseMode(forced string, checks []Check, tools Tools) (mode, why string) {
 	return workflow.Full, "a browser was found"
 }
 
-// minimalReason describes what the minimal mode leaves out.
+// minimalReason returns the reason text for the minimal mode: only exit codes are checked. The text
+// also counts the checks that are left out.
 func minimalReason(checks []Check) string {
 	left := 0
 	for _, c := range checks {
@@ -112,8 +114,8 @@ func minimalReason(checks []Check) string {
 	return fmt.Sprintf("exit codes alone, %d of %d checks not made", left, len(checks))
 }
 
-// summarize counts the results. The summary says if the mode was restricted. If no check was run,
-// passed is false.
+// summarize counts the checks that passed. If the mode is not full, the summary also contains the
+// mode and the reason for it. If no check was run, passed is false.
 func summarize(o Outcome) (summary string, passed bool) {
 	n := 0
 	for _, c := range o.Checks {
@@ -157,8 +159,9 @@ func (v *verification) run(ctx context.Context) {
 }
 
 // check runs a check, and runs it again if it fails. If the browser cannot be started and the
-// request sets no mode, check starts over in reduced mode, without the browser. The mode stays
-// reduced for the remaining checks, because the agent cannot repair the browser.
+// request sets no mode, check switches to the reduced mode and runs the check again without the
+// browser. The mode stays reduced for the remaining checks. A browser that does not start is no
+// reason for a failure, because the agent cannot repair it.
 func (v *verification) check(ctx context.Context, c Check, picture string) (f tryResult, retried bool) {
 	f = v.try(ctx, c, picture)
 	if !f.ok() && v.pause(ctx) {
@@ -193,7 +196,7 @@ type tryResult struct {
 	problem   string // empty if the check passed
 	output    string
 	picture   string // path of the screenshot; empty if none was taken
-	noBrowser bool   // the browser could not be run, which says nothing about the page
+	noBrowser bool   // the browser could not be run, so the page was not checked
 }
 
 func (f tryResult) ok() bool { return f.problem == "" }

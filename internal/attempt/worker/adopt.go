@@ -12,10 +12,11 @@ import (
 	"gaffer/internal/engine"
 )
 
-// Adopt takes over the attempts in assigned, which belong to this worker according to the store.
-// Before it returns, it ends all other attempts whose folders are in Options.Attempts. It must be
-// called before Run, by one process at a time, and immediately after assigned was read from the
-// store, because leases are counted from this call.
+// Adopt makes this worker hold the attempts in assigned. These are the attempts that belong to this
+// worker according to the store; an earlier process of the worker may have started them. Before
+// Adopt returns, it ends all other attempts that have a folder in Options.Attempts. The caller must
+// call Adopt before Run, and in only one process at a time. It must do so immediately after it has
+// read assigned from the store, because Adopt counts the leases from the time of the call.
 func (w *Worker) Adopt(ctx context.Context, assigned []engine.Assignment) error {
 	asked := w.opts.Now()
 	known := map[string]bool{}
@@ -44,9 +45,9 @@ func (w *Worker) Adopt(ctx context.Context, assigned []engine.Assignment) error 
 	return nil
 }
 
-// Collect reports the ends of attempts that no gaffer process works on. It is called instead of
-// Run, and claims nothing. It reports attempts that were never started as lost. It waits for
-// attempts that are still running, and stops them if the engine orders it.
+// Collect is called instead of Run, to report the ends of attempts that no gaffer process works on.
+// It claims no tasks. It waits for attempts that are still running, and stops those that the engine
+// orders it to stop. It reports an attempt as lost if its agent was never started.
 func (w *Worker) Collect(ctx context.Context, running []engine.Assignment) error {
 	asked := w.opts.Now()
 	for _, a := range running {

@@ -12,20 +12,20 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Longest and shortest interval between two heartbeats. The shortest applies when there is something
-// new to report. Short leases make the intervals shorter, see [beatTimer.wait].
+// Longest and shortest interval between two heartbeats. The worker waits only the shortest interval
+// if it has something new to report. Short leases make the intervals shorter, see [beatTimer.wait].
 const (
 	maxBeatInterval = 15 * time.Second
 	minBeatInterval = 100 * time.Millisecond
 )
 
-// minBeatTimeout is the shortest timeout of a heartbeat. The timeout is a part of the shortest
-// lease, and would be too short for an answer if a lease was adopted shortly before its end. For
-// the same reason the interval between two heartbeats is at least firstRetryPause.
+// minBeatTimeout is the shortest timeout of a heartbeat. The timeout is normally a quarter of the
+// shortest lease. But a worker that was restarted may hold a lease that is almost over. A quarter
+// of the time that is left would then be too short for an answer.
 const minBeatTimeout = time.Second
 
-// If a request is not answered, it is repeated after firstRetryPause, then after pauses that double
-// up to maxRetryPause.
+// A request to the engine that is not answered is repeated after firstRetryPause, then after pauses
+// that double up to maxRetryPause.
 const (
 	firstRetryPause = 50 * time.Millisecond
 	maxRetryPause   = 5 * time.Second
@@ -40,7 +40,7 @@ type beatTimer struct {
 }
 
 // wait returns how long to wait before the next heartbeat. shortest is the length of the shortest
-// lease that must be renewed, or 0 if no lease ends.
+// lease that must be renewed, or 0 if no lease expires.
 func (b *beatTimer) wait(now time.Time, shortest time.Duration) time.Duration {
 	every := maxBeatInterval
 	if shortest > 0 {
@@ -48,7 +48,7 @@ func (b *beatTimer) wait(now time.Time, shortest time.Duration) time.Duration {
 	}
 	switch {
 	case b.inFlight:
-		return time.Hour // the answer to the heartbeat wakes the loop of Run earlier
+		return time.Hour // the answer to the last heartbeat wakes Run earlier
 	case b.retryPause > 0:
 		every = b.retryPause
 	case b.dirty:
@@ -57,7 +57,8 @@ func (b *beatTimer) wait(now time.Time, shortest time.Duration) time.Duration {
 	return max(every-now.Sub(b.last), 0)
 }
 
-// ended records the end of a heartbeat, and whether the engine answered it.
+// ended records that the last heartbeat was answered or has failed. shortest has the same meaning
+// as in wait.
 func (b *beatTimer) ended(answered bool, shortest time.Duration) {
 	b.inFlight = false
 	if answered {
@@ -71,8 +72,8 @@ func (b *beatTimer) ended(answered bool, shortest time.Duration) {
 	b.retryPause, b.dirty = min(max(2*b.retryPause, minBeatInterval), limit), true
 }
 
-// shortestLease returns the length of the shortest lease of the held attempts, or 0 if no lease
-// ends.
+// shortestLease returns the length of the shortest lease of the held attempts, or 0 if none of the
+// leases expires.
 func (w *Worker) shortestLease() (shortest time.Duration) {
 	for _, h := range w.held {
 		if length := h.lease.length(); length > 0 && (shortest == 0 || length < shortest) {
@@ -91,7 +92,8 @@ func (w *Worker) beat(ctx context.Context) {
 	for _, h := range w.held {
 		list = append(list, h.report())
 	}
-	slices.SortFunc(list, func(a, b engine.HeldAttempt) int { return strings.Compare(a.Attempt, b.Attempt) }) // a fixed order, because the engine shows the first attempt
+	// Use a fixed order, because the order of a map is random.
+	slices.SortFunc(list, func(a, b engine.HeldAttempt) int { return strings.Compare(a.Attempt, b.Attempt) })
 	w.running.Go(func() {
 		orders, err := w.sendBeat(ctx, self, list, shortest)
 		w.runInLoop(ctx, func() {
@@ -105,9 +107,9 @@ func (w *Worker) beat(ctx context.Context) {
 	})
 }
 
-// sendBeat sends one heartbeat. Its timeout leaves time for another heartbeat before a lease ends
-// or the worker counts as offline. If no lease ends and the worker has no name, there is no
-// timeout.
+// sendBeat sends one heartbeat. Its timeout is so short that another heartbeat can be sent before a
+// lease ends, and before a worker with a name counts as offline. If no lease expires and the worker
+// has no name, there is no timeout.
 func (w *Worker) sendBeat(ctx context.Context, self store.Worker, held []engine.HeldAttempt, shortest time.Duration) ([]engine.Order, error) {
 	within, cancel := ctx, func() {}
 	switch {
@@ -141,8 +143,8 @@ func (w *Worker) describe() store.Worker {
 	return self
 }
 
-// shownTask returns the task to show for the worker: a task that waits for the user, or else the
-// oldest task.
+// shownTask returns the id of the task to show for the worker: a task that waits for the user, or
+// else the task with the oldest attempt. It returns "" if the worker holds no attempt.
 func (w *Worker) shownTask() string {
 	var shown *heldAttempt
 	for _, h := range w.held {
@@ -153,7 +155,7 @@ func (w *Worker) shownTask() string {
 	if shown == nil {
 		return ""
 	}
-	return shown.Task.Run + "." + shown.Task.Task // the task's id in the coordinator protocol
+	return shown.Task.Run + "." + shown.Task.Task // the form of a task's id in the coordinator protocol
 }
 
 func (h *heldAttempt) waitsForUser() bool { return h.now.State == string(agent.Waiting) }

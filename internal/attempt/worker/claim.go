@@ -30,9 +30,9 @@ func (w *Worker) claimNext(ctx context.Context) {
 	})
 }
 
-// claim asks the engine for a task. It repeats a failed request with the same key. It returns the
-// assignment and the time at which the request was sent. The assignment is nil if there is no task,
-// or if ctx has ended.
+// claim asks the engine for a task. It repeats a failed request with the same key, so that the
+// engine assigns at most one task. It returns the assignment, and when it sent the request that the
+// engine answered. The assignment is nil if there is no task, or if ctx has ended.
 func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
 	r := w.claimRequest()
 	r.Key = w.opts.NewKey()
@@ -57,7 +57,9 @@ func (w *Worker) claimsNothing() bool { return w.draining.Load() || w.waitingFor
 // claimRequest returns the request by which this worker asks for a task.
 func (w *Worker) claimRequest() engine.Claim {
 	r := engine.Claim{Worker: w.opts.ID}
-	if !w.claimsNothing() { // otherwise the request has no labels, so that the engine assigns no task that requires a label
+	// Add labels only if the worker takes new tasks. Without labels, the engine assigns no task
+	// that requires a label.
+	if !w.claimsNothing() {
 		r.Labels, r.Agents = w.opts.Labels, w.opts.Allow
 	}
 	for _, a := range w.opts.Accounts {

@@ -16,8 +16,8 @@ type events struct {
 	ctx context.Context
 }
 
-// outputSource is the value of Source in a report about what agents do. It means that the worker
-// knows this from the agents' output.
+// outputSource is the value of Source in the worker's reports. It means that the worker knows from
+// the agents' output what the agents do.
 const outputSource = "output"
 
 // Doing implements [runner.Owner]: it stores the agent's activity for the next heartbeat. It also
@@ -85,6 +85,6 @@ func (o events) Delivered(message string) {
 }
 
 // maxDropped is the maximum number of withdrawn questions that a heartbeat lists. Every heartbeat
-// lists all of them again, because the request that asks a question may reach the engine after the
-// first heartbeat that withdraws the question.
+// lists them again. This is necessary because the engine may receive a question after the first
+// heartbeat that lists the question as withdrawn.
 const maxDropped = 50

@@ -19,8 +19,8 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// account returns the account with this name for the agent. The empty name means the program's own
-// account. ok is false if the worker has no such account.
+// account returns the account with this name for the agent. The empty name means the agent
+// program's own account, which every worker has. ok is false if the worker has no such account.
 func (w *Worker) account(agent, name string) (_ account.Account, ok bool) {
 	for _, a := range w.opts.Accounts {
 		if a.Agent == agent && a.Name == name {
@@ -30,15 +30,17 @@ func (w *Worker) account(agent, name string) (_ account.Account, ok bool) {
 	return account.Account{}, name == ""
 }
 
-// conversation returns how this attempt continues the work of the previous attempt. own is the
-// account of this attempt. If the previous attempt had the same agent with another account, that
-// attempt's conversation is copied to own. If the conversation cannot be copied, or if the previous
-// attempt had another agent, the result has a text for the new agent about what the previous agent
+// conversation returns how the agent of this attempt learns of the previous attempt. own is the
+// account of this attempt. If this attempt can continue the previous conversation, it does; if that
+// belongs to another account, it is first copied to own. If the copy fails, or if the previous
+// attempt had another agent, the result has a text that tells the new agent what the previous agent
 // has done.
 func (h *heldAttempt) conversation(spec plan.Task, own account.Account) conversation {
 	before, thread := h.Before, earlierThread(h.Assignment, spec)
 	if before == nil || before.Worker != h.Attempt.Worker || len(spec.Argv) > 0 {
-		return conversation{} // there is no previous attempt, it ran on another machine, or the task runs a command without conversations
+		// Nothing can be continued: there is no previous attempt, another worker ran it, or the
+		// task runs a command instead of an agent.
+		return conversation{}
 	}
 	if thread != "" && before.Account != h.Attempt.Account {
 		if err := h.copyConversation(spec, thread, own); err != nil {
@@ -54,7 +56,8 @@ func (h *heldAttempt) conversation(spec plan.Task, own account.Account) conversa
 	return conversation{thread: thread}
 }
 
-// copyConversation copies the previous attempt's conversation from that attempt's account to own.
+// copyConversation copies the previous attempt's conversation from the account of that attempt to
+// the account own.
 func (h *heldAttempt) copyConversation(spec plan.Task, thread string, own account.Account) error {
 	name, _ := engine.AgentOfAttempt(spec, h.Attempt.Fallback)
 	from, ok := h.worker.account(name, h.Before.Account)
@@ -65,8 +68,9 @@ func (h *heldAttempt) copyConversation(spec plan.Task, thread string, own accoun
 	return account.CopyConversation(thread, from, own, os.Getenv)
 }
 
-// firstKind returns the kind of a, or the kind of b if a has none. The program's own account has no
-// kind, so the kind of another account of the same agent is used for it.
+// firstKind returns the kind of a, or the kind of b if a has none. The kind is the name of the
+// built-in agent whose protocol the account's agent uses. The agent program's own account has no
+// kind.
 func firstKind(a, b account.Account) string {
 	if a.Kind != "" {
 		return a.Kind
@@ -107,17 +111,17 @@ const (
 	handoverFiles    = 100       // how many changed files a handover lists
 	handoverMessages = 3         // how many messages of the previous agent a handover repeats
 	handoverChars    = 2000      // maximum length of each message, in characters
-	handoverLog      = 512 << 10 // size of the last part of the log that is searched for messages, in bytes
+	handoverLog      = 512 << 10 // number of bytes at the end of the log to search for messages
 )
 
-// lastMessages returns the agent's last messages in the part of the log that begins at offset. If
-// that part has no messages, it returns the last messages before it.
+// lastMessages returns the agent's last messages in a log. It searches only the last handoverLog
+// bytes of the log: first the part that begins at offset, and if that has no messages, all of them.
 func lastMessages(log string, offset int64) []string {
 	f, err := os.Open(log)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = f.Close() }() // the file was only read, so an error of Close does not matter
+	defer func() { _ = f.Close() }() // ignore the error: the file was only read
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil

@@ -29,8 +29,8 @@ func completeFork(with agent.Agent, job *runner.Job) {
 			}
 			return os.Getenv(name)
 		})
-		// If the file is not found, the program gets only the conversation's id. The program then
-		// reports that the conversation is missing.
+		// If the file is found, pass its path. If not, the program gets only the conversation's id,
+		// and reports that the conversation is missing.
 		if files, err := filepath.Glob(pattern); err == nil && len(files) > 0 {
 			f.File = files[0]
 		}
@@ -38,10 +38,10 @@ func completeFork(with agent.Agent, job *runner.Job) {
 	job.Request.Fork = &f
 }
 
-// bringConversation copies the conversation of a fork's original task to the account of this
-// attempt if the original task used another account. If this worker does not have that account, or
-// the account does not have the conversation, bringConversation returns nil, and the agent program
-// reports that the conversation is missing.
+// bringConversation prepares the copy of the conversation of a fork's original task. If the
+// original task used another account, it copies the conversation to the account of this attempt. If
+// this worker does not have the other account, or that account does not have the conversation, it
+// returns nil. The agent program then reports that the conversation is missing.
 func (h *heldAttempt) bringConversation(spec plan.Task, job runner.Job) error {
 	from, ok := h.worker.account(job.Agent, spec.Fork.Account)
 	if !ok || spec.Fork.Account == job.Account.Name {
@@ -56,7 +56,7 @@ func (h *heldAttempt) bringConversation(spec plan.Task, job runner.Job) error {
 	return err
 }
 
-// launchEnv returns the variables that the agent adds to the environment of its program.
+// launchEnv returns the environment variables that the agent's adapter sets for the agent program.
 func launchEnv(with agent.Agent, r agent.Request) []string {
 	launch, err := with.Launch(r)
 	if err != nil {

@@ -22,32 +22,41 @@ import (
 	"gaffer/internal/plan"
 )
 
-// heldAttempt is an attempt that the worker holds. Only the goroutine of [Worker.Run] may use its
-// fields, unless noted below. The attempt's own goroutine changes them through [Worker.runInLoop].
+// heldAttempt is an attempt that this worker is responsible for. Assignment and worker never
+// change. Only the goroutine of [Worker.Run] may use the other fields, unless their comments say
+// otherwise. The attempt's own goroutine changes fields through [Worker.runInLoop].
 type heldAttempt struct {
 	engine.Assignment
 	worker *Worker
 	spec   func() (plan.Task, error) // returns the task as the plan describes it; safe for concurrent use
 
-	lease    lease // also used by the attempt's goroutine
-	unwanted bool  // the attempt was assigned while the worker was draining; set before the attempt starts
+	lease lease // safe for concurrent use
+	// unwanted says that the attempt was assigned while the worker was draining. It is set before
+	// the attempt starts.
+	unwanted bool
 
-	attempt           *runner.Attempt // nil before the attempt runs, and while gaffer cannot tell whether it runs
-	now               fleet.Progress
-	endless           bool              // the lease that the agent's supervisor got last has no end
-	questions         map[string]string // open questions: maps the engine's id of a question to the agent's id
-	dropped           []string          // the agent's ids of questions that it has withdrawn recently
-	orderedWaiting    bool              // the engine's last order says that the agent waits for the user
-	messages          []fleet.Message   // messages of the user that wait for the agent
-	interrupt         bool              // the user wants to interrupt the agent
-	ordered           bool              // an order of the engine has set messages and interrupt at least once
-	delivered         []string          // ids of messages that the agent has received, but that the engine still lists as waiting
-	sentBack          atomic.Bool       // one of the messages sends a review back to the agent; safe for concurrent use
-	stopReason        string
-	stopping          chan struct{} // closed when the attempt must stop; safe for concurrent use
-	waitsForResources bool          // the attempt could not start because the machine lacks resources, and is tried again; used only by the attempt's goroutine
-	reserved          bool          // resources are reserved for the attempt; used only by the attempt's goroutine
-	lastUnproven      string        // last reported reason why the attempt's end cannot be proved; used only by the attempt's goroutine
+	attempt        *runner.Attempt // nil until this worker has started the agent or found it running
+	now            fleet.Progress
+	endless        bool              // the agent's supervisor has a lease that never ends
+	questions      map[string]string // open questions: key is the engine's id, value the agent's id
+	dropped        []string          // agent's ids of the questions that it has withdrawn recently
+	orderedWaiting bool              // according to the engine's last order, the agent waits for the user
+	messages       []fleet.Message   // the user's messages that the agent has not received yet
+	interrupt      bool              // the user wants to interrupt the agent
+	ordered        bool              // messages and interrupt come from an order of the engine
+	// delivered has the ids of messages that the agent has received, but that the engine still
+	// lists as waiting.
+	delivered []string
+	// sentBack says that one of the messages sends a review back to the agent. It is safe for
+	// concurrent use.
+	sentBack   atomic.Bool
+	stopReason string
+	stopping   chan struct{} // closed when the attempt must stop; safe for concurrent use
+	// Only the attempt's goroutine uses the following fields. waitsForResources says that the
+	// attempt could not start yet because the machine lacks resources.
+	waitsForResources bool
+	reserved          bool   // resources of this machine are reserved for the attempt
+	lastUnproven      string // last reported reason why gaffer cannot tell whether the attempt has ended
 }
 
 // run runs the attempt. It returns when the attempt's end was reported to the engine, or when ctx
@@ -67,7 +76,7 @@ func (h *heldAttempt) run(ctx context.Context) {
 			wait = min(2*wait, maxShortagePause)
 		}
 		again := h.start
-		if mayRun { // do not start it again: the agent may be running
+		if mayRun { // the agent may be running: do not start another one
 			again = h.startOrAdopt
 		}
 		r, err = h.runAttempt(ctx, again)
@@ -140,9 +149,9 @@ func (h *heldAttempt) reportUnknown(ctx context.Context, err error) {
 	pause.For(ctx, unknownRetryPause)
 }
 
-// endAll ends all processes of the attempt. It returns true when no process is left. As long as
-// that is not proved, endAll tries again and the worker keeps the attempt, so that the task is not
-// started twice. It returns false only if ctx ends first.
+// endAll ends all processes of the attempt, and returns true when none is left. If it cannot prove
+// this, it tries again, and the worker keeps the attempt, so that the task is not started twice. It
+// returns false if ctx ends first.
 func (h *heldAttempt) endAll(ctx context.Context) bool {
 	w := h.worker
 	for ctx.Err() == nil {
@@ -157,8 +166,9 @@ func (h *heldAttempt) endAll(ctx context.Context) bool {
 	return false
 }
 
-// awaitLeftProcesses waits until the processes with these pids have ended, after the attempt itself
-// has ended. While one of them is alive, the task must not be started again.
+// awaitLeftProcesses is called after the attempt has ended. It waits until the processes with these
+// pids, which the attempt has left behind, have ended too. The task must not be started again while
+// one of them is alive.
 func (h *heldAttempt) awaitLeftProcesses(ctx context.Context, pids []int) {
 	for notified := false; slices.ContainsFunc(pids, isAlive) && ctx.Err() == nil; notified = true {
 		if !notified {

@@ -18,8 +18,8 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// jobOf returns the job of an attempt. The job's folders and environment are not set yet. c says
-// which conversation the agent continues.
+// jobOf returns the job of an attempt, without its folders and environment, which the caller sets.
+// c says which conversation the agent continues.
 func jobOf(a engine.Assignment, spec plan.Task, c conversation) runner.Job {
 	name, _ := engine.AgentOfAttempt(spec, a.Attempt.Fallback)
 	job := runner.Job{
@@ -32,9 +32,9 @@ func jobOf(a engine.Assignment, spec plan.Task, c conversation) runner.Job {
 	return job
 }
 
-// setSandbox tells the agent's adapter in which sandbox the program runs. If the program can make
-// its own sandbox inside the sandbox of gaffer, setSandbox sets nothing. Then the adapter launches
-// the program as if there were no outer sandbox, and the policy for questions keeps its meaning.
+// setSandbox tells the agent's adapter whether the agent program runs inside a sandbox of gaffer,
+// or must make its own sandbox. It sets nothing if the program runs inside a sandbox of gaffer and
+// can make its own in there. Then the adapter launches the program as if gaffer had no sandbox.
 func setSandbox(r *agent.Request, s sandbox.Spec, work string) {
 	switch {
 	case s.Outside() && s.Nested:
@@ -48,16 +48,18 @@ func setSandbox(r *agent.Request, s sandbox.Spec, work string) {
 	}
 }
 
-// conversation says whether an attempt continues the conversation of the previous attempt.
+// conversation says how the agent of an attempt learns of the previous attempt.
 type conversation struct {
-	thread   string // id of the conversation that continues; empty if the agent begins a new one
-	handover string // what the agent of the previous attempt has done, for an agent that begins a new conversation
+	thread string // id of the conversation to continue; empty means a new one
+	// handover tells an agent that begins a new conversation what the previous agent has done. It
+	// may be empty.
+	handover string
 }
 
 // earlierThread returns the id of the previous attempt's conversation, or "" if this attempt cannot
-// continue it. It can if the same worker ran the previous attempt with the same agent, because a
-// conversation is stored on the machine on which it took place, and if no new conversation was
-// requested.
+// continue it. The attempt can continue it if the same worker has run the previous attempt with the
+// same agent, and if no new conversation was requested. It must be the same worker because
+// conversations are stored on the machine on which they took place.
 func earlierThread(a engine.Assignment, spec plan.Task) string {
 	before := a.Before
 	if before == nil || before.Worker != a.Attempt.Worker || a.Task.NewConversation || !sameAgent(a, spec) {
@@ -66,8 +68,8 @@ func earlierThread(a engine.Assignment, spec plan.Task) string {
 	return before.Thread
 }
 
-// sameAgent reports whether the previous attempt, a.Before, had the same agent as this one. There
-// must be a previous attempt.
+// sameAgent reports whether the previous attempt, a.Before, had the same agent as this one. The
+// caller must make sure that a.Before is not nil.
 func sameAgent(a engine.Assignment, spec plan.Task) bool {
 	was, _ := engine.AgentOfAttempt(spec, a.Before.Fallback)
 	is, _ := engine.AgentOfAttempt(spec, a.Attempt.Fallback)
@@ -90,7 +92,8 @@ func requestOf(a engine.Assignment, spec plan.Task, c conversation) agent.Reques
 	}
 	if fork != nil && fork.Thread != "" && a.Attempt.Fallback == "" &&
 		(continues || (before == nil || before.Thread == "") && !a.Task.NewConversation) {
-		spec.Prompt = fork.Prompt // the agent knows the conversation, so it gets only the user's next message
+		// The agent knows the conversation, so it gets only the user's next message.
+		spec.Prompt = fork.Prompt
 		r.Used.Input, r.Used.Output, r.Used.Cached = r.Used.Input+fork.Input, r.Used.Output+fork.Output, r.Used.Cached+fork.Cached
 		if !continues {
 			r.Fork = &agent.Fork{Thread: fork.Thread, Point: fork.Point}
@@ -118,16 +121,16 @@ func permissionsOf(a engine.Assignment, spec plan.Task) agent.Permissions {
 }
 
 // usedEarlier returns the usage of the earlier attempts in the same conversation. All tokens that
-// are not output count as input. So the sum is correct even if a worker of an older version has
-// reported only the total of an attempt's tokens.
+// are not output count as input.
 func usedEarlier(a fleet.Amount) agent.Usage {
 	return agent.Usage{Input: a.Tokens - a.Output, Output: a.Output, Cached: a.Cached, USD: float64(a.MicroUSD) / 1e6}
 }
 
-// withMessages returns the prompt with the user's messages. If the attempt continues a conversation
-// and the previous attempt did not fail, the prompt consists of the messages alone. If it begins a
-// new conversation, the prompt also has the messages of earlier conversations and the result of the
-// previous attempt. If there are no messages, the prompt is unchanged.
+// withMessages returns the prompt with the user's messages. If there are no messages, the prompt is
+// unchanged. If the attempt continues a conversation and the previous attempt did not fail, the
+// result consists of the messages alone. Otherwise the messages are appended to the prompt. In a
+// new conversation, the messages that earlier attempts have received are appended too, and the
+// prompt contains the result of the previous attempt if that succeeded.
 func withMessages(r agent.Request, a engine.Assignment) string {
 	var parts []string
 	add := func(list []fleet.Message) {
@@ -161,8 +164,8 @@ func newThread(attempt string) string {
 	return agent.UUID(attempt)
 }
 
-// environ returns the variables that identify the attempt, and those variables of the task that are
-// not references to secrets.
+// environ returns the environment variables that identify the attempt, and those variables of the
+// task whose values are not references to secrets.
 func environ(a engine.Assignment, spec plan.Task) []string {
 	env := []string{
 		"GAFFER_RUN=" + a.Task.Run, "GAFFER_TASK=" + a.Task.Task,
@@ -179,15 +182,15 @@ func environ(a engine.Assignment, spec plan.Task) []string {
 	return env
 }
 
-// secretsOf returns the variables of a task whose values are references to secrets.
+// secretsOf returns the environment variables of a task whose values are references to secrets.
 func secretsOf(spec plan.Task) map[string]secret.Value {
 	refs := maps.Clone(spec.Env)
 	maps.DeleteFunc(refs, func(_ string, v secret.Value) bool { return !v.IsReference() })
 	return refs
 }
 
-// finishOf converts a result to the report for the engine. withMessage says whether the report
-// includes the agent's complete last message.
+// finishOf converts the result of an attempt to the report for the engine. withMessage says whether
+// the report includes the agent's complete last message.
 func finishOf(r runner.Result, withMessage bool) engine.Finish {
 	f := engine.Finish{Progress: r.Progress, Ending: r.Ending, Reset: r.Reset, Delivered: r.Delivered}
 	if !withMessage {

@@ -7,14 +7,13 @@ import (
 	"gaffer/internal/engine"
 )
 
-// maxMargin is the longest time between the moment at which an agent is frozen and the end of the
-// agent's lease.
+// maxMargin is the maximum time between freezing an agent and the end of the agent's lease.
 const maxMargin = 10 * time.Second
 
-// freezeTime returns when to freeze an agent, which is before its lease ends. requested is when the
-// worker sent the request for the lease, which is earlier than the lease's start in the engine. A
-// zero result means never: the engine grants a lease above [engine.MaxLease] only if no other worker
-// can run the attempt.
+// freezeTime returns when to freeze an agent: shortly before its lease ends. requested is when the
+// worker sent the request for the lease. The lease starts in the engine a little later, so the
+// result is never too late. A zero result means never. The engine grants a lease above
+// [engine.MaxLease] only if no other worker can run the attempt, so the agent need not be frozen.
 func freezeTime(lease time.Duration, requested time.Time) time.Time {
 	if lease <= 0 || lease > engine.MaxLease {
 		return time.Time{}
@@ -56,14 +55,16 @@ func (l *lease) length() time.Duration {
 	return l.each
 }
 
-// A frozen agent whose worker is gone is killed after abandonLeases times the length of its lease,
-// but not before minAbandon: an adopted lease may be very short, because it was almost over.
+// A frozen agent is killed if no worker connects to its supervisor within a time limit. The limit
+// is abandonLeases times the length of the agent's lease, but at least minAbandon. The minimum is
+// necessary because a worker that was restarted may hold a lease that is almost over.
 const (
 	abandonLeases = 10
 	minAbandon    = 20 * time.Second
 )
 
-// abandon returns how long a frozen agent is kept while no worker is connected to its supervisor.
+// abandon returns how long a frozen agent is kept alive while no worker is connected to its
+// supervisor.
 func (l *lease) abandon() time.Duration {
 	return max(abandonLeases*l.length(), minAbandon)
 }

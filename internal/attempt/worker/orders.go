@@ -67,8 +67,9 @@ func (h *heldAttempt) passStop() {
 	}
 }
 
-// passMessages passes the user's messages and an interrupt to the agent. It does nothing before the
-// first order of the engine, because the waiting messages are not known until then.
+// passMessages passes the user's messages and an interrupt to the agent, if the attempt is running.
+// It does nothing before the first order of the engine, because the waiting messages are not known
+// until then.
 func (h *heldAttempt) passMessages() {
 	if h.attempt != nil && h.ordered {
 		h.attempt.Steer(h.messages, h.interrupt)

@@ -10,7 +10,8 @@ import (
 )
 
 // outageNotices notifies the user once when the engine stops answering, and once when it answers
-// again the same kind of request.
+// again. The engine counts as answering again when it answers a request of the same kind as the
+// first one that failed.
 type outageNotices struct {
 	notice func(string)
 
@@ -18,9 +19,10 @@ type outageNotices struct {
 	unanswered string // name of the first request that was not answered; empty while the engine answers
 }
 
-// noteAnswer records whether the engine answered a request, and notifies the user of a change. A
-// refusal counts as an answer. Errors that the engine's client has already reported to the user are
-// skipped, and so are errors after the end of ctx.
+// noteAnswer records whether the engine answered a request, and notifies the user when that
+// changes. what is the name of the request. An answer that refuses the request counts as an answer.
+// noteAnswer ignores errors that the engine's client has already reported to the user, and errors
+// after the end of ctx.
 func (w *Worker) noteAnswer(ctx context.Context, what string, err error) {
 	var reported interface{ AlreadyReported() bool }
 	if ctx.Err() == nil && (!errors.As(err, &reported) || !reported.AlreadyReported()) {
@@ -41,15 +43,15 @@ func (c *outageNotices) noteAnswer(what string, err error) {
 	}
 }
 
-// isAnswer reports whether the engine answered, even with a refusal. If false, the engine could not
-// be reached.
+// isAnswer reports whether the engine answered a request, even with a refusal. If not, the engine
+// could not be reached.
 func isAnswer(err error) bool {
 	var invalid interface{ Invalid() bool }
 	return err == nil || errors.Is(err, engine.ErrNothing) || isRefusal(err) || errors.As(err, &invalid) && invalid.Invalid()
 }
 
-// isRefusal reports whether it is pointless to repeat a request: the attempt no longer belongs to
-// this worker, or does not exist.
+// isRefusal reports whether the engine refused a request because the attempt no longer belongs to
+// this worker, or does not exist. It is pointless to repeat such a request.
 func isRefusal(err error) bool {
 	var conflict interface{ Conflict() bool }
 	var missing interface{ NotFound() bool }

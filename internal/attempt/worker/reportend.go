@@ -33,9 +33,8 @@ func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
 }
 
 // commit commits the changes that the task has left uncommitted. If the worktree is gone, the work
-// is lost, and commit returns an error. After any other failure commit returns nil, because the
-// task is still complete: the work is in its worktree, and a task that starts from this work
-// reports the problem.
+// is lost, and commit returns an error. It shows any other failure to the user and returns nil: the
+// task is complete, and its work is still in the worktree.
 func (h *heldAttempt) commit(ctx context.Context) (gone error) {
 	spec, err := h.spec()
 	if err == nil {
@@ -54,8 +53,9 @@ func (h *heldAttempt) commit(ctx context.Context) (gone error) {
 // ended.
 const diffWithin = 10 * time.Second
 
-// diff returns what the attempt has changed. It is called before later steps change the files
-// again. If it fails, the attempt's end is reported without a diff.
+// diff returns what the attempt has changed, or nil if the attempt has no worktree or the diff
+// fails. finish calls it before it reports the end of the attempt, because the files may change
+// after that.
 func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 	spec, err := h.spec()
 	if err != nil {
@@ -75,7 +75,7 @@ func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 }
 
 // handBack returns an attempt to the engine, so that other workers can claim its task. The caller
-// makes sure that no process of the attempt is running.
+// must make sure that no process of the attempt is running.
 func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	w := h.worker
 	back := engine.HeldAttempt{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: r.Progress, Delivered: r.Delivered}
@@ -87,9 +87,9 @@ func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	h.removeReported(ctx, nil, time.Time{})
 }
 
-// retryUntilAnswered repeats a request until it is acknowledged or refused. If the
-// coordinator does not understand the request, retryUntilAnswered notifies the user and
-// still tries again, because the coordinator may be upgraded.
+// retryUntilAnswered repeats a request until the engine acknowledges or refuses it. If the gaffer
+// server does not understand the request, retryUntilAnswered notifies the user and still tries
+// again, because the server may be upgraded.
 func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, request func() error) {
 	notified := false
 	for wait := firstRetryPause; ctx.Err() == nil; wait = min(2*wait, maxRetryPause) {
@@ -106,13 +106,13 @@ func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, reque
 	}
 }
 
-// removeReported is called after the attempt's end was reported. It discards the attempt's folder
-// and removes the attempt from the worker. If the report has also claimed a task, next is the new
-// attempt, and the worker starts it.
+// removeReported discards the attempt's folder and removes the attempt from the worker. The caller
+// must have reported the end of the attempt. If the report has also claimed a task, next is the new
+// attempt, and the worker starts it; asked is when the report was sent.
 func (h *heldAttempt) removeReported(ctx context.Context, next *engine.Assignment, asked time.Time) {
 	w := h.worker
 	if ctx.Err() != nil {
-		return // another process will adopt the attempt and report its end
+		return // the next worker process will report the end of the attempt
 	}
 	w.discardFolder(w.folder(h.Attempt.ID))
 	w.runInLoop(ctx, func() { w.removeReported(ctx, h, next, asked) })

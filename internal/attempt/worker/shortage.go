@@ -16,15 +16,15 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// A start that fails because this machine lacks processes, memory, open files or disk space says
-// nothing about the task. So the worker keeps the attempt and tries to start it again, without a
-// limit: after a pause, and whenever another attempt has ended. While an attempt waits for
-// resources, the worker claims nothing, so that no more attempts run at once than the machine can
-// handle.
+// The start of an attempt may fail because this machine lacks processes, memory, open files or disk
+// space. That says nothing about the task. So the worker keeps the attempt and tries to start it
+// again, without a limit: after a pause, and whenever another attempt has ended. While an attempt
+// waits for resources, the worker claims no tasks, so that no more attempts run at once than the
+// machine can handle.
 //
-// Trying again does not help attempts that are already running. An agent that was started with the
-// last free process fails as soon as it starts a program, and gaffer cannot write documents without
-// free descriptors. So the worker starts an attempt only if enough processes and descriptors
+// A shortage also harms attempts that are already running. An agent that was started with the last
+// free process fails as soon as it starts a program, and gaffer cannot write documents without free
+// file descriptors. So the worker starts an attempt only if enough processes and descriptors
 // remain, or if no other attempt is running.
 
 // Shortest and longest pause before the worker tries again to start an attempt.
@@ -46,8 +46,8 @@ type reservations struct {
 	retryNow      chan struct{} // wakes a waiting attempt when another attempt has ended or started
 }
 
-// reserve reserves resources for one more attempt. It fails if this machine's limits leave too
-// little. If no other attempt is running, it always succeeds.
+// reserve reserves resources for the start of one more attempt. It fails if too few processes or
+// open files would be left on this machine. If no other attempt is running, it always succeeds.
 func (w *Worker) reserve() error {
 	s := &w.reservations
 	s.mu.Lock()
@@ -92,7 +92,7 @@ func shortages() []syscall.Errno {
 }
 
 // isShortage reports whether a start failed because the machine lacks a resource. It also searches
-// the error's text, because errors of supervisors and of git are only texts.
+// the error's text, because the errors of supervisors and of git are known only as text.
 func isShortage(err error) bool {
 	if err == nil {
 		return false
@@ -106,8 +106,8 @@ func isShortage(err error) bool {
 	return strings.Contains(text, "failed to create new os thread") // a supervisor's crash report has this text
 }
 
-// startFailure returns err. If err is nil and the result says that the agent could not be started,
-// it returns an error with that reason.
+// startFailure returns err if it is not nil. If err is nil and the result says that the agent could
+// not be started, startFailure returns the reason as an error.
 func startFailure(r runner.Result, err error) error {
 	if err == nil && r.Class == failure.NotStarted {
 		return errors.New(r.Summary)
@@ -115,9 +115,9 @@ func startFailure(r runner.Result, err error) error {
 	return err
 }
 
-// awaitResources waits before the next try to start the attempt, and reports whether to try. It
-// returns false if ctx has ended or if the attempt must stop. An attempt that must stop is handed
-// back, or its end is reported, before awaitResources returns.
+// awaitResources waits before the next try to start the attempt. It returns true if the attempt
+// should be tried again. It returns false if ctx has ended or if the attempt must stop. If the
+// attempt must stop, awaitResources first returns it to the engine or reports its end.
 func (h *heldAttempt) awaitResources(ctx context.Context, wait time.Duration, why error) bool {
 	w := h.worker
 	notStarted := fleet.Progress{Process: fleet.Process{LogFrom: runner.LogSize(w.opts.Workspace.Log(h.Task))}}

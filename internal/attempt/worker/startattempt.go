@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// runAttempt calls start, which starts or adopts the attempt, and follows the attempt until its
-// end.
+// runAttempt calls start, which starts the attempt or takes over one that is running. Then it
+// follows the attempt until its end.
 func (h *heldAttempt) runAttempt(ctx context.Context, start func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
 	defer h.releaseReservation()
 	a, err := start(ctx)
@@ -28,15 +28,15 @@ func (h *heldAttempt) runAttempt(ctx context.Context, start func(context.Context
 	return a.Run(ctx)
 }
 
-// options returns the options of the attempt's runner, without those that only starting an agent
-// needs: Until and Terminal.
+// options returns the runner's options for this attempt. It does not set Until and Terminal, which
+// are needed only to start an agent.
 func (h *heldAttempt) options(ctx context.Context) runner.Options {
 	w := h.worker
 	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Home: w.opts.Home, Pool: w.pool, Owner: events{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets(), Machine: w.opts.Machine}
 }
 
-// startOrAdopt starts the agent, or adopts it if it was started before. If the agent was started
-// but its supervisor was killed, the error is errLost.
+// startOrAdopt starts the agent, or takes over an agent that was started before. If the agent was
+// started, but it and its supervisor were killed, the error is errLost.
 func (h *heldAttempt) startOrAdopt(ctx context.Context) (*runner.Attempt, error) {
 	w := h.worker
 	dir := w.folder(h.Attempt.ID)
@@ -67,7 +67,7 @@ func (h *heldAttempt) startOrAdopt(ctx context.Context) (*runner.Attempt, error)
 	if !a.NeverStarted() {
 		return nil, errLost
 	}
-	return h.start(ctx) // adopting has shown that the agent was never started
+	return h.start(ctx) // the agent was never started
 }
 
 func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
@@ -93,7 +93,9 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	}
 	own, ok := w.account(name, h.Attempt.Account)
 	if !ok {
-		return nil, errReleased // the user has removed the account after the claim; the task's next attempt uses another account
+		// The user has removed the account after the claim. The attempt is returned to the engine,
+		// so that the next attempt uses another account.
+		return nil, errReleased
 	}
 	work, err := w.opts.Workspace.Work(ctx, h.Task, spec)
 	if err != nil {
@@ -117,7 +119,8 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	}
 	if w.opts.Terminal != nil {
 		shown := spec
-		shown.Agent = name // the terminal shows the output of the agent that works on the attempt
+		// Show the agent that works on this attempt. It may be a fallback of the task's own agent.
+		shown.Agent = name
 		opts.Terminal = func(from int64) *supervisor.Terminal { return w.opts.Terminal(h.Task, shown, job.Log, from) }
 	}
 	if err := h.awaitLease(ctx); err != nil {
@@ -140,9 +143,9 @@ func sandboxedTask(spec plan.Task, job runner.Job) plan.Task {
 	return spec
 }
 
-// notAllowedError reports a task for an agent that this worker does not allow. Only a coordinator of
-// an older version assigns such a task, because it does not know that workers may restrict their
-// agents.
+// notAllowedError reports that the engine has assigned a task for an agent that this worker does
+// not run. Only a gaffer server of an older version does this, because it does not know that
+// workers may restrict their agents.
 type notAllowedError struct {
 	agent   string
 	allowed []string

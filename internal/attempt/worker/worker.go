@@ -32,7 +32,7 @@ type Engine interface {
 	Beat(context.Context, store.Worker, []engine.HeldAttempt) ([]engine.Order, error)
 	Ask(context.Context, engine.Ask) (string, error)
 	// FinishAndClaim reports the end of an attempt and then claims a task, in one transaction. If
-	// the request is repeated, it gets the same answer.
+	// the request is repeated, the engine returns the same answer.
 	FinishAndClaim(context.Context, engine.Finish, engine.Claim) (engine.FinishResult, *engine.Assignment, error)
 	// Release returns attempts to the engine, so that other workers can claim their tasks.
 	Release(ctx context.Context, worker string, held []engine.HeldAttempt) error
@@ -42,25 +42,29 @@ type Engine interface {
 type Options struct {
 	ID     string
 	Name   string           // name that users see; a worker without a name is not shown
-	About  fleet.WorkerMeta // more information that users see; the worker adds what it knows itself
+	About  fleet.WorkerMeta // more information for users; the worker sets Slots, Labels, Held and Source
 	Labels []string
 	Slots  int
 	Allow  []string // the worker claims only tasks for these agents; empty means all agents
 	// Accounts are the user's accounts of agent programs, in the order in which they are used.
-	Accounts  []account.Account
-	Engine    Engine
-	Attempts  string // path of the folder that contains the attempts' folders
-	Root      string // path of the project's root, in which commands of secret references run
-	Home      string // path of a folder above the attempts of all workers of this user; empty means Attempts
+	Accounts []account.Account
+	Engine   Engine
+	Attempts string // path of the folder that contains the attempts' folders
+	// Root is the path of the project's root folder. If a reference to a secret runs a command, the
+	// command runs there.
+	Root string
+	// Home is the path of a folder above the attempts of all workers of this user. Empty means the
+	// same folder as Attempts.
+	Home      string
 	Workspace Workspace
 	Agents    func(name string) (agent.Agent, error)
 	Now       func() time.Time  // returns this machine's time
 	Notice    func(text string) // shows a message to the user
-	// NewKey returns a new unique key for a request. A request is repeated with the same key if its
-	// answer got lost.
+	// NewKey returns a new unique key for a request. If the answer to a request is lost, the
+	// request is repeated with the same key.
 	NewKey func() string
-	// NoCommands is the error with which a reference to a secret fails if it would run a command.
-	// Nil means that such commands may run.
+	// NoCommands is the error for a reference to a secret that would run a command, if this worker
+	// must not run such commands. Nil means that it may run them.
 	NoCommands error
 	// Supervisor configures how supervisors are started.
 	Supervisor supervisor.Options
@@ -72,16 +76,16 @@ type Options struct {
 	Grace time.Duration
 	// Sandbox returns the sandbox for a task. Nil means that no task has one.
 	Sandbox func(spec plan.Task) (sandbox.Spec, error)
-	// Machine runs programs in sandboxes. It is needed if Sandbox is not nil.
+	// Machine runs programs in sandboxes. It must be set if Sandbox is not nil.
 	Machine *sandbox.Machine
-	// Quotas returns the limits of processes and files within which agents are started. Nil means
-	// the limits of the system.
+	// Quotas returns the limits on processes and open files. The worker starts another attempt only
+	// if it fits within them. Nil means the limits of the operating system.
 	Quotas func() []supervisor.ResourceLimit
 }
 
-// secrets returns the resolver for references to secrets in an agent's variables. The resolver runs
-// commands in the project's folder, because the task's folder may contain programs that an agent
-// wrote.
+// secrets returns the resolver for references to secrets in an agent's environment variables. The
+// resolver runs commands in the project's folder. It does not use the task's folder, because that
+// may contain programs that an agent wrote.
 func (w *Worker) secrets() secret.Resolver {
 	return secret.Resolver{
 		Environ: supervisor.WithoutSecrets(os.Environ()), Dir: w.opts.Root, Find: supervisor.FindProgram, NoCommands: w.opts.NoCommands,
@@ -96,15 +100,15 @@ type Workspace interface {
 	// needed.
 	Work(ctx context.Context, t store.Task, spec plan.Task) (dir string, err error)
 	// Commit commits what a completed task has left uncommitted in its worktree. It may be called
-	// repeatedly. The caller makes sure that no process of the task is running.
+	// repeatedly. The caller must make sure that no process of the task is running.
 	Commit(ctx context.Context, t store.Task, spec plan.Task) error
 	// Diff returns what was changed in a task's worktree, or nil if the task has no worktree. The
-	// caller makes sure that no process of the task is running.
+	// caller must make sure that no process of the task is running.
 	Diff(ctx context.Context, t store.Task, spec plan.Task) (*fleet.Diff, error)
 }
 
-// Worker claims tasks and runs their attempts. Only the goroutine of Run may use its fields, unless
-// noted below.
+// Worker claims tasks and runs their attempts. opts never changes. Only the goroutine of Run may
+// use the other fields, except for channels and for fields that are safe for concurrent use.
 type Worker struct {
 	opts         Options
 	held         map[string]*heldAttempt
@@ -117,9 +121,9 @@ type Worker struct {
 	pool         *supervisor.Pool
 	outages      outageNotices // safe for concurrent use
 
-	draining            atomic.Bool  // Run claims nothing more, and returns when the worker holds no attempt
-	releasing           atomic.Bool  // set with draining: held attempts are stopped and returned to the engine
-	waitingForResources atomic.Int32 // number of attempts that could not start yet because the machine lacks resources
+	draining            atomic.Bool  // Run claims nothing more, and returns when no attempt is held
+	releasing           atomic.Bool  // set by Release: held attempts are stopped and returned to the engine
+	waitingForResources atomic.Int32 // number of attempts that wait because the machine lacks resources
 	reservations        reservations
 	collecting          bool // the worker starts no agent; set by Collect before Run
 
@@ -278,8 +282,8 @@ func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engin
 // folder from which many files were just deleted.
 const doneSuffix = supervisor.DoneSuffix
 
-// discardFolder gives the folder of a reported attempt to the pool for reuse. If the pool does not
-// take it, discardFolder appends doneSuffix to its name.
+// discardFolder offers the folder of a reported attempt to the supervisor pool, which can reuse it.
+// If the pool does not take it, discardFolder appends doneSuffix to the folder's name.
 func (w *Worker) discardFolder(dir string) {
 	if w.pool.Recycle(dir) {
 		return

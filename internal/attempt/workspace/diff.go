@@ -14,10 +14,10 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Diff implements [worker.Workspace]: it returns what was changed in the task's worktree, or nil
-// if there is none. It also keeps a snapshot of the files at the end of the attempt. If tasks
-// share the worktree, it keeps none: attempts of different tasks have the same numbers, so their
-// snapshots would have the same names.
+// Diff implements [worker.Workspace]. It returns what was changed in the task's worktree, or nil if
+// there is no worktree. It also keeps a snapshot of the files at the end of the attempt, but only
+// if the task does not share the worktree. The snapshots of tasks that share a worktree would have
+// the same names.
 func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fleet.Diff, error) {
 	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil {
@@ -43,7 +43,7 @@ func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fle
 // maxShownPath is the maximum length of a path for display, in bytes.
 const maxShownPath = 300
 
-// diffOf returns the totals of all files, and lists the first [fleet.MostFiles] files.
+// diffOf returns the totals of all files in list, and details of the first [fleet.MostFiles] files.
 func diffOf(list []git.FileDiff) *fleet.Diff {
 	d := &fleet.Diff{Files: []fleet.FileDiff{}, Changed: len(list)}
 	for _, f := range list {

@@ -14,10 +14,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// forkStart returns where the branch of a forked task starts. start is a commit with the files of
-// the original task at the end of attempt f.Attempt. If f.Attempt is 0, start is empty, and the
-// branch starts at base. base is the commit that the original task's change is compared with. So
-// the change of the fork includes the work that it starts with.
+// forkStart returns where the branch of a forked task starts. f names the original task. base is
+// the commit that the original task's change is compared with. start is a commit with the original
+// task's files at the end of attempt f.Attempt. If f.Attempt is 0, start is empty, and the branch
+// starts at base. The fork's change is also compared with base, so it includes the work that the
+// fork starts with.
 func forkStart(ctx context.Context, repo *worktree.Repo, f plan.Fork) (base git.Base, start string, err error) {
 	kept, err := snapshot.Attempts(ctx, repo, f.Run, f.Task)
 	if err != nil {

@@ -16,29 +16,31 @@ import (
 	"gaffer/internal/attempt/worktree"
 )
 
-// MergeAgent is the agent name of tasks that merge branches. gaffer itself is the agent. The prompt
-// of the task is a mergeStep as JSON.
+// MergeAgent is the agent name of tasks that merge branches. gaffer itself does such a task. The
+// prompt of the task is a mergeStep as JSON.
 const MergeAgent = "gaffer-join"
 
 // MergeCommand is the hidden command of gaffer that performs a merge step.
 const MergeCommand = "join"
 
-// mergeStep describes what a task of MergeAgent has to do. It merges branches into Into if that is
-// set. Then it opens a pull request if Open is set, and deletes worktrees if Remove is set.
+// mergeStep describes what a task of MergeAgent has to do. The task merges branches into Into if
+// that is set. Then it opens a pull request if Open is set, and deletes worktrees if Remove is set.
 type mergeStep struct {
-	Run    string   `json:"run"`
-	Repo   string   `json:"repo,omitempty"` // path of the repository; empty means the project's repository
-	Into   string   `json:"into,omitempty"`
-	Start  string   `json:"start,omitempty"`  // where to start the new branch Into; empty if Into must exist
-	Tasks  []string `json:"tasks,omitempty"`  // ids of the tasks whose branches are merged, in this order
-	Names  []string `json:"names,omitempty"`  // names of Tasks, for the titles of merge commits; may be shorter than Tasks
-	Branch string   `json:"branch,omitempty"` // another branch to merge, after the branches of Tasks; with Open, the branch of the pull request
-	Remove bool     `json:"remove,omitempty"` // delete the run's worktrees after all merges
-	Open   string   `json:"open,omitempty"`   // base branch of a pull request to open; empty for no pull request
+	Run   string   `json:"run"`
+	Repo  string   `json:"repo,omitempty"` // path of the repository; empty means the project's repository
+	Into  string   `json:"into,omitempty"`
+	Start string   `json:"start,omitempty"` // where to start the new branch Into; empty if Into must exist
+	Tasks []string `json:"tasks,omitempty"` // ids of the tasks whose branches are merged, in this order
+	Names []string `json:"names,omitempty"` // names of Tasks for the merge commits; may be shorter than Tasks
+	// Branch is merged into Into after the branches of Tasks. If Open is set, Branch is the branch
+	// of the pull request.
+	Branch string `json:"branch,omitempty"`
+	Remove bool   `json:"remove,omitempty"` // delete the run's worktrees after all merges
+	Open   string `json:"open,omitempty"`   // base branch of the pull request; empty for no pull request
 }
 
-// MergeMain is the main function of [MergeCommand]. It reads a merge step from in, performs it in
-// the current folder, and returns the exit code.
+// MergeMain runs the command [MergeCommand]. It reads a merge step from in, performs it in the
+// current folder, and returns the exit code.
 func MergeMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	root, err := os.Getwd()
 	if err == nil {
@@ -54,8 +56,8 @@ func MergeMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	return 1
 }
 
-// RunMergeStep reads a merge step from in and performs it in the project at root. It skips what is
-// already done, so it can be retried.
+// RunMergeStep reads a merge step from in and performs it in the project at root. It skips the
+// parts of the step that are already done, so it can be retried.
 func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	var s mergeStep
 	if err := json.NewDecoder(in).Decode(&s); err != nil {
@@ -99,7 +101,9 @@ func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer)
 	}
 	for _, t := range trees {
 		removed, err := repo.Remove(ctx, t, false)
-		if kept := (*worktree.KeptError)(nil); errors.As(err, &kept) { // not removed, for example because the worktree has work that no other branch has
+		if kept := (*worktree.KeptError)(nil); errors.As(err, &kept) {
+			// Remove has kept the worktree, for example because it has work that no other branch
+			// has.
 			fmt.Fprintf(out, "%v\n", err)
 			continue
 		}
@@ -123,7 +127,9 @@ func (s mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []work
 	}
 	for _, t := range trees {
 		i := slices.Index(s.Tasks, t.Task)
-		ofWorkflow := s.Start == "" && t.Task == workflowTree // in plans that are not a workflow, a task may have this id
+		// The merge steps of a workflow have no Start. In other plans, a task may have the id
+		// workflowTree by chance.
+		ofWorkflow := s.Start == "" && t.Task == workflowTree
 		if i < 0 && !ofWorkflow && !s.Remove {
 			continue
 		}
@@ -167,7 +173,7 @@ func openPullRequest(ctx context.Context, root, branch, base string, out io.Writ
 		}
 		return nil
 	}
-	ref := "refs/heads/" + branch // use the full name, because git reads a leading plus as "force"
+	ref := "refs/heads/" + branch // full name, because git reads a plus before a name as "force"
 	if err := run(out, "git", "push", "--set-upstream", "origin", ref+":"+ref); err != nil {
 		return err
 	}

@@ -11,10 +11,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// AddMergeTasks adds the tasks that merge branches. A workflow gets a merge task after each wave of
-// several tasks, and one at the end. Other plans get a merge task before each task that needs the
-// work of several tasks. So a merge conflict is the failure of a task, which the user can see,
-// repair and retry. A team gets no merge tasks: package teammerge merges its work.
+// AddMergeTasks adds tasks that merge branches to a plan. A workflow consists of waves, which run
+// one after the other. It gets a merge task after each wave of several tasks and, if needed, one at
+// the end. Other plans get a merge task before each task that needs the work of several tasks. So a
+// merge conflict is the failure of a task, which the user can see, repair and retry. A team gets no
+// merge tasks: package teammerge merges its work.
 func AddMergeTasks(p plan.Plan, run string) (plan.Plan, error) {
 	switch {
 	case p.Team != nil:
@@ -26,9 +27,9 @@ func AddMergeTasks(p plan.Plan, run string) (plan.Plan, error) {
 }
 
 // RemoveMergeTasks is the reverse of [AddMergeTasks], for the plan of a run that is not a workflow.
-// It removes the added tasks, and the branches that AddMergeTasks gave to other tasks. In the
-// result, a task that starts from the work of one other task names that task in After, even if the
-// original plan ordered the two only by waves.
+// It removes the merge tasks, and the branches and bases that AddMergeTasks gave to other tasks. It
+// does not restore one thing: AddMergeTasks may have added a task to the field After of a task that
+// starts from its work.
 func RemoveMergeTasks(p plan.Plan, run string) plan.Plan {
 	added := map[string]bool{}
 	for _, t := range p.Tasks {
@@ -52,8 +53,9 @@ func RemoveMergeTasks(p plan.Plan, run string) plan.Plan {
 	return p
 }
 
-// addMergesOfWaves adds the merge tasks of a workflow: one after each wave of several tasks, and
-// one at the end. It renumbers the waves: wave n becomes 2n-1, and its merge task is in wave 2n.
+// addMergesOfWaves adds the merge tasks of a workflow: one after each wave of several tasks and, if
+// needed, one at the end. It renumbers the waves: wave n becomes 2n-1, and its merge task is in
+// wave 2n.
 func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 	byWave, last := map[int][]plan.Task{}, 0
 	for _, t := range p.Tasks {
@@ -104,12 +106,12 @@ func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 
 // addMergesOfPredecessors gives each task with a worktree a branch, and sets where that branch
 // starts. If the task needs the work of one other task, its branch starts at the branch of that
-// task. If it needs the work of several tasks, an added task merges their work into a new branch,
-// and the branch starts there. Tasks that need the same work share the added task.
+// task. If it needs the work of several tasks, a new merge task merges their work into a new
+// branch, and the task's branch starts there. Tasks that need the same work share one merge task.
 func addMergesOfPredecessors(p plan.Plan, run string) (plan.Plan, error) {
 	repos := map[string]bool{}
 	for _, t := range p.Tasks {
-		if t.SharedWorktree != "" { // change nothing: plans with shared worktrees say themselves where branches start
+		if t.SharedWorktree != "" { // keep the plan unchanged: it sets the bases of shared worktrees itself
 			return p, nil
 		}
 		if t.HasWorktree() {
@@ -125,7 +127,8 @@ func addMergesOfPredecessors(p plan.Plan, run string) (plan.Plan, error) {
 			m.tasks[i].Branch = worktree.BranchOf(run, t.ID)
 		}
 	}
-	before := make([][]plan.Task, len(p.Tasks)) // added tasks, by the index of the task that comes after them
+	// before[i] has the merge tasks to insert before task i.
+	before := make([][]plan.Task, len(p.Tasks))
 	for _, repo := range slices.Sorted(maps.Keys(repos)) {
 		origins := p.Origins(func(t plan.Task) bool { return repoOf(t) == repo })
 		for i := range m.tasks {
@@ -147,19 +150,24 @@ func addMergesOfPredecessors(p plan.Plan, run string) (plan.Plan, error) {
 
 // mergePlanner is the state of [addMergesOfPredecessors] while it changes a plan.
 type mergePlanner struct {
-	run    string
-	tasks  []plan.Task
-	ids    ids
-	merges map[string]mergeTask // added merge tasks; the key has the repository, the start and the ids of the merged tasks
-	byList map[*int]mergeTask   // the same merge tasks; the key is the address of the first element of Origin.Tasks, a list that all tasks of a wave share
-	n      int                  // number of added tasks
+	run   string
+	tasks []plan.Task
+	ids   ids
+	// merges has the added merge tasks. A key consists of the repository, the start and the ids of
+	// the merged tasks.
+	merges map[string]mergeTask
+	// byList has the same merge tasks. A key is the address of the first element of
+	// [plan.Origin.Tasks], because tasks with the same origin often share that slice.
+	byList map[*int]mergeTask
+	n      int // number of added merge tasks
 }
 
-// mergeTask has the id of a merge task, and the branch that it merges into.
+// mergeTask has the id of a merge task, and the name of the branch that it merges into.
 type mergeTask struct{ task, branch string }
 
-// setBase sets the base of a task's worktree, and makes the task wait for the task whose branch is
-// that base. If the base needs a new merge task, setBase returns that task.
+// setBase sets the base of task t, which is where its branch starts. If the base is the branch of
+// another task, setBase makes t wait for that task. If that task is a new merge task, setBase
+// returns it.
 func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Task, err error) {
 	switch {
 	case len(from.Tasks) == 0 && from.Checkout:
@@ -169,7 +177,9 @@ func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Tas
 		return nil, nil
 	case len(from.Tasks) == 1 && !from.Checkout:
 		before := m.tasks[from.Tasks[0]]
-		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) { // t need not name tasks of earlier waves, so After may lack this one
+		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) {
+			// After need not contain tasks of earlier waves. Add this task, because t starts from
+			// its branch.
 			t.After = append(slices.Clip(t.After), before.ID)
 		}
 		return nil, nil
@@ -185,8 +195,8 @@ func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Tas
 	return added, nil
 }
 
-// merge returns the merge task for the work that a task starts from. If there is none yet, it
-// creates one and returns it in added.
+// merge returns the merge task that merges the work in from. If there is none yet, it creates one
+// and also returns it in added.
 func (m *mergePlanner) merge(repo string, from plan.Origin) (_ mergeTask, added []plan.Task, err error) {
 	s := mergeStep{Run: m.run, Repo: repo, Start: m.tasks[from.Tasks[0]].Branch}
 	if from.Checkout {
@@ -209,7 +219,7 @@ func (m *mergePlanner) merge(repo string, from plan.Origin) (_ mergeTask, added 
 	return merge, []plan.Task{task}, err
 }
 
-// checkedOut stands for the commit that is checked out in the folder of the project, or of the
+// checkedOut is the base that means the checked-out commit: of the project's repository, or of the
 // repository that the task works in.
 const checkedOut = "HEAD"
 
@@ -222,8 +232,9 @@ func repoOf(t plan.Task) string {
 	return ""
 }
 
-// shortList returns text for the title of a merge task. If there are more than a few tasks, it
-// names the first ones and counts the others. A single task is merged with the checked-out commit.
+// shortList lists tasks in the title of a merge task. If there are more than four tasks, it names
+// the first three and counts the others. If there is only one task, it is merged with the
+// checked-out commit, and the title says so.
 func shortList(tasks []string) string {
 	const few = 4
 	if len(tasks) > few {

@@ -27,8 +27,8 @@ const PickQuestion = "^" + pickPrefix + "(.*)"
 
 const pickPrefix = "gaffer asks: "
 
-// PickMain is the main function of [PickCommand]. It picks a candidate in the current folder, and
-// returns the exit code.
+// PickMain runs the command [PickCommand]. It picks a candidate in the current folder, and returns
+// the exit code.
 func PickMain(ctx context.Context, file string, in io.Reader, out, errs io.Writer) int {
 	root, err := os.Getwd()
 	if err == nil {
@@ -44,17 +44,18 @@ func PickMain(ctx context.Context, file string, in io.Reader, out, errs io.Write
 	return 1
 }
 
-// RunPick picks a candidate and merges its branch into the branch of the task that picks. That
-// branch is the record of the decision: if it already contains a candidate's commits, an earlier
-// attempt has picked that candidate. Then RunPick does not ask again.
+// RunPick picks a candidate and merges its branch into the branch of the task that picks. If that
+// branch already contains a candidate's commits, an earlier attempt has picked that candidate. Then
+// RunPick picks it again, without asking the user.
 func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
 	}
 	var s selection.PickInput
-	err = json.NewDecoder(f).Decode(&s) // ignore what follows the JSON, such as why the last attempt failed
-	_ = f.Close()                       // ignore the error: the file was only read
+	// Ignore text after the JSON, such as the reason why the last attempt failed.
+	err = json.NewDecoder(f).Decode(&s)
+	_ = f.Close() // ignore the error: the file was only read
 	if err != nil {
 		return fmt.Errorf("what to pick from: %w", err)
 	}
@@ -119,7 +120,8 @@ func picked(ctx context.Context, repo *worktree.Repo, s selection.PickInput, own
 		if err != nil {
 			return "", "", err
 		}
-		if at.Commit == own.Base.Commit { // skip: the candidate has changed nothing, so every branch contains its commit
+		if at.Commit == own.Base.Commit {
+			// The candidate has changed nothing, so every branch contains its commit.
 			continue
 		}
 		if in, err := repo.Contains(ctx, own.Branch, at.Commit); err != nil || in {

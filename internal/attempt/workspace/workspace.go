@@ -1,6 +1,6 @@
-// Package workspace gives each task of a run the folder and the branch that it works in. To the
-// plan it adds tasks that merge branches. Because each merge is a task, users can see, repair and
-// retry it.
+// Package workspace gives each task of a run the folder and the branch that it works in. It also
+// adds merge tasks to the plan, which merge the branches of other tasks. Because each merge is a
+// task, users can see, repair and retry it.
 package workspace
 
 import (
@@ -38,10 +38,10 @@ func CreateBase(ctx context.Context, root string, p plan.Plan) (commit string, e
 	return base.Commit, err
 }
 
-// FillInto sets Into, the branch that a task's work is merged into, for each task with its own
-// worktree whose plan names no such branch. It uses the branch that is checked out at root. If no
-// branch is checked out there, Into stays empty. FillInto does not change workflows, teams, and
-// tasks of beads.
+// FillInto sets the field Into of tasks: the branch that a task's work is merged into. Each task
+// that has its own worktree and no Into gets the branch that is checked out at root. If no branch
+// is checked out there, Into stays empty. FillInto does not change workflows, teams, and tasks that
+// do a bead (a work item of a ledger).
 func FillInto(ctx context.Context, root string, p plan.Plan) (plan.Plan, error) {
 	open := func(t plan.Task) bool {
 		return t.Dispatch == nil && t.SharedWorktree == "" && (t.Worktree || t.Branch != "") && t.Into == ""
@@ -95,8 +95,8 @@ type Workspace struct {
 func (w Workspace) Log(t store.Task) string { return w.LogFile(t) }
 
 // Work implements [worker.Workspace]. It returns the path of the task's worktree, which it creates
-// if necessary. For a task without a worktree it returns the root of the project, or of the
-// repository of the task's bead.
+// if necessary. For a task without a worktree it returns the root of the repository that the task
+// works in.
 func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (string, error) {
 	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil {
@@ -113,12 +113,12 @@ func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 	own := slices.IndexFunc(trees, func(t worktree.Tree) bool { return t.Task == spec.Task })
 	switch {
 	case own >= 0:
-		spec.Base = trees[own].Base // keep the start commit, even if its branch has moved since
+		spec.Base = trees[own].Base // keep the worktree's base, even if its branch has moved since
 	case task.Fork != nil:
 		spec.Base, spec.Start, err = forkStart(ctx, repo, *task.Fork)
 	case task.SharedWorktree == "" || w.Workflow != nil:
 		spec.Base, err = resolveBase(ctx, repo, trees, spec.Base.Commit)
-	default: // do not commit anything: a team commits the work of its groups itself
+	default: // commit nothing here: a team commits its work itself
 		spec.Base, err = repo.Base(ctx, spec.Base.Commit)
 	}
 	if err != nil {
@@ -144,11 +144,11 @@ func resolveBase(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree
 
 // Commit implements [worker.Workspace]: it commits what a task has left uncommitted in its
 // worktree. It commits nothing for tasks of a workflow or a team: their work is committed when
-// their branch is merged. It returns a [*TreeGoneError] if the worktree is missing, except for
-// teams.
+// their branch is merged. It returns a [*TreeGoneError] if the worktree is missing, but not for
+// tasks of a team.
 func (w Workspace) Commit(ctx context.Context, t store.Task, task plan.Task) error {
 	spec := w.treeOf(t.TaskKey, task)
-	if spec == nil || task.SharedWorktree != "" && w.Workflow == nil { // skip: a team checks its branches itself
+	if spec == nil || task.SharedWorktree != "" && w.Workflow == nil { // no worktree, or a team, which checks its worktrees itself
 		return nil
 	}
 	repo, err := worktree.Open(ctx, w.rootOf(task))
@@ -181,7 +181,7 @@ func (e *TreeGoneError) Error() string {
 	return fmt.Sprintf("its worktree %s was deleted while it was worked on; what was not committed is lost", e.Path)
 }
 
-// Lost tells the worker that the work of the task is lost.
+// Lost tells the worker that the uncommitted work of the task is lost.
 func (e *TreeGoneError) Lost() bool { return true }
 
 // rootOf returns the root of the repository that a task belongs to. A task without a worktree works
@@ -193,8 +193,8 @@ func (w Workspace) rootOf(task plan.Task) string {
 	return w.Root
 }
 
-// treeOf returns the worktree that a task uses, or nil if it uses none. Base.Commit in the result
-// may still be the name of a branch or commit instead of an id.
+// treeOf describes the worktree that a task uses, or returns nil if it uses none. Base.Commit in
+// the result may still be the name of a branch or commit instead of an id.
 func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 	spec := &worktree.Spec{
 		Run: key.Run, Task: key.Task, Branch: task.Branch, Base: git.Base{Commit: w.Base},
@@ -219,7 +219,7 @@ func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 	return spec
 }
 
-// workflowTree stands for the task's id in the name of a workflow's shared worktree. All tasks that
+// workflowTree replaces the task's id in the name of a workflow's shared worktree. All tasks that
 // are alone in their wave share this worktree.
 const workflowTree = "workflow"
 

@@ -10,11 +10,12 @@ import (
 )
 
 // UnfinishedError reports that a worktree has work that gaffer cannot commit to the task's branch,
-// or must not overwrite. The agent or the user must commit it. The worktree was not changed.
+// or that gaffer would overwrite. The agent or the user must commit this work. gaffer has not
+// changed the worktree.
 type UnfinishedError struct {
 	Tree        Tree
 	Files       []string // files with unresolved conflicts
-	Uncommitted []string // uncommitted files, if they keep the branch from being moved
+	Uncommitted []string // uncommitted files that prevent moving the branch
 	On          string   // the branch that is checked out; empty if HEAD is detached
 }
 
@@ -32,7 +33,7 @@ func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("%s is checked out in place of %s, which does not have the work, in %s", on, e.Tree.Branch, e.Tree.Path)
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict returns true: the current state of the worktree does not allow the operation.
 func (e *UnfinishedError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -49,8 +50,8 @@ func (e *UnfinishedError) Hint() string {
 // Commit commits all uncommitted files of a worktree to the task's branch, because the agent may
 // have forgotten to do so. It leaves out ignored files and nested repositories, and runs no hooks.
 // It returns the id of the commit, or "" if there was nothing to commit. It returns an
-// [*UnfinishedError] if a file has unresolved conflicts. It also does so if the task's branch is
-// not checked out, and there is uncommitted work or HEAD has commits that the task's branch lacks.
+// [*UnfinishedError] if a file has unresolved conflicts. It also returns one if another branch is
+// checked out and the task's branch lacks work: uncommitted files, or commits of HEAD.
 func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, error) {
 	if err := r.MayWrite(); err != nil {
 		return "", err
@@ -78,7 +79,7 @@ func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, erro
 		commit, err = commitAll(ctx, g, dirty, message)
 		return err
 	})
-	if unfinished := (*UnfinishedError)(nil); err != nil && !errors.As(err, &unfinished) { // an UnfinishedError names the folder itself
+	if unfinished := (*UnfinishedError)(nil); err != nil && !errors.As(err, &unfinished) { // the text of an UnfinishedError already names the folder
 		err = fmt.Errorf("commit in %s: %w", t.Path, err)
 	}
 	return commit, err
@@ -103,8 +104,8 @@ func checkFinished(ctx context.Context, g git.Client, t Tree, dirty []File) erro
 	return nil
 }
 
-// checkNowhereElse returns an [*UnfinishedError] if HEAD has commits that the task's branch lacks,
-// because the agent has switched to another branch or to a detached HEAD.
+// checkNowhereElse returns an [*UnfinishedError] if the agent has switched to another branch or to
+// a detached HEAD, and HEAD has commits that the task's branch lacks.
 func checkNowhereElse(ctx context.Context, g git.Client, t Tree) error {
 	on, err := g.HeadBranch(ctx)
 	if err != nil || on == t.Branch {
@@ -141,7 +142,7 @@ func commitAll(ctx context.Context, g git.Client, dirty []File, message string) 
 		return "", err
 	}
 	_, err = g.Run(ctx, "diff-index", "--cached", "--quiet", "HEAD")
-	if git.ExitCode(err) != 1 { // exit code 1 means that something is staged
+	if git.ExitCode(err) != 1 { // exit code 1 means that there is something to commit
 		return "", err
 	}
 	if g, err = g.WithAuthor(ctx); err != nil {

@@ -14,10 +14,12 @@ import (
 
 // Spec describes a worktree to create.
 type Spec struct {
-	Run, Task string   // ids of the run and of the task in its plan; valid as names of files
-	Base      git.Base // the commit that the task's change is compared with; a new branch starts there if Start is empty
-	Branch    string   // name of the branch; empty means gaffer/<run>/<task>
-	Root      string   // parent folder: the path of the worktree is <Root>/<run>/<task>
+	Run, Task string // ids of the run and of the task; must be valid as file names
+	// Base is the commit that the task's change is compared with. If Start is empty, a new branch
+	// starts there.
+	Base   git.Base
+	Branch string // name of the branch; empty means gaffer/<run>/<task>
+	Root   string // parent folder: the path of the worktree is <Root>/<run>/<task>
 
 	// Start is the id of the commit at which a new branch starts. Empty means Base. It differs
 	// from Base for a forked task: its branch starts with the original task's work, which counts
@@ -30,8 +32,8 @@ type Spec struct {
 }
 
 // Create creates the worktree of a task. If the task already has one, Create returns it unchanged,
-// with its work and its original base. If an earlier creation was interrupted, Create starts it
-// again. If the user has deleted the folder, Create creates it again from the branch.
+// with its work and its original base. If an earlier creation was interrupted, Create repeats it.
+// If the user has deleted the folder, Create creates it again from the branch.
 //
 // It returns a [*git.TakenError] if the branch or the folder exists and does not belong to the
 // task, or if the task has a worktree with another path or branch.
@@ -60,8 +62,8 @@ func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 	return rec.Tree, nil
 }
 
-// checkSpec checks a spec. It returns the worktree that the spec describes, with defaults for
-// empty fields.
+// checkSpec checks a spec. It returns the worktree that the spec describes. If the spec names no
+// branch, the worktree gets the default branch.
 func (r *Repo) checkSpec(ctx context.Context, s Spec) (Tree, error) {
 	if err := CheckIDs(s.Run, s.Task); err != nil {
 		return Tree{}, err
@@ -86,8 +88,8 @@ func (r *Repo) checkSpec(ctx context.Context, s Spec) (Tree, error) {
 	}, err
 }
 
-// prepareRoot creates the folder for a run's worktrees. It returns the root without
-// symbolic links, as git would name it.
+// prepareRoot creates the folder for a run's worktrees, which is below root. It returns root
+// without symbolic links, as git would name it.
 func (r *Repo) prepareRoot(root, run string) (string, error) {
 	root, err := r.PrepareFolder(root)
 	if err != nil {
@@ -132,9 +134,9 @@ func (r *Repo) PrepareFolder(root string) (string, error) {
 	return root, nil
 }
 
-// beginCreation returns the record of a worktree. It returns an error if the recorded worktree
-// differs from want. If there is no record yet, it checks the folder and the branch with
-// checkFree, and writes a record.
+// beginCreation returns the stored record of the wanted worktree. It returns an error if the record
+// describes a different worktree. If there is no record yet, it checks with checkFree that the
+// folder and the branch are free, and writes a record.
 func (r *Repo) beginCreation(ctx context.Context, g git.Client, want Tree, start string) (record, error) {
 	rec, err := r.records.read(want.Run, want.Task)
 	if err == nil {
@@ -150,8 +152,8 @@ func (r *Repo) beginCreation(ctx context.Context, g git.Client, want Tree, start
 	return rec, r.records.save(rec)
 }
 
-// sameSpec returns an error if a task's recorded worktree differs from the wanted one. It does not
-// compare the base, because the branch that the base came from may have moved.
+// sameSpec returns an error if the worktree that is recorded for a task differs from the wanted
+// one. It does not compare the base, because the branch that the base came from may have moved.
 func sameSpec(found, want Tree) error {
 	found.Base = want.Base
 	if found == want {
@@ -185,8 +187,8 @@ func branchTaken(name string) error {
 	}
 }
 
-// finishCreation creates the worktree of a record, unless it is already complete. It first deletes
-// what an interrupted creation has left.
+// finishCreation creates the worktree that rec describes, unless it is already complete. It first
+// deletes what an interrupted creation has left.
 func (r *Repo) finishCreation(ctx context.Context, g git.Client, rec *record) error {
 	if rec.Made {
 		if whole, err := r.isComplete(ctx, g, rec.Path); err != nil {
@@ -195,7 +197,7 @@ func (r *Repo) finishCreation(ctx context.Context, g git.Client, rec *record) er
 			if rec.Removing == "" {
 				return nil
 			}
-			rec.Removing = "" // a removal was interrupted before it changed anything: forget it
+			rec.Removing = "" // cancel a removal that was interrupted before it deleted anything
 			return r.records.save(*rec)
 		}
 	}
@@ -213,8 +215,9 @@ func (r *Repo) finishCreation(ctx context.Context, g git.Client, rec *record) er
 	return r.records.save(*rec)
 }
 
-// checkOut creates the worktree of a record, and its branch if that does not exist. It returns a
-// [*git.TakenError] if the branch is checked out elsewhere, or was not created for this task.
+// checkOut creates the worktree that rec describes, and its branch if that does not exist. It
+// returns a [*git.TakenError] if the branch is checked out elsewhere, or was not created for this
+// task.
 func checkOut(ctx context.Context, g git.Client, rec record, list []git.Worktree) error {
 	for _, e := range git.CheckedOut(list, rec.Branch) {
 		if e.Path != rec.Path {
@@ -236,8 +239,8 @@ func checkOut(ctx context.Context, g git.Client, rec record, list []git.Worktree
 }
 
 // undoCreation deletes what an incomplete creation has left, so that the caller can try another
-// spec. It does nothing if the worktree was created completely before. It also does nothing if ctx
-// has ended: then the next Create continues.
+// spec. It does nothing if the worktree was completely created earlier. It also does nothing if ctx
+// has ended: then the next call of Create completes the creation.
 func (r *Repo) undoCreation(ctx context.Context, g git.Client, rec record) error {
 	if rec.Made || ctx.Err() != nil {
 		return nil
@@ -250,16 +253,16 @@ func (r *Repo) undoCreation(ctx context.Context, g git.Client, rec record) error
 		return err
 	}
 	if !rec.Shared && len(git.CheckedOut(list, rec.Branch)) == 0 {
-		// An error means that the branch does not exist or is at another commit. Then this creation
-		// did not create it.
+		// Ignore an error: it means that the branch does not exist or is at another commit. In both
+		// cases, this creation did not create the branch.
 		_, _ = g.Run(ctx, "update-ref", "-d", git.Heads+rec.Branch, rec.start())
 	}
 	return r.records.delete(rec)
 }
 
-// isComplete reports whether the folder at path is a worktree of the repository. It returns an
-// error if the folder has files but is no longer a worktree, because it is unknown where these
-// files come from.
+// isComplete reports whether the folder at path is a worktree of the repository. If the folder is
+// not empty and not a worktree, it returns an error, because it is unknown where the files come
+// from.
 func (r *Repo) isComplete(ctx context.Context, g git.Client, path string) (bool, error) {
 	filled, err := folder.IsFilled(path)
 	if !filled || err != nil {
@@ -268,7 +271,7 @@ func (r *Repo) isComplete(ctx context.Context, g git.Client, path string) (bool,
 	if _, err := r.GitFolder(path); err == nil {
 		return true, nil
 	}
-	// Let git repair its links, in case the folder was moved.
+	// Let git repair the links between worktrees and repository, in case the folder was moved.
 	if _, err := g.Run(ctx, "worktree", "repair"); err != nil {
 		return false, err
 	}

@@ -11,9 +11,10 @@ import (
 	"gaffer/internal/git"
 )
 
-// deleteWorktree deletes a worktree's folder and its entry in git's list of worktrees, which is
-// list. It does not check for work in the folder. If the folder has content, but git does not list
-// it as a linked worktree, deleteWorktree deletes nothing and returns a [*git.TakenError].
+// deleteWorktree deletes a worktree's folder and its entry in git's list of worktrees. list is that
+// list. deleteWorktree does not check whether the folder has work in it. If the folder has content,
+// but git does not list it as a linked worktree, deleteWorktree deletes nothing and returns a
+// [*git.TakenError].
 func (r *Repo) deleteWorktree(ctx context.Context, g git.Client, rec record, list []git.Worktree) error {
 	e, registered := git.FindLinked(list, rec.Path)
 	filled, err := folder.IsFilled(rec.Path)
@@ -39,9 +40,10 @@ func (r *Repo) deleteWorktree(ctx context.Context, g git.Client, rec record, lis
 	return err
 }
 
-// removeFolder renames a folder and then deletes it, so that a folder with its original name always
-// has all of its files. It also deletes leftovers of an earlier removal. The new name begins with a
-// dot, so it is not the name of a task's folder: ids never begin with a dot.
+// removeFolder deletes a folder. It renames the folder first, so that a folder with the original
+// name always has all of its files. It also deletes what an interrupted call has left. The new name
+// begins with a dot. It cannot be the name of a task's folder, because ids of tasks never begin
+// with a dot.
 func removeFolder(path string) error {
 	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".removed")
 	if err := folder.RemoveAll(aside); err != nil {

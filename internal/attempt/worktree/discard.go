@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// discardedPrefix is the start of the names of refs that record discarded worktrees. Such a ref is
-// created before its worktree is removed, and deleted after its worktree was restored.
+// discardedPrefix is the start of the names of refs that describe discarded worktrees. Such a ref
+// is created before its worktree is removed, and deleted after its worktree was restored.
 const discardedPrefix = "refs/gaffer/discarded/"
 
 // Discarded describes a worktree that the user has discarded.
@@ -30,10 +30,10 @@ func discardedRef(t Tree) string {
 	return discardedPrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
 }
 
-// Discard removes the worktree of a task, and keeps its content under a rescue ref. The branch
-// stays. [Repo.Restore] brings the worktree back. Like [Repo.Remove], Discard returns a
-// [*KeptError] if the worktree is in use, locked, or contains another repository. If an earlier
-// removal was interrupted, Discard continues it.
+// Discard removes the worktree of a task, and keeps its content under a rescue ref, whose name
+// begins with refs/gaffer/rescue/. The branch stays. [Repo.Restore] brings the worktree back. Like
+// [Repo.Remove], Discard returns a [*KeptError] if the worktree is in use, locked, or contains
+// another repository. If an earlier removal was interrupted, Discard continues it.
 func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) {
 	err = r.Locked(ctx, func(g git.Client) error {
 		rec, err := r.records.find(t)
@@ -50,7 +50,7 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 		if err != nil {
 			return err
 		}
-		if rec.Removing != "" && !filled { // an earlier call has deleted the folder
+		if rec.Removing != "" && !filled { // an earlier call was interrupted after it deleted the folder
 			done, _, err = findDiscarded(ctx, g, t)
 		} else {
 			done, err = r.recordDiscarded(ctx, g, &rec)
@@ -136,14 +136,14 @@ func listDiscarded(ctx context.Context, g git.Client, run string) ([]Discarded, 
 	for text := range strings.SplitSeq(out, "\x00") {
 		var d Discarded
 		if json.Unmarshal([]byte(text), &d) != nil || !git.IsID(d.Head) || run != "" && d.Tree.Run != run {
-			continue // skip: another program has created this ref
+			continue // skip a ref that does not describe a discarded worktree of the run
 		}
 		list = append(list, d)
 	}
 	return list, err
 }
 
-// findDiscarded returns the discarded worktree of a task. It reports false if there is none.
+// findDiscarded returns the discarded worktree of a task, and whether there is one.
 func findDiscarded(ctx context.Context, g git.Client, t Tree) (Discarded, bool, error) {
 	list, err := listDiscarded(ctx, g, t.Run)
 	if i := slices.IndexFunc(list, func(d Discarded) bool { return d.Tree.Task == t.Task }); i >= 0 {
@@ -152,9 +152,10 @@ func findDiscarded(ctx context.Context, g git.Client, t Tree) (Discarded, bool, 
 	return Discarded{}, false, err
 }
 
-// Restore brings a discarded worktree back, at the same path and with the files that were not
-// committed. If the task's branch has moved since, these files may no longer fit. Then Restore
-// leaves them where they are kept, and returns a [*FilesKeptError] although the worktree is back.
+// Restore brings a discarded worktree back, at the same path and with its uncommitted files. If the
+// task's branch has moved since, these files may no longer fit. Then Restore does not write them
+// and returns a [*FilesKeptError], although the worktree is back. A rescue ref still keeps the
+// files.
 func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 	if err := r.MayWrite(); err != nil {
 		return d.Tree, err
@@ -191,15 +192,15 @@ func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 	return t, nil
 }
 
-// FilesKeptError reports that a discarded worktree was restored without the files that were not
-// committed, because its branch has moved since. They are kept under a rescue ref.
+// FilesKeptError reports that a discarded worktree was restored without its uncommitted files,
+// because its branch has moved since. A rescue ref still keeps these files.
 type FilesKeptError struct{ Path, Branch, Ref string }
 
 func (e *FilesKeptError) Error() string {
 	return fmt.Sprintf("the worktree is back, but not the files that were not committed: %s has moved since; they are kept under %s", e.Branch, e.Ref)
 }
 
-// Conflict marks the error as caused by the current state.
+// Conflict returns true: the branch has moved, so the files cannot be restored.
 func (e *FilesKeptError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -208,8 +209,9 @@ func (e *FilesKeptError) Hint() string {
 }
 
 // restoreFiles writes the uncommitted files of a discarded worktree back to its folder. It does
-// nothing if there are none, or if the folder has uncommitted files, for example from an earlier
-// call. If the branch has moved since the worktree was discarded, it returns a [*FilesKeptError].
+// nothing if there are none, or if the folder already has uncommitted files, for example from an
+// earlier call. If the branch has moved since the worktree was discarded, it returns a
+// [*FilesKeptError].
 func (r *Repo) restoreFiles(ctx context.Context, g git.Client, d Discarded) error {
 	g, err := r.inTree(g, d.Tree)
 	if err != nil {

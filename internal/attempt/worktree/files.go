@@ -25,7 +25,9 @@ func (r *Repo) inTree(g git.Client, t Tree) (git.Client, error) {
 
 // File is a file in a worktree that differs from the checked-out commit.
 type File struct {
-	State string // git's two status letters, such as " M": the first is for the index, the second for the file in the worktree
+	// State is git's two status letters, such as " M". The first is for the index, the second for
+	// the file in the worktree.
+	State string
 	Path  string
 }
 
@@ -45,7 +47,9 @@ func uncommittedFiles(ctx context.Context, g git.Client) ([]File, error) {
 	}
 	out, err := g.Run(ctx, "status", "--porcelain=v1", "-z", "--no-renames",
 		"--untracked-files=all", "--ignored=no",
-		"--ignore-submodules=dirty") // look at no files in submodules: git would run programs that their settings name
+		// Do not look at files in submodules: git would run programs that the submodules' settings
+		// name.
+		"--ignore-submodules=dirty")
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +63,7 @@ func uncommittedFiles(ctx context.Context, g git.Client) ([]File, error) {
 }
 
 // nestedRepositories lists the repositories inside a worktree whose files git does not add to the
-// task's branch: untracked ones in folders of their own, and submodules with files.
+// task's branch: untracked repositories, and submodules that have files.
 func nestedRepositories(ctx context.Context, g git.Client, dirty []File) ([]string, error) {
 	var found []string
 	for _, f := range dirty {
@@ -73,9 +77,9 @@ func nestedRepositories(ctx context.Context, g git.Client, dirty []File) ([]stri
 		if !strings.HasPrefix(about, "160000 ") {
 			continue
 		}
-		// Gaffer does not check out submodules, so the folder of a submodule is normally empty. If
-		// it has files, the agent has written them. List it then, because git's status does not
-		// show them.
+		// gaffer does not check out submodules, so the folder of a submodule is normally empty. If
+		// it has files, the agent has written them. The submodule is then listed here, because
+		// git's status does not show it.
 		if filled, err := folder.IsFilled(filepath.Join(g.Dir, path)); err != nil || filled {
 			found = append(found, path)
 		}
@@ -83,8 +87,8 @@ func nestedRepositories(ctx context.Context, g git.Client, dirty []File) ([]stri
 	return found, err
 }
 
-// hiddenRepositories lists the repositories that were created in folders with files of the
-// task's branch. Git's status does not show them as repositories.
+// hiddenRepositories lists the repositories that were created in folders with tracked files. Git's
+// status does not show these repositories.
 func hiddenRepositories(ctx context.Context, g git.Client) ([]string, error) {
 	out, err := g.Run(ctx, "ls-files", "-z")
 	var found []string

@@ -9,7 +9,7 @@ import (
 
 // MoveBranch moves a task's branch from one commit to another. If the task has a worktree,
 // MoveBranch also updates the files in it. It returns an [*UnfinishedError] if the worktree has
-// uncommitted files, or has another branch checked out. The caller holds the repository's lock.
+// uncommitted files, or has another branch checked out. The caller must hold the repository's lock.
 func (r *Repo) MoveBranch(ctx context.Context, g git.Client, t Tree, from, to string) error {
 	at, err := r.inTree(g, t)
 	if missing := (*git.MissingError)(nil); errors.As(err, &missing) {

@@ -26,7 +26,7 @@ func processesIn(_ context.Context, dir string) ([]Occupant, error) {
 		if err != nil {
 			continue
 		}
-		// If the folder was deleted, the link still has its name, with " (deleted)" at the end.
+		// If the process's folder was deleted, the link has " (deleted)" after the folder's path.
 		cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 		if err != nil || !inside(dir, strings.TrimSuffix(cwd, " (deleted)")) || startedByGaffer(pid) {
 			continue

@@ -9,8 +9,8 @@ import (
 )
 
 // processesIn returns the processes whose current folder is folder or below it. It uses the program
-// lsof. lsof exits with 1 even if it only could not read some files. So exit code 1 is an error
-// only if there is no output.
+// lsof, which also exits with an error if it could not read some of the files. So an error of lsof
+// counts only if there is no output.
 func processesIn(ctx context.Context, folder string) ([]Occupant, error) {
 	out, err := exec.CommandContext(ctx, "lsof", "-w", "-n", "-P", "-d", "cwd", "-Fpcn").Output()
 	if len(out) == 0 && err != nil {

@@ -31,8 +31,9 @@ type record struct {
 	Tree
 	Start string `json:"start,omitempty"` // commit at which the branch was created; empty means Base
 	Made  bool   `json:"made"`            // the creation is complete, so the worktree may have work in it
-	// Removing is the name of the rescue ref. It is set when a removal begins. If it is set and
-	// the folder is missing, the next call of Remove or Discard continues the removal.
+	// Removing is the name of the rescue ref that keeps the worktree's content. It is set when a
+	// removal begins. If it is set and the folder is missing, the next call of Remove or Discard
+	// continues the removal.
 	Removing string `json:"removing,omitempty"`
 }
 
@@ -45,7 +46,7 @@ type records struct{ repo *git.Repo }
 
 func (r records) path(run, task string) string { return r.repo.StatePath("trees", run, task+".json") }
 
-// read reads the record of a task. If it is missing, the error is fs.ErrNotExist.
+// read reads the record of a task's worktree. If there is none, the error is fs.ErrNotExist.
 func (r records) read(run, task string) (record, error) {
 	if err := CheckIDs(run, task); err != nil {
 		return record{}, err
@@ -87,15 +88,15 @@ func (r *Repo) Lookup(run, task string) (Tree, error) {
 	return rec.Tree, err
 }
 
-// Find returns the recorded worktree of a task. It returns a [*git.MissingError] if the task has
-// no worktree, or one with another path than t.
+// Find returns the recorded worktree of the task that t names. It returns a [*git.MissingError] if
+// the task has no worktree, or a worktree with another path than t.
 func (r *Repo) Find(t Tree) (Tree, error) {
 	rec, err := r.records.find(t)
 	return rec.Tree, err
 }
 
-// SetBase records a new base of a worktree: the commit that its branch starts from. The caller
-// holds the repository's lock.
+// SetBase records a new base of a worktree: the commit that the task's change is compared with. The
+// caller must hold the repository's lock.
 func (r *Repo) SetBase(t Tree, base git.Base) error {
 	rec, err := r.records.find(t)
 	if err != nil {
@@ -105,8 +106,8 @@ func (r *Repo) SetBase(t Tree, base git.Base) error {
 	return r.records.save(rec)
 }
 
-// find reads the record of a worktree. It returns a [*git.MissingError] if there is no record, or
-// if the record has another path than t.
+// find reads the record of the worktree t. It returns a [*git.MissingError] if there is no record,
+// or if the record has another path than t.
 func (r records) find(t Tree) (record, error) {
 	rec, err := r.read(t.Run, t.Task)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && rec.Path != t.Path {
@@ -115,7 +116,7 @@ func (r records) find(t Tree) (record, error) {
 	return rec, err
 }
 
-// save writes a record and syncs it to disk. The caller holds the repository's lock.
+// save writes a record and syncs it to disk. The caller must hold the repository's lock.
 func (r records) save(rec record) error {
 	data, err := json.MarshalIndent(rec, "", "  ")
 	if err != nil {
@@ -124,21 +125,21 @@ func (r records) save(rec record) error {
 	return r.repo.WriteState(r.path(rec.Run, rec.Task), append(data, '\n'))
 }
 
-// delete deletes a record. If the run has no other record, it also deletes the run's folder of
-// records.
+// delete deletes a record. If the run has no other record, it also deletes the folder for the
+// records of the run.
 func (r records) delete(rec record) error {
 	path := r.path(rec.Run, rec.Task)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_ = os.Remove(filepath.Dir(path)) // fails while the folder has other records
+	_ = os.Remove(filepath.Dir(path)) // ignore the error: the folder may have other records
 	return nil
 }
 
-// List returns the worktrees of a run, sorted by the names of their records. An empty run means
-// all runs. A worktree is listed from the start of its creation until it is removed, even if its
-// folder is missing. If some records are unreadable, the error names them, and List still returns
-// the other worktrees.
+// List returns the worktrees of a run, or of all runs if run is empty. They are sorted by the file
+// names of their records. A worktree is listed from the start of its creation until it is removed,
+// even if its folder is missing. If some records are unreadable, the error names them, and List
+// still returns the other worktrees.
 func (r *Repo) List(ctx context.Context, run string) ([]Tree, error) {
 	runs := []string{run}
 	if run == "" {
@@ -178,7 +179,7 @@ func (r records) list(run string) ([]Tree, error) {
 		switch {
 		case err == nil:
 			trees = append(trees, rec.Tree)
-		case !errors.Is(err, fs.ErrNotExist): // if the record does not exist, the worktree was removed meanwhile
+		case !errors.Is(err, fs.ErrNotExist): // ignore a missing record: the worktree was just removed
 			problems = append(problems, err)
 		}
 	}
@@ -208,7 +209,7 @@ func CheckIDs(run, task string) error {
 
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// Invalid marks the error as invalid content.
+// Invalid returns true: the content of the record is wrong.
 func (e *RecordError) Invalid() bool { return true }
 
 // Hint returns advice for the user.

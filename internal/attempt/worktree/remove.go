@@ -14,7 +14,7 @@ import (
 // Removal is the result of removing a worktree.
 type Removal struct {
 	Rescue        string // name of the ref that keeps the worktree's content
-	BranchDeleted bool   // the branch was deleted, because another branch or a remote has all of its commits
+	BranchDeleted bool   // the branch was deleted, because its commits exist elsewhere
 }
 
 // KeptError reports that a worktree was not removed, and why.
@@ -56,7 +56,7 @@ func (e *KeptError) reasons() []string {
 	return all
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict returns true: the current state of the worktree does not allow its removal.
 func (e *KeptError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -113,21 +113,24 @@ func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) 
 		if done.BranchDeleted, err = deleteMerged(ctx, g, rec, list); err != nil {
 			return err
 		}
-		_ = os.Remove(filepath.Dir(rec.Path)) // fails while the run has other worktrees
+		_ = os.Remove(filepath.Dir(rec.Path)) // ignore the error: the run may have other worktrees
 		return r.records.delete(rec)
 	})
 	return done, err
 }
 
 // release prepares the removal of a worktree: it keeps the content of the worktree under a rescue
-// ref, and records that the removal has begun. It returns a [*KeptError] if the worktree may not
-// be removed. It does nothing if an earlier removal has already deleted the folder.
+// ref, and writes to the worktree's record that the removal has begun. It returns a [*KeptError] if
+// the worktree may not be removed. It does nothing if an earlier removal has already deleted the
+// folder.
 func (r *Repo) release(ctx context.Context, g git.Client, rec *record, force bool) error {
 	filled, err := folder.IsFilled(rec.Path)
 	if err != nil || rec.Removing != "" && !filled {
 		return err
 	}
-	rescue := r.rescueCommits // enough for a worktree whose creation was never completed: no agent has worked in it
+	// If the creation was never completed, no agent has worked in the worktree. Then it is enough
+	// to keep the commits.
+	rescue := r.rescueCommits
 	if rec.Made {
 		rescue = r.rescue
 		s, err := r.statusIfGone(ctx, g, *rec)
@@ -146,8 +149,8 @@ func (r *Repo) release(ctx context.Context, g git.Client, rec *record, force boo
 	return r.records.save(*rec)
 }
 
-// statusIfGone returns the status of a worktree. If the worktree's folder is missing, the status
-// has only what git still knows.
+// statusIfGone returns the status of a worktree. Unlike status, it accepts a missing folder: then
+// the status has only what git still knows about the worktree.
 func (r *Repo) statusIfGone(ctx context.Context, g git.Client, rec record) (s Status, err error) {
 	filled, err := folder.IsFilled(rec.Path)
 	if err != nil {
@@ -190,7 +193,7 @@ func deleteMerged(ctx context.Context, g git.Client, rec record, list []git.Work
 	if _, err := g.Run(ctx, "update-ref", "-d", git.Heads+rec.Branch, tip); err != nil {
 		return false, err
 	}
-	// An error means only that the branch has no settings.
+	// Ignore the error: it means that the branch has no settings.
 	_, _ = g.Run(ctx, "config", "--local", "--remove-section", "branch."+rec.Branch)
 	return true, nil
 }

@@ -13,10 +13,10 @@ import (
 const rescuePrefix = "refs/gaffer/rescue/"
 
 // Rescue keeps the content of a worktree under a ref and returns the ref's name:
-// refs/gaffer/rescue/<run>/<task>, with a number appended if that ref keeps something else. The
-// ref points to the checked-out commit. If there are uncommitted files, it points to a new commit
-// on top of the checked-out one, with every file that is not ignored. If the index differs from
-// both commits, a commit of the index is the second parent of the new commit. Rescue changes
+// refs/gaffer/rescue/<run>/<task>, with a number appended if that ref already keeps other content.
+// The ref points to the checked-out commit. If there are uncommitted files, it points to a new
+// commit on top of the checked-out one, with every file that is not ignored. If the index differs
+// from both commits, a commit of the index is the second parent of the new commit. Rescue changes
 // neither the worktree nor its index.
 //
 // If the worktree's folder is missing, Rescue keeps only the worktree's commits.
@@ -49,8 +49,8 @@ func (r *Repo) rescue(ctx context.Context, g git.Client, t Tree) (string, error)
 }
 
 // rescueCommits keeps the commits of a worktree under a rescue ref. It does not read the worktree's
-// folder, which may be missing. It keeps the HEAD that git has recorded for the worktree, else the
-// tip of its branch, else its base.
+// folder, which may be missing. It keeps the commit that git has recorded as the worktree's HEAD.
+// If there is none, it keeps the tip of the worktree's branch, or else its base.
 func (r *Repo) rescueCommits(ctx context.Context, g git.Client, t Tree) (string, error) {
 	list, err := r.Worktrees(ctx, g)
 	if err != nil {
@@ -68,8 +68,8 @@ func (r *Repo) rescueCommits(ctx context.Context, g git.Client, t Tree) (string,
 	return KeepCommit(ctx, g, t, e.Head)
 }
 
-// commitFiles creates a commit of all files in a worktree that are not ignored. If HEAD and the
-// index have the same content, it returns HEAD.
+// commitFiles creates a commit of all files in a worktree that are not ignored. If neither the
+// files nor the index differ from HEAD, it returns HEAD instead.
 func commitFiles(ctx context.Context, g git.Client, t Tree) (string, error) {
 	snap, err := saveAllFiles(ctx, g)
 	if err != nil {
@@ -129,8 +129,8 @@ func saveAllFiles(ctx context.Context, g git.Client) (savedFiles, error) {
 }
 
 // KeepCommit keeps a commit of a worktree under a rescue ref. It uses the first ref name that is
-// free or already keeps the same content, and returns that name. The caller holds the repository's
-// lock.
+// free or already keeps the same content, and returns that name. The caller must hold the
+// repository's lock.
 func KeepCommit(ctx context.Context, g git.Client, t Tree, commit string) (string, error) {
 	base := rescuePrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
 	want, err := contentID(ctx, g, commit)
@@ -157,7 +157,8 @@ func KeepCommit(ctx context.Context, g git.Client, t Tree, commit string) (strin
 }
 
 // contentID returns a text that is equal for two commits with the same content, even if their times
-// differ. The text consists of the tree, the first parent and the tree of the second parent.
+// differ. The text consists of the ids of the commit's tree, its first parent, and the tree of its
+// second parent.
 func contentID(ctx context.Context, g git.Client, commit string) (string, error) {
 	var parts []string
 	for _, of := range []string{"^{tree}", "^1", "^2^{tree}"} {

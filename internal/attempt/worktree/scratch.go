@@ -13,8 +13,10 @@ import (
 
 // savedFiles has the ids of git trees with the content of a worktree.
 type savedFiles struct {
-	tree   string // id of the tree with all files that are not ignored
-	staged string // id of the tree of the index; empty if it equals tree or the index has conflicts
+	tree string // id of the tree with all files that are not ignored
+	// staged is the id of the tree of the index. It is empty if it equals tree, or if the index has
+	// conflicts.
+	staged string
 }
 
 // scratch is a temporary folder with a copy of a worktree's index, so that git can add
@@ -50,7 +52,9 @@ func newScratch(ctx context.Context, g git.Client) (*scratch, error) {
 // copyIndex copies an index and its modification time. Git needs that time: it reads all files that
 // are not older than the index.
 func copyIndex(from, to string) error {
-	info, err := os.Stat(from) // get the time before the content: a time that is too early only makes git read more files
+	// Read the time before the content. If the index is changed in between, the time is too early,
+	// and git only reads more files than necessary.
+	info, err := os.Stat(from)
 	if err != nil {
 		return err
 	}
@@ -80,7 +84,7 @@ func (s *scratch) checkAll(ctx context.Context) error {
 	return nil
 }
 
-// uncheckedFiles lists existing files that git takes as unchanged without looking at them.
+// uncheckedFiles lists existing files that git takes as unchanged without reading them.
 func uncheckedFiles(ctx context.Context, g git.Client) ([]string, error) {
 	out, err := g.Run(ctx, "ls-files", "-v", "-z")
 	var found []string
@@ -95,13 +99,13 @@ func uncheckedFiles(ctx context.Context, g git.Client) ([]string, error) {
 	return found, err
 }
 
-func (s *scratch) close() { _ = os.RemoveAll(s.dir) } // errors are harmless: the folder is in the system's temporary folder
+func (s *scratch) close() { _ = os.RemoveAll(s.dir) } // ignore the error: files left in the temporary folder are harmless
 
 // saveFiles writes the files and the index as git trees. It leaves out ignored files and the
-// nested repositories.
+// repositories in nested.
 func (s *scratch) saveFiles(ctx context.Context, nested []string) (savedFiles, error) {
 	staged, err := s.git.Line(ctx, "write-tree")
-	if git.ExitCode(err) > 0 { // an index with conflicts cannot be written as a tree
+	if git.ExitCode(err) > 0 { // git cannot write an index with conflicts as a tree
 		staged, err = "", nil
 	}
 	if err != nil {
@@ -122,9 +126,9 @@ func (s *scratch) saveFiles(ctx context.Context, nested []string) (savedFiles, e
 }
 
 // WriteFiles writes the files of a worktree as a git tree, and returns the id of that git tree. It
-// leaves out ignored files and nested repositories. It changes neither the folder nor its index.
-// An agent may be working in the folder: a file that is gone when git reads it counts as deleted.
-// WriteFiles returns a [*git.MissingError] if the folder is missing.
+// leaves out ignored files and nested repositories. It changes neither the folder nor its index. An
+// agent may change files in the folder meanwhile: a file that is gone when git reads it counts as
+// deleted. WriteFiles returns a [*git.MissingError] if the folder is missing.
 func (r *Repo) WriteFiles(ctx context.Context, t Tree) (string, error) {
 	g, err := r.inTree(r.Git, t)
 	if err != nil {
@@ -164,8 +168,8 @@ func (r *Repo) WriteFiles(ctx context.Context, t Tree) (string, error) {
 				there.WriteString(path + "\x00")
 			}
 		}
-		// Unlike git add, update-index accepts files that are gone. If a file is deleted while git
-		// reads it, that is still an error: then try everything again.
+		// Unlike git add, update-index accepts files that are gone before git starts. If a file is
+		// deleted while git reads it, update-index fails, and the loop tries everything again.
 		if _, err = s.git.Feed(ctx, gone.String(), "update-index", "-z", "--force-remove", "--stdin"); err == nil {
 			_, err = s.git.Feed(ctx, there.String(), "update-index", "-z", "--add", "--remove", "--replace", "--stdin")
 		}

@@ -12,10 +12,10 @@ type Status struct {
 	Head      string     // id of the checked-out commit; empty if there is none
 	Branch    string     // name of the checked-out branch; empty if HEAD is detached
 	Dirty     []File     // files that are neither committed nor ignored
-	Nested    []string   // paths of other repositories in the worktree, whose content git does not keep
+	Nested    []string   // paths of other repositories inside the worktree
 	Ahead     int        // number of commits since the base
 	Unpushed  int        // number of commits since the base that no other branch and no remote has
-	Locked    string     // reason of a lock on the worktree; empty if it is not locked
+	Locked    string     // why the worktree is locked; empty if it is not locked
 	Occupants []Occupant // processes whose current folder is in the worktree
 	Diff      Diff
 }
@@ -95,8 +95,8 @@ func (r *Repo) readGitList(ctx context.Context, g git.Client, path string, s *St
 	return nil
 }
 
-// countCommits counts the commits since the base. unpushed is how many of them would be lost if the
-// worktree and its branch were deleted.
+// countCommits counts the commits since the base. unpushed is the number of those commits that
+// would be lost if the worktree and its branch were deleted.
 func countCommits(ctx context.Context, g git.Client, t Tree, head string) (ahead, unpushed int, err error) {
 	if head != "" {
 		if ahead, err = g.CountCommits(ctx, head, "--not", t.Base.Commit); err != nil {

@@ -11,7 +11,7 @@
 //	refs/gaffer/discarded/<run>/<task>  a worktree that the user has discarded
 //
 // A record is written before its worktree is created, and deleted after its worktree was deleted.
-// So a process that finds a record knows what was started, and repeats the same steps, which are
+// So after a crash, the next process finds the record and repeats the same steps, which are
 // idempotent.
 //
 // The user's own worktree and index are never changed.

@@ -34,7 +34,7 @@ func pids() []int {
 		return nil
 	}
 	defer func() { _ = dir.Close() }() // ignore the error: the folder was only read
-	names, _ := dir.Readdirnames(-1)   // ignore an error, and use the names that were read
+	names, _ := dir.Readdirnames(-1)   // ignore an error, and use the names that could be read
 	list := make([]int, 0, len(names))
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
@@ -45,7 +45,7 @@ func pids() []int {
 }
 
 // nameOfProcess returns the name of a process, or "" if it cannot be read. [Agents] calls it for
-// every process of the machine, so it reads /proc/PID/comm, the file that is cheapest to read.
+// every process of the machine. So it reads /proc/PID/comm, the file that is cheapest to read.
 func nameOfProcess(pid int) string {
 	var path [32]byte
 	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/comm"...)
@@ -79,8 +79,8 @@ func Find(pid int) (Process, bool) {
 }
 
 // parseStat parses the content of /proc/PID/stat. The executable's name is in parentheses and may
-// itself contain spaces and parentheses. The fields after it are the state, the parent, the process
-// group, the session and the terminal. The 20th field after the name is the start time.
+// itself contain spaces and parentheses. The first fields after the name are the state, the parent,
+// the process group, the session and the terminal. The 20th field after the name is the start time.
 func parseStat(pid int, stat []byte) (Process, bool) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
@@ -128,7 +128,7 @@ func (p Process) interactiveAgentOf(words []string) string {
 	} else if len(words) > 0 {
 		words = words[1:]
 	}
-	if program == Codex && p.Name != Codex { // skip Codex's launcher: its child is the agent
+	if program == Codex && p.Name != Codex { // skip Codex's launcher script: its child process is the agent
 		return ""
 	}
 	if notInteractive(program, words) {
@@ -138,8 +138,8 @@ func (p Process) interactiveAgentOf(words []string) string {
 }
 
 // scriptProgram returns the name of the agent program that an interpreter such as node runs, and
-// the program's arguments. words is the command line of the interpreter. If it runs no agent
-// program, the name is empty.
+// the agent program's arguments. words is the command line of the interpreter. If the interpreter
+// runs no agent program, the name is empty.
 func scriptProgram(words []string) (program string, rest []string) {
 	for i, w := range words {
 		if i == 0 || strings.HasPrefix(w, "-") {
@@ -184,8 +184,8 @@ func arguments(pid int) []string {
 	return words[:min(len(words), limit)]
 }
 
-// readProc reads the file /proc/PID/name, at most limit bytes of it. After an error, it returns what
-// it has read so far.
+// readProc reads the file /proc/PID/name, at most limit bytes of it. After an error, it returns
+// what it has read so far.
 func readProc(pid int, name string, limit int) []byte {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -205,8 +205,8 @@ func readProc(pid int, name string, limit int) []byte {
 }
 
 // withoutParts removes processes that are only a part of an agent. If a process and its parent run
-// the same program on the same terminal, only the parent counts as the agent. For Gemini only the
-// child counts, because Gemini starts itself a second time.
+// the same program on the same terminal, only the parent counts as the agent. Gemini is an
+// exception: it starts itself a second time, and only the child counts.
 func withoutParts(list []Process) []Process {
 	by := map[int]Process{}
 	for _, p := range list {
@@ -228,8 +228,9 @@ func withoutParts(list []Process) []Process {
 }
 
 // Ancestor returns the pid of the agent of the given program that started this process, directly or
-// indirectly. It returns 0 if there is none among the 12 nearest ancestors, or if one of these is an
-// app-server of Codex: it runs the hooks of many agents, so the right agent is unknown.
+// indirectly. It searches the 12 nearest ancestors and returns 0 if it finds no such agent. It also
+// returns 0 if it reaches an app-server of Codex: that server runs the hooks of many agents, so the
+// right agent is unknown.
 func Ancestor(program string) int {
 	const limit = 12
 	pid := os.Getppid()
@@ -338,7 +339,9 @@ func RolloutOf(pid int) string {
 		if err != nil || !strings.HasSuffix(path, ".jsonl") || !strings.HasPrefix(base(path), "rollout-") {
 			continue
 		}
-		newest = max(newest, path) // paths contain the time at which the log was created, so the path that sorts last is the newest
+		// The path contains the time at which the log was created, so the greatest path is the
+		// newest log.
+		newest = max(newest, path)
 	}
 	return newest
 }
@@ -354,7 +357,7 @@ func DeviceOf(path string) uint64 {
 	if !ok {
 		return 0
 	}
-	return stat.Rdev & 0xffffffff // keep only 32 bits, as many as /proc/PID/stat shows
+	return stat.Rdev & 0xffffffff // keep 32 bits, because /proc/PID/stat shows no more
 }
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

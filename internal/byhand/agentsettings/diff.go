@@ -9,7 +9,7 @@ import (
 // line, + for an added line, and @ for the heading of a hunk.
 type DiffLine struct {
 	Mark byte
-	Text string // text of the line, without the line ending
+	Text string // without the newline
 }
 
 // contextLines is the number of unchanged lines that are shown before and after a change.
@@ -26,8 +26,8 @@ func Diff(old, made []byte) []DiffLine {
 	return out
 }
 
-// splitLines splits a text into lines. If the last line has no newline, splitLines adds noNewline
-// to it. Otherwise it would be equal to the same line with a newline.
+// splitLines splits a text into lines and removes their newlines. If the last line has no newline,
+// splitLines adds noNewline to that line, so that it differs from the same line with a newline.
 func splitLines(text []byte) []string {
 	var lines []string
 	for line := range strings.Lines(string(text)) {
@@ -65,8 +65,9 @@ func align(a, b []string) (lines []DiffLine) {
 	return lines
 }
 
-// alignChanged does the same as align, by the longest common subsequence of the lines. align calls
-// it with the lines between the first and the last difference.
+// alignChanged returns the lines of a and b in order, each marked as unchanged, removed or added.
+// It aligns them by their longest common subsequence. align passes the lines of the two texts
+// between the first and the last difference.
 func alignChanged(a, b []string) (lines []DiffLine) {
 	if len(a)*len(b) > maxTable {
 		for _, line := range a {
@@ -113,7 +114,7 @@ func lcsTable(a, b []string) [][]int32 {
 
 // hunk is a group of nearby changes, with the unchanged lines around them.
 type hunk struct {
-	old, made int // index of the hunk's first line in the old and in the new text, from 0
+	old, made int // index of the hunk's first line in the old and in the new text
 	lines     []DiffLine
 }
 

@@ -28,13 +28,17 @@ type Editor struct {
 
 // Edit is the planned or performed change of one file.
 type Edit struct {
-	File        File
-	Existed     bool
-	Old         []byte
-	New         []byte
-	Remove      bool     // the edit deletes the file
-	Kept        []string // Entry.What of each entry that gaffer does not set, because another program's value is at its path
-	NonStandard string   // where the first comment or trailing comma is, such as "line 3: a comment"; empty if there is none
+	File    File
+	Existed bool
+	Old     []byte
+	New     []byte
+	Remove  bool // the edit deletes the file
+	// Kept names the entries that gaffer leaves out, because another program's value is already at
+	// their path. The names are values of [Entry.What].
+	Kept []string
+	// NonStandard says where a JSON file has its first comment or trailing comma, for example
+	// "line 3: a comment". It is empty if there is none.
+	NonStandard string
 
 	rec  record
 	undo bool
@@ -49,9 +53,9 @@ func (e Edit) Changes() bool {
 // edited, the error names that file, and the caller must write none of the files.
 func (e *Editor) Plan(files []File) ([]Edit, error) { return e.each(files, e.plan) }
 
-// PlanUndo does the same as Plan, with edits that remove gaffer's entries. If a file has not
-// changed since gaffer's change, the edit restores exactly the previous content, or deletes the
-// file if gaffer has created it.
+// PlanUndo reads the files and returns edits that remove gaffer's entries from them. It writes
+// nothing. If a file has not changed since gaffer edited it, the edit restores exactly the previous
+// content, or deletes the file if gaffer has created it.
 func (e *Editor) PlanUndo(files []File) ([]Edit, error) { return e.each(files, e.planUndo) }
 
 func (e *Editor) each(files []File, plan func(File) (Edit, error)) ([]Edit, error) {
@@ -109,7 +113,8 @@ func (e *Editor) planUndo(f File) (Edit, error) {
 	return edit, err
 }
 
-// read reads a file and its records in the journal.
+// read reads a settings file, and the file's records from the journal. The returned Edit has the
+// current content of the file, but no new content yet.
 func (e *Editor) read(f File) (Edit, []record, error) {
 	data, err := statefile.ReadBytes(e.Host, f.Path)
 	edit := Edit{File: f, Existed: err == nil, Old: data}
@@ -141,8 +146,8 @@ func (e *formError) Error() string { return e.problem }
 // Invalid tells the caller that the content of the file is wrong.
 func (e *formError) Invalid() bool { return true }
 
-// checkAbsent returns nil if nothing exists at path. It returns an error if path is a symbolic link
-// to a missing file. The caller has tried to read path, and the result was that no file exists.
+// checkAbsent finds out why reading path has failed with fs.ErrNotExist. If nothing exists at path,
+// it returns nil. If path is a symbolic link to a missing file, it returns an error.
 func (e *Editor) checkAbsent(path string) error {
 	info, err := e.Host.Lstat(opLook, path)
 	switch {
@@ -157,9 +162,10 @@ func (e *Editor) checkAbsent(path string) error {
 	return nil
 }
 
-// createdFolders returns the folders above a file that this edit or an earlier one creates: first
-// the missing ones, then those that the journal lists. The innermost folder comes first. When an
-// undo deletes the file, it also deletes those of the folders that are then empty.
+// createdFolders returns the parent folders that gaffer creates for a file: first the folders that
+// do not exist yet, then those that gaffer has created before, according to the journal. The
+// innermost folder comes first. When an undo deletes the file, it also deletes those of these
+// folders that are then empty.
 func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		_, err := e.Host.Stat(opLook, dir)
@@ -180,8 +186,8 @@ func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	return folders, err
 }
 
-// ChangedError reports that another program has changed a file since the user has seen the planned
-// edit, and that the file now needs a different edit. [Editor.Apply] returns it.
+// ChangedError reports that [Editor.Apply] has not written a file, because another program has
+// changed the file since the edit was planned.
 type ChangedError struct{ Path string }
 
 func (e *ChangedError) Error() string {
@@ -201,7 +207,9 @@ func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
 	if err := e.makeDir(e.Dir); err != nil {
 		return err
 	}
-	if err := statefile.MkdirAll(e.Host, e.Dir); err != nil { // synced to disk, unlike with os.MkdirAll
+	// makeDir does not sync the new folder to disk. statefile.MkdirAll does, even if the folder
+	// already exists.
+	if err := statefile.MkdirAll(e.Host, e.Dir); err != nil {
 		return err
 	}
 	lock, err := e.Host.Lock(ctx, opLock, filepath.Join(e.Dir, "lock"))
@@ -217,8 +225,8 @@ func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
 	return nil
 }
 
-// maxTries is how often apply plans and writes an edit if another program keeps writing the file at
-// the same time.
+// maxTries is how many times apply tries to plan and write an edit. A try fails if another program
+// writes the file at the same time.
 const maxTries = 20
 
 func (e *Editor) apply(ctx context.Context, shown Edit) error {
@@ -245,9 +253,9 @@ func (e *Editor) apply(ctx context.Context, shown Edit) error {
 	return &ChangedError{shown.File.Path}
 }
 
-// planAgain plans an edit for the file's current content. Changes of other programs around gaffer's
-// entries do not matter. But if the file has changed and the new edit has another list Kept than
-// the edit that the user has seen, planAgain returns a ChangedError.
+// planAgain plans an edit for the current content of the file. shown is the edit that the user has
+// seen. If another program has changed the file, and the new edit leaves out other entries than
+// shown, planAgain returns a ChangedError. Other changes of the file do not matter.
 func (e *Editor) planAgain(shown Edit) (Edit, error) {
 	plan := e.plan
 	if shown.undo {
@@ -313,9 +321,9 @@ func (e *Editor) writeUndo(ctx context.Context, edit Edit) error {
 	return j.write(ctx, edit.File.Path, nil)
 }
 
-// remove deletes a file that gaffer has created. If the file has changed since the edit was planned,
-// it deletes nothing and returns statefile.ErrChanged. It also deletes the folders that were created
-// for the file, if they are empty.
+// remove deletes a file that gaffer has created, and then the folders that gaffer has created for
+// it, if they are empty. If the file has changed since the edit was planned, remove deletes nothing
+// and returns statefile.ErrChanged.
 func (e *Editor) remove(edit Edit) error {
 	now, err := statefile.ReadBytes(e.Host, edit.File.Path)
 	if err != nil {
@@ -351,7 +359,7 @@ func (e *Editor) makeDir(dir string) error {
 }
 
 // removeFolders deletes the folders that gaffer has created for a file, innermost first. It stops
-// at a folder that is not empty, or that is a symbolic link now.
+// at the first folder that is not empty, or that was replaced by a symbolic link.
 func (e *Editor) removeFolders(r record) {
 	for _, folder := range r.Folders {
 		if info, err := e.Host.Lstat(opErase, folder); err != nil || !info.IsDir() {

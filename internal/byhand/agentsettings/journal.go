@@ -20,15 +20,18 @@ import (
 // change exactly, if the file has not changed since then. It contains no other text of the file,
 // because the file may include secrets.
 type record struct {
-	After    string            `json:"after"` // SHA-256 of the file's content after the change
-	Created  bool              `json:"created,omitempty"`
-	Folders  []string          `json:"folders,omitempty"` // folders that gaffer has created for the file, innermost first
-	Splices  []Splice          `json:"splices,omitempty"`
-	Replaced map[string][]byte `json:"replaced,omitempty"` // values of other programs that gaffer's entries replaced, by their path in the file
+	After   string   `json:"after"` // SHA-256 of the file's content after the change
+	Created bool     `json:"created,omitempty"`
+	Folders []string `json:"folders,omitempty"` // folders that gaffer has created for the file, innermost first
+	Splices []Splice `json:"splices,omitempty"`
+	// Replaced holds the values of other programs that gaffer's entries have replaced, by their
+	// path in the file.
+	Replaced map[string][]byte `json:"replaced,omitempty"`
 }
 
-// journal stores the records. A file has one record, except while the file is being changed: then
-// it has the previous and the new record.
+// journal stores the records of all settings files in one JSON file. A settings file has one
+// record, except while gaffer is changing it. During that time it has the previous and the new
+// record.
 type journal struct {
 	doc  *statefile.File
 	host host.Host
@@ -39,7 +42,7 @@ func openJournal(h host.Host, dir string) journal {
 	return journal{statefile.New(filepath.Join(dir, "journal.json"), statefile.Options{Host: h, Empty: []byte("{}")}), h, dir}
 }
 
-// read returns the records of a file, the latest last.
+// read returns the records of a settings file, the oldest first.
 func (j journal) read(file string) ([]record, error) {
 	doc, err := j.doc.Load()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,8 +62,8 @@ func (j journal) read(file string) ([]record, error) {
 	return records, nil
 }
 
-// folders returns those parent folders of a file that gaffer has created, for this file or for
-// others. The innermost folder comes first.
+// folders returns those parent folders of a settings file that gaffer has created, for this file or
+// for another one. The innermost folder comes first.
 func (j journal) folders(file string) (folders []string, err error) {
 	doc, err := j.doc.Load()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +89,7 @@ func (j journal) folders(file string) (folders []string, err error) {
 	return folders, nil
 }
 
-// write replaces the records of a file. An empty list deletes them.
+// write replaces the records of a settings file. An empty list deletes them.
 func (j journal) write(ctx context.Context, file string, records []record) error {
 	if err := statefile.MkdirAll(j.host, j.dir); err != nil {
 		return err
@@ -102,8 +105,8 @@ func (j journal) write(ctx context.Context, file string, records []record) error
 	})
 }
 
-// recordOf returns the record of the change that resulted in this content. It returns false if
-// there is none.
+// recordOf returns the record of the change whose result was data. It returns false if there is no
+// such record.
 func recordOf(records []record, data []byte) (record, bool) {
 	sum := hashOf(data)
 	for _, r := range records {
@@ -114,8 +117,8 @@ func recordOf(records []record, data []byte) (record, bool) {
 	return record{}, false
 }
 
-// replacedBy returns the values of other programs that the latest change has replaced, or nil if it
-// has replaced none.
+// replacedBy returns the values of other programs that the latest change of a file has replaced, or
+// nil if it has replaced none.
 func replacedBy(records []record) map[string][]byte {
 	if len(records) == 0 {
 		return nil

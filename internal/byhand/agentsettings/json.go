@@ -29,9 +29,11 @@ func (jsonWriter) inspect(old []byte, entries []Entry) (inspection, error) {
 
 // comparison is the result of comparing a file with the entries that it should have.
 type comparison struct {
-	missing []Entry  // entries that the file lacks, or has with another value
-	present int      // number of entries that the file has with the right value
-	kept    []string // Entry.What of each entry that is not set, because another program's value is at its path
+	missing []Entry // entries that the file lacks, or has with another value
+	present int     // number of entries that the file has with the right value
+	// kept names the entries that gaffer leaves out, because another program's value is already at
+	// their path. The names are values of [Entry.What].
+	kept []string
 }
 
 func compare(entries []Entry, stateOf func(Entry) (entryState, error)) (c comparison, err error) {
@@ -59,9 +61,14 @@ func compare(entries []Entry, stateOf func(Entry) (entryState, error)) (c compar
 type entryState int
 
 const (
-	absent  entryState = iota // the entry is missing, or has another value that gaffer may replace
-	present                   // the entry has the right value, or the user has extended it and its command is right
-	foreign                   // another program has set another value at this path, which stays
+	// absent means that the file lacks the entry, or has another value that gaffer may replace.
+	absent entryState = iota
+	// present means that the entry has the right value. An entry that the user has extended, for
+	// example with an argument, counts as present if its command is right.
+	present
+	// foreign means that another program has set a value at the entry's path. gaffer does not
+	// replace this value.
+	foreign
 )
 
 func (t *jsonText) state(e Entry) (entryState, error) {
@@ -138,8 +145,8 @@ func (jsonWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Ent
 	return extended, rest, ordered(splices), nil
 }
 
-// extended returns the command that the file has in the entry e, if the user has extended the entry,
-// for example with an argument. ok is false if the user has not extended it.
+// extended finds out whether the user has extended the entry e in the file, for example with an
+// argument. If so, ok is true and line is the command that the entry has in the file.
 func (t *jsonText) extended(e Entry) (line jsontree.Value, ok bool, err error) {
 	if e.FixCommand == nil || e.Value == nil {
 		return line, false, nil
@@ -173,8 +180,9 @@ func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, visit func(jsonPa
 	}
 }
 
-// advance returns the entries to look for inside p, which is a member or item of v. The paths of
-// these entries start at p. ours reports whether p itself is an entry of gaffer.
+// advance goes one level down in the document, from v to its member or item p. inner holds the
+// entries whose paths continue inside p, and each of these paths then starts at p. ours reports
+// whether p itself is an entry of gaffer.
 func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, ours bool) {
 	var value any
 	is := func(e Entry) bool {
@@ -201,7 +209,8 @@ func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, ours
 	return inner, ours
 }
 
-// decoded returns v in the types that a JSON decoder uses, such as float64 for numbers.
+// decoded returns v in the types that jsontree.Interface returns, such as json.Number for numbers,
+// so that v can be compared with a value of the file.
 func decoded(v any) (any, error) {
 	text, err := encoded(v)
 	if err != nil {

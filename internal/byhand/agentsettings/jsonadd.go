@@ -76,7 +76,7 @@ func (g *additions) put(rest []string, e Entry) error {
 // newValue is a value to write into the file: an object with members, an array with items, or any
 // other value.
 type newValue struct {
-	name    string // name of the member whose value this is; empty at the top
+	name    string // name of the object member that has this value; empty for the outermost value
 	leaf    []byte
 	members []*newValue
 	items   [][]byte
@@ -104,8 +104,9 @@ func (t *jsonText) replaceValue(v jsontree.Value, e Entry) (Splice, error) {
 	return Splice{At: place.From, Old: bytes.Clone(t.src[place.From:place.To]), New: []byte(l.flat(text))}, nil
 }
 
-// appendParts returns the splices that add values at the end of container, an object or array. If
-// the file is empty, container is missing and the splices write a whole document.
+// appendParts returns the splices that add the members or items of b at the end of container, an
+// object or array. If the file has no JSON value yet, the Kind of container is jsontree.Missing,
+// and the splices add a whole document.
 func (t *jsonText) appendParts(container jsontree.Value, b newValue) []Splice {
 	if container.Kind() == jsontree.Missing {
 		return []Splice{insertion(len(t.src), t.document(b))}
@@ -116,8 +117,8 @@ func (t *jsonText) appendParts(container jsontree.Value, b newValue) []Splice {
 	if len(list) == 0 {
 		return []Splice{t.fillEmpty(container, l, text)}
 	}
-	// after returns the offset at which to insert text that comes after the offset at. A comment on
-	// the same line stays with the value before it.
+	// after returns the offset for inserting new text after the offset at. If comments follow on
+	// the same line, it is the offset after them, so that they stay next to the value before them.
 	after := func(at int) int {
 		if l.lines {
 			return t.lineEnd(at)
@@ -125,15 +126,16 @@ func (t *jsonText) appendParts(container jsontree.Value, b newValue) []Splice {
 		return at
 	}
 	last := list[len(list)-1].To
-	if comma := t.comma(last); comma >= 0 { // the last value has a trailing comma, so the added text gets a trailing comma too
+	// If the last value has a trailing comma, the added text gets one too.
+	if comma := t.comma(last); comma >= 0 {
 		return []Splice{insertion(after(comma+1), l.between()+text+",")}
 	}
 	return []Splice{insertion(last, ","), insertion(after(last), l.between()+text)}
 }
 
-// lineEnd returns the end of the last comment on the line, if only comments follow after offset.
-// Text that is inserted there does not separate a comment from the value that it describes. If
-// something else follows on the line, lineEnd returns offset.
+// lineEnd returns the end of the last comment on the line, if only comments follow after offset. A
+// caller that inserts text there does not separate a comment from the value before it. If there is
+// no comment, or if something else follows on the line, lineEnd returns offset.
 func (t *jsonText) lineEnd(offset int) int {
 	end := offset
 	for i := offset; i < len(t.src); {
@@ -171,7 +173,7 @@ func (t *jsonText) fillEmpty(at jsontree.Value, l layout, text string) Splice {
 	return insertion(to, l.between()+text+l.eol+strings.TrimSuffix(l.indent, l.unit))
 }
 
-// document returns the text to append to a file that has no JSON value yet.
+// document returns b as a JSON document, to be appended to a file that has no JSON value yet.
 func (t *jsonText) document(b newValue) string {
 	l := layout{unit: "  ", eol: t.eol(), lines: true, space: true}
 	lead := ""
@@ -187,7 +189,7 @@ type layout struct {
 	eol    string
 	indent string // indentation of a member or item
 	lines  bool   // each member or item has its own line
-	space  bool   // on one line, a space follows each comma and colon
+	space  bool   // within a line, a space follows each comma and colon
 }
 
 func (t *jsonText) layout(at jsontree.Value) layout {
@@ -242,14 +244,14 @@ func (l layout) between() string {
 	return ""
 }
 
-// parts formats the items and members of b, each as one text. A text has one line, except an object
-// if l.lines is set.
+// parts returns the items and members of b as JSON texts. Each text is one line, except that an
+// object takes several lines if l.lines is set.
 func (l layout) parts(b newValue) (list []string) {
 	for _, item := range b.items {
 		list = append(list, l.flat(item))
 	}
 	for _, m := range b.members {
-		name, _ := encoded(m.name) // cannot fail for a string
+		name, _ := encoded(m.name) // encoding a string cannot fail
 		list = append(list, l.flat(append(name, ':'))+l.value(m))
 	}
 	return list
@@ -270,8 +272,8 @@ func (l layout) value(b *newValue) string {
 	return "{" + l.between() + strings.Join(l.parts(*b), ","+l.between()) + end + "}"
 }
 
-// flat returns JSON on one line. It has spaces after commas and colons if the file has them
-// elsewhere.
+// flat formats compact JSON for a single line. If l.space is set, it adds a space after each comma
+// and colon.
 func (l layout) flat(text []byte) string {
 	if !l.space {
 		return string(text)
@@ -291,9 +293,10 @@ func (l layout) flat(text []byte) string {
 	return b.String()
 }
 
-// replacedIn returns the values in base that gaffer's entries have replaced in changed, as JSON
-// text by the path of the entry. These are values of other programs. For formats other than JSON it
-// returns nil.
+// replacedIn returns the values of other programs that gaffer's entries have replaced. base is the
+// content of the file without gaffer's entries, and changed is the content with them. The result
+// maps the dotted path of each such entry to the replaced value as JSON text. For formats other
+// than JSON it is nil.
 func replacedIn(f Format, base, changed []byte, entries []Entry) map[string][]byte {
 	if f != JSON {
 		return nil

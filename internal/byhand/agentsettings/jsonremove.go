@@ -22,9 +22,8 @@ type jsonRemover struct {
 	replaced map[string][]byte
 }
 
-// cut returns the splices that remove gaffer's entries from v. If nothing else would be left in v,
-// empty is true and the caller removes v as a whole. The root of the document is never removed as a
-// whole.
+// cut returns the splices that remove gaffer's entries from v. If v contains nothing else, empty is
+// true and the caller must remove v itself. For the root of the document, empty is always false.
 func (c jsonRemover) cut(v jsontree.Value, entries []Entry, path []string) (splices []Splice, empty bool) {
 	list := parts(v)
 	var dead []int
@@ -50,8 +49,8 @@ func (c jsonRemover) cut(v jsontree.Value, entries []Entry, path []string) (spli
 	return append(splices, c.remove(list, dead)...), false
 }
 
-// remove returns the splices that remove members or items with their commas. dead holds the indexes
-// in list of these members or items.
+// remove returns the splices that remove members or items of list, with their commas. dead holds
+// the indexes of these members or items in list.
 func (c jsonRemover) remove(list []jsonPart, dead []int) (splices []Splice) {
 	last := -1 // index of the last member or item that stays
 	for i := range list {
@@ -75,10 +74,10 @@ func (c jsonRemover) remove(list []jsonPart, dead []int) (splices []Splice) {
 	return splices
 }
 
-// cutStart returns the offset at which to start the deletion of the text from start to end. The
-// deletion always includes the white space before start. If nothing follows after end on its line,
-// the deletion also includes the line break before start. If something follows, the line break
-// stays. Otherwise the following text could become part of a comment on the previous line.
+// cutStart returns the offset at which the deletion of the text from start to end must begin.
+// Spaces and tabs before start are always deleted too. If nothing follows after end on its line,
+// the line break before start is also deleted. Otherwise this line break stays, because the
+// following text could become part of a comment on the previous line.
 func (c jsonRemover) cutStart(start, end int) int {
 	for start > 0 && (c.src[start-1] == ' ' || c.src[start-1] == '\t') {
 		start--

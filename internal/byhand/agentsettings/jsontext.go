@@ -12,7 +12,7 @@ import (
 // commas, so that offsets are the same in both.
 type jsonText struct {
 	src, plain  []byte
-	root        jsontree.Value // zero Value if the file has no value
+	root        jsontree.Value // zero Value if the file is empty or has only comments
 	nonStandard string
 }
 
@@ -38,8 +38,8 @@ func parseJSON(src []byte) (*jsonText, error) {
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// standardize replaces comments and trailing commas by spaces. loose names the line and the kind of
-// the first of these. It is empty if there is none.
+// standardize replaces comments and trailing commas by spaces. loose says where the first of them
+// is, such as "line 3: a comment". It is empty if there is none.
 func standardize(src []byte) (plain []byte, loose string) {
 	plain = bytes.Clone(src)
 	first, what := -1, ""
@@ -57,7 +57,7 @@ func standardize(src []byte) (plain []byte, loose string) {
 			note(i, "comment")
 			blankOut(plain[i:end])
 			i = end
-		case opensComment(plain, i): // the comment is not closed, so all of the remaining text is part of it
+		case opensComment(plain, i): // an unclosed comment extends to the end of the file
 			i = len(plain)
 		default:
 			i++
@@ -149,8 +149,8 @@ type jsonPart struct {
 }
 
 // comma returns the index of the comma after a member or item, or -1 if there is none. end is the
-// offset at which the member or item ends. The comma may be a trailing comma, and comments may come
-// before it.
+// offset at which the member or item ends. There may be comments between end and the comma. A
+// trailing comma counts too.
 func (t *jsonText) comma(end int) int {
 	for i := end; i < len(t.src); i++ {
 		switch {

@@ -58,7 +58,8 @@ func paragraph(old []byte, lines []string) string {
 	return eol + body + eol
 }
 
-// fixCommands returns all entries as not extended, because users cannot extend a line of gaffer.
+// fixCommands returns all entries in rest. An entry of this format is a whole line, which a user
+// cannot extend.
 func (lineWriter) fixCommands(_ []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error) {
 	return nil, entries, nil, nil
 }

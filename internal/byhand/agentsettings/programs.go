@@ -38,7 +38,7 @@ type File struct {
 // Integration says how to connect agent programs with gaffer.
 type Integration struct {
 	Argv       []string      // command line that starts gaffer
-	Answer     time.Duration // how long a request for permission may wait for an answer through gaffer
+	Answer     time.Duration // how long a permission request may wait for the user's answer
 	Status     StatusLine    // whether to set Claude Code's status line
 	Shell      string        // Argv as one text, quoted for a shell
 	LocalState []string      // lines that the repository's .gitignore should have
@@ -51,20 +51,23 @@ type StatusLine int
 const (
 	StatusLineIfFree  StatusLine = iota // set gaffer's status line, unless another status line is set
 	StatusLineReplace                   // set gaffer's status line, even if another status line is set
-	StatusLineLeave                     // do not set a status line; gaffer's own is removed with its other entries
+	// StatusLineLeave sets no status line, and removes gaffer's own.
+	StatusLineLeave
 )
 
 // Server is the name of gaffer's MCP server in every program's settings.
 const Server = "gaffer"
 
-// Timeouts of hooks, in seconds. Each is longer than gaffer's own time limit for the hook.
-// hookTimeout is for hooks that make no decision. A request for permission has the time that it may
-// wait for an answer plus askTimeout, in which gaffer asks and withdraws the question.
-// codexLastTimeout is for the events Interrupt and SessionEnd: Codex shortens a longer timeout and
-// prints a warning.
+// Timeouts of hooks in the settings of agent programs, in seconds. Each is longer than gaffer's own
+// time limit for the hook.
 const (
-	hookTimeout      = 5
-	askTimeout       = 10
+	// hookTimeout is the timeout of all hooks except those below.
+	hookTimeout = 5
+	// askTimeout is added to [Integration.Answer] for the timeout of a permission request. In this
+	// additional time, gaffer stores the question and later withdraws it.
+	askTimeout = 10
+	// codexLastTimeout is for the events Interrupt and SessionEnd of Codex. Codex shortens a longer
+	// timeout for them and prints a warning.
 	codexLastTimeout = 3
 )
 
@@ -73,8 +76,8 @@ const (
 // default, so this is half an hour, too.
 const codexToolTimeout = int64(1800)
 
-// ClaudeEvents returns the events of Claude Code that call gaffer's hook, in the
-// order in which they are written.
+// ClaudeEvents returns the events of Claude Code that call gaffer's hook, in the order in which
+// gaffer writes them to the settings file.
 func ClaudeEvents() []string {
 	return []string{
 		"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest",
@@ -109,11 +112,13 @@ type server struct {
 	Args    []string `json:"args"`
 }
 
-// toolEvents lists the events about tools. For these, settings may contain a matcher of tool names.
+// toolEvents lists the events about tools. A hook for such an event may have a matcher, which
+// selects tools by name.
 var toolEvents = []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"}
 
-// hooks returns an entry for each of a program's events, and two entries without a value. These two
-// match gaffer's hooks at other places in the file, so that those hooks are removed.
+// hooks returns an entry for each of a program's events, and two entries without a Value. The two
+// additional entries match gaffer's hooks at any other place in the file, so that those hooks are
+// removed.
 func (w Integration) hooks(p Program, events []string) []Entry {
 	var entries []Entry
 	for _, event := range events {
@@ -148,7 +153,8 @@ func isOurHook(p Program) func(any) bool {
 	}
 }
 
-// isOurGroup returns a function that reports whether all hooks of a hookGroup are gaffer's.
+// isOurGroup returns a function that reports whether its argument, a decoded hookGroup, contains
+// only hooks of gaffer.
 func isOurGroup(p Program) func(any) bool {
 	ours := isOurHook(p)
 	return func(v any) bool {
@@ -158,9 +164,9 @@ func isOurGroup(p Program) func(any) bool {
 	}
 }
 
-// isGaffer reports whether a command line starts gaffer, from any folder, with these words and with
-// no flags except the given flags. A line with anything else, such as a pipe, a second command or a
-// variable, is the user's own.
+// isGaffer reports whether a command line starts gaffer, from any folder, with the given words and
+// with no flags except the given flags. It returns false for a line that contains anything else,
+// such as a pipe, a second command or a variable, because the user has written that line.
 func isGaffer(line string, words []string, flags ...string) bool {
 	program, rest, ok := cutProgram(line, words...)
 	for _, flag := range strings.Fields(rest) {
@@ -225,8 +231,8 @@ func (w Integration) statusLine() Entry {
 func (w Integration) serverArgs() []string { return append(slices.Clone(w.Argv[1:]), "mcp") }
 
 // fixServerCommand returns gaffer's current path as the command of an MCP server. The arguments of
-// the server stay, because the user may have extended them. It is called only for a server of
-// gaffer: its command is gaffer and its first argument is "mcp".
+// the server stay, because the user may have extended them. It must be called only for a server
+// whose command is gaffer and whose first argument is "mcp".
 func (w Integration) fixServerCommand(string) string { return w.Argv[0] }
 
 func (w Integration) jsonServer() Entry {

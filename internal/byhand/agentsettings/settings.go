@@ -34,14 +34,15 @@ type Entry struct {
 	Path []string
 	// Item says that Path leads to an array, and that Value is one of its items.
 	Item bool
-	// Value is the value to insert. In JSON it is anything that encoding/json can write, in TOML a
-	// [Table], and for lines a string.
+	// Value is the value to insert: for the format JSON any value that encoding/json can encode,
+	// for TOML a [Table], and for Lines a string.
 	Value any
 	// IsOurs reports whether a decoded value is an entry of gaffer, possibly of another
 	// version.
 	IsOurs func(v any) bool
-	// FixCommand, if set, returns the right command for an entry of gaffer, given its current
-	// command. If the user has extended the entry, only its command is changed.
+	// FixCommand returns the right command for an entry of gaffer, given the entry's current
+	// command. If the user has extended such an entry, only its command is changed. If FixCommand
+	// is nil, an extended entry is replaced.
 	FixCommand func(command string) string
 	// Force says that the entry replaces an entry of another program at the same path. Without
 	// Force, the other program's entry stays.
@@ -81,10 +82,15 @@ type Change struct {
 	Base    []byte   // content of the file without gaffer's entries
 	New     []byte   // content of the file with all entries
 	Splices []Splice // the edits that turn Base into New
-	Kept    []string // Entry.What of each entry that is not set, because another program's value is at its path
-	// Replaced holds the values of other programs that gaffer's entries replace, by their paths.
-	Replaced    map[string][]byte
-	NonStandard string // where the first comment or trailing comma is, such as "line 3: a comment"; empty if there is none
+	// Kept names the entries that are left out, because another program's value is already at their
+	// path. The names are values of [Entry.What].
+	Kept []string
+	// Replaced holds the values of other programs that gaffer's entries replace. Its keys are paths
+	// joined with dots.
+	Replaced map[string][]byte
+	// NonStandard says where a JSON file has its first comment or trailing comma, for example
+	// "line 3: a comment". It is empty if there is none.
+	NonStandard string
 }
 
 // Plan returns the change that adds the entries to a file of this format with the content old. base
@@ -95,9 +101,9 @@ func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
 	return plan(f, old, base, entries, nil)
 }
 
-// plan does the same as [Plan], for a file in which gaffer's entries may have replaced entries of
-// other programs. replaced holds these replaced entries. plan first restores them. Then each of
-// them stays, or is replaced and recorded again.
+// plan does the same as [Plan], for a file in which gaffer may already have replaced values of
+// other programs. replaced holds these values. plan restores them before it adds the entries.
+// Values that the new entries replace again are in Change.Replaced.
 func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byte) (Change, error) {
 	w, err := writerOf(f)
 	if err != nil {
@@ -139,9 +145,10 @@ func planFresh(f Format, w formatWriter, old, base []byte, entries []Entry, repl
 	return Change{Base: base, New: apply(base, splices), Splices: splices}, err
 }
 
-// planExtended does the same as planFresh, but leaves the entries that the user has extended in
-// place and corrects only their commands. It returns a Change with a nil New if the user has
-// extended no entry, or if an extended entry occurs twice.
+// planExtended returns the change for a file in which the user has extended entries of gaffer. It
+// corrects only the commands of these entries. It removes all other entries of gaffer and inserts
+// them again. If the user has extended no entry, or if the result would be incomplete, New of the
+// returned Change is nil. The result is incomplete if, for example, an extended entry occurs twice.
 func planExtended(f Format, w formatWriter, old []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
 	extended, rest, fixes, err := w.fixCommands(old, entries)
 	if err != nil || len(extended) == 0 {
@@ -186,23 +193,26 @@ func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([
 
 // formatWriter reads and edits settings files of one Format.
 type formatWriter interface {
-	// check returns an error if a file cannot be parsed.
+	// check returns an error if text cannot be parsed.
 	check(text []byte) error
-	// inspect finds out which of the entries a file has.
+	// inspect finds out which of the entries the file content old has.
 	inspect(old []byte, entries []Entry) (inspection, error)
-	// add returns the splices that insert the missing entries into a file. The caller must first
-	// remove gaffer's outdated entries from the file.
+	// add returns the splices that insert the missing entries into old. The caller must first
+	// remove gaffer's outdated entries from old.
 	add(old []byte, entries []Entry) ([]Splice, error)
-	// fixCommands separates the entries that the user has extended from the other entries. The
-	// splices correct the commands of the extended entries.
+	// fixCommands separates the entries that the user has extended from the rest. The splices
+	// correct the commands of the extended entries.
 	fixCommands(old []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error)
-	// remove returns the splices that remove gaffer's entries and restore the replaced values.
+	// remove returns the splices that remove gaffer's entries. They also restore the values of
+	// other programs that these entries had replaced.
 	remove(old []byte, entries []Entry, replaced map[string][]byte) ([]Splice, error)
 }
 
 // inspection says which of gaffer's entries a file has.
 type inspection struct {
-	complete    bool     // the file has all entries with the right values, and no other entries of gaffer
+	// complete means that the file has all entries with the right values, except those in kept, and
+	// no outdated entries of gaffer.
+	complete    bool
 	kept        []string // see Change.Kept
 	nonStandard string   // see Change.NonStandard
 }

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Splice replaces the text Old at one offset by New.
+// Splice is an edit of a text. It replaces the text Old at the offset At by New.
 type Splice struct {
 	At  int    `json:"at"` // offset in the old text, in bytes
 	Old []byte `json:"old,omitempty"`
 	New []byte `json:"new,omitempty"`
 }
 
-// ordered sorts the splices by offset. It joins splices that touch each other. Splices with the
-// same offset stay in the given order.
+// ordered sorts the splices by offset, and joins adjacent splices. Splices with the same offset
+// stay in the given order.
 func ordered(splices []Splice) []Splice {
 	slices.SortStableFunc(splices, func(a, b Splice) int { return cmp.Compare(a.At, b.At) })
 	var joined []Splice
@@ -28,10 +28,11 @@ func ordered(splices []Splice) []Splice {
 	return joined
 }
 
-// combine returns the splices that turn the text after cuts into the text after adds. cuts and adds
-// apply to the same original text. Both lists are ordered, and no two splices overlap.
+// combine returns the splices that turn the result of cuts into the result of adds. So they undo
+// cuts and perform adds. Both lists must apply to the same original text and must be ordered, and
+// no two splices may overlap.
 func combine(cuts, adds []Splice) (splices []Splice) {
-	shift := 0 // what to add to an offset in the original text to get the offset in the text after cuts
+	shift := 0 // offset after the cuts so far, minus the original offset
 	for len(cuts) > 0 || len(adds) > 0 {
 		if len(cuts) == 0 || len(adds) > 0 && adds[0].At <= cuts[0].At {
 			s := adds[0]
@@ -56,8 +57,8 @@ func apply(old []byte, splices []Splice) []byte {
 	return append(b, old[from:]...)
 }
 
-// reverse undoes apply: it returns the old text. It returns nil if changed cannot be a result of
-// these splices.
+// reverse undoes apply: it returns the text to which the splices were applied. It returns nil if
+// changed cannot be a result of these splices.
 func reverse(changed []byte, splices []Splice) []byte {
 	b := []byte{}
 	from, shift := 0, 0

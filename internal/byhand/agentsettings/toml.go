@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// tomlWriter edits TOML files. It adds tables of one level, such as [mcp_servers.gaffer] with its
-// keys.
+// tomlWriter edits TOML files. The entries that it adds are tables without subtables, such as
+// [mcp_servers.gaffer].
 type tomlWriter struct{}
 
 // Table is the value of an [Entry] in TOML: an ordered list of keys, each with a

@@ -19,7 +19,9 @@ type tomlText struct {
 
 // tomlItem is the heading of a table, or a key with its value, in a TOML file.
 type tomlItem struct {
-	path     []string // path from the root; for a member of an inline table only the parts of its key
+	// path is the path from the root of the file. For a member of an inline table, it is only the
+	// member's own key, split at the dots.
+	path     []string
 	heading  bool
 	from, to int        // offsets of the item's start and end, without white space around it
 	value    int        // offset of the value, if it is a string or an inline table
@@ -28,7 +30,7 @@ type tomlItem struct {
 }
 
 // parseTOML parses a file with go-toml. The decoder of go-toml checks the file and returns the
-// values. Its parser returns the positions.
+// values. The low-level parser of go-toml returns the positions.
 func parseTOML(src []byte) (*tomlText, error) {
 	t := &tomlText{src: src}
 	text := bytes.TrimPrefix(src, []byte(byteOrderMark))
@@ -65,8 +67,8 @@ func parseTOML(src []byte) (*tomlText, error) {
 	return t, parser.Error()
 }
 
-// itemOf returns the key and value of a node of the parser. The parser did not get the first
-// skipped bytes of the file, so itemOf adds their number to the parser's offsets.
+// itemOf returns the key and value of a node of the parser. skipped is the length of the byte order
+// mark, which the parser did not get. itemOf adds it to the parser's offsets.
 func itemOf(n *unstable.Node, skipped int) tomlItem {
 	item, value := keyOf(n, skipped), n.Value()
 	item.to = int(n.Raw.Offset+n.Raw.Length) + skipped

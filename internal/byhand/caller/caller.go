@@ -1,11 +1,12 @@
-// Package caller finds out which agent has started this process: the agent of an attempt that gaffer
-// runs, or an agent program that the user has started.
+// Package caller finds out which agent has started this process. This is either an agent that
+// gaffer runs for an attempt on a task, or an agent program that the user has started.
 //
-// An agent can change the environment, the session and the parent of a process that it starts, so
-// the environment alone does not show the agent. The package also inspects the ancestor processes,
-// if the system shows them. If an agent detaches a process, the supervisor of the agent's attempt
-// becomes the parent of that process. So a supervisor among the ancestors also shows that an agent
-// has started this process. docs/security.md says what this cannot detect.
+// An agent can change the environment, the process session and the parent of a process that it
+// starts, so the environment alone does not show the agent. The package also inspects the ancestor
+// processes, if the system shows them. If an agent detaches a process, the new parent of that
+// process is the supervisor, which is the gaffer process that runs the agent's attempt. So a
+// supervisor among the ancestors also shows that an agent has started this process.
+// docs/security.md says what this cannot detect.
 package caller
 
 import (
@@ -25,9 +26,9 @@ const (
 	RoleVar    = "GAFFER_ROLE"
 )
 
-// AgentVar is an environment variable that gaffer sets for its own background processes. It names
-// the agent for which such a process works, for example claude-4711. The process cannot find the
-// agent among its ancestors, because the process that started it may have ended.
+// AgentVar is an environment variable that gaffer sets for its own background processes. Its value
+// is the name of the agent for which the process works, for example claude-4711. The agent may not
+// be an ancestor of the background process any more, because the process in between may have ended.
 const AgentVar = "GAFFER_AGENT"
 
 // Agent is an agent that has started this process, directly or indirectly.
@@ -37,19 +38,20 @@ type Agent struct {
 	Attempt   string
 	Run, Task string
 
-	// Program is the name of the agent program if the user has started the agent. If the agent is
-	// an ancestor of this process, PID is set. If not, Program is the value of AgentVar, and PID is
-	// 0.
+	// Program is the name of the agent program if the user has started the agent and the agent is
+	// an ancestor of this process. Then PID is the id of that ancestor. If the agent is known only
+	// from AgentVar, Program is the value of AgentVar, and PID is 0.
 	Program string
 	PID     int
 
-	Getenv func(string) string // returns a variable of the environment with which the agent was started
+	// Getenv returns a variable of the environment with which the agent was started.
+	Getenv func(string) string
 }
 
 // Detached is the value of Agent.Attempt for a process that outlived its agent.
 const Detached = "detached"
 
-// Name returns the name of the agent, for records and messages.
+// Name returns the name of the agent, for messages and for stored data about who did something.
 func (a Agent) Name() string {
 	switch {
 	case a.Program != "" && a.PID > 0:
@@ -93,9 +95,9 @@ func (*RefusedError) Hint() string {
 const maxAncestors = 64
 
 // Ancestors returns the agents among the ancestors of a process, the nearest first. An agent with
-// several processes among the ancestors occurs several times. If there is no agent, but the process
-// is in the control group of an attempt, Ancestors returns that attempt: its supervisor has ended,
-// but the process is still running.
+// several processes among the ancestors occurs several times. If there is no such agent, but the
+// process is in the control group of an attempt, Ancestors returns the agent of that attempt. This
+// happens if the attempt's supervisor has ended and the process is still running.
 func Ancestors(pid int) (list []Agent) {
 	above := pid
 	for range maxAncestors {
@@ -120,7 +122,8 @@ func Ancestors(pid int) (list []Agent) {
 func attemptOfCgroup(pid int) (attempt string) {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil || !strings.Contains(string(groups), "/gaffer-") {
-		return "" // this system has no control groups, or the process is in no group of gaffer
+		// The system has no control groups, or the process is in none of gaffer's groups.
+		return ""
 	}
 	groupName := regexp.MustCompile(`^gaffer-[0-9a-f]{12}-(.+)-[0-9]+\.[0-9]+$`)
 	for name := range strings.SplitSeq(strings.ReplaceAll(string(groups), "\n", "/"), "/") {
@@ -147,9 +150,9 @@ func agentAt(pid int) *Agent {
 	return nil
 }
 
-// attemptOfSupervisor returns the agent of the attempt that a supervisor's process runs. It looks at
-// the supervisor's children, because only the environment of a child names the attempt. If no child
-// names an attempt, the agent's attempt is [Detached].
+// attemptOfSupervisor returns the agent that the supervisor process pid runs. It looks at the child
+// processes of the supervisor, because only their environments contain the id of the attempt. If no
+// child has this id in its environment, the agent's attempt is [Detached].
 func attemptOfSupervisor(pid int, getenv func(string) string) *Agent {
 	for _, child := range agentproc.Children(pid) {
 		if a := Current(environ(child)); a != nil && a.Attempt != "" {

@@ -2,8 +2,8 @@
 // them does. The programs are Claude Code, Codex and Gemini CLI.
 //
 // A [Finder] gathers what the programs have reported to gaffer's hooks (package hookevents), and
-// other evidence on this machine. [Judge] derives each agent's status from the best source that has
-// a status. If an agent's process has ended, no other source counts.
+// other evidence on this machine. [Judge] takes each agent's status from the most reliable source
+// that has one. If an agent's process has ended, the agent is gone, whatever the sources say.
 package discover
 
 // Source says where the status of an agent was found.

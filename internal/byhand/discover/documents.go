@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// document is the stored session of an agent, with the path of its file. If path is empty, the
-// Finder does not delete the file.
+// document is the stored state of one session of an agent, with the path of its file. If path is
+// empty, the Finder does not delete the file.
 type document struct {
 	session hookevents.Session
 	path    string
@@ -25,11 +25,11 @@ func (l *Finder) documents() []*document {
 	return list
 }
 
-// sessionWithoutProcess returns the session of a program in a folder, if that session has not ended
-// and its process is unknown. The process is unknown if a server process ran the session's hooks. If
-// there are several such sessions, or the session was claimed before, it is unknown which process
-// has which session. Then sessionWithoutProcess returns nil. In each case it marks the sessions as
-// claimed, so that they do not count as additional agents.
+// sessionWithoutProcess returns the session of a program in the folder dir, if the session has not
+// ended and its process is unknown. The process is unknown if Codex's background server ran the
+// session's hooks. If there are several such sessions, or the only one was claimed before,
+// sessionWithoutProcess returns nil, because it cannot know which session is the right one. In each
+// case it marks these sessions as claimed, so that they do not count as additional agents.
 func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Session {
 	var all []*document
 	claimed := false
@@ -92,7 +92,8 @@ func (l *Finder) isOld(s hookevents.Session, alive host.Liveness, seen []*candid
 	return age > time.Minute && superseded(s, seen)
 }
 
-// superseded reports whether the process of session s has later events of another session.
+// superseded reports whether the process of session s has reported a later event for another
+// session.
 func superseded(s hookevents.Session, seen []*candidate) bool {
 	for _, f := range seen {
 		if h := f.evidence.Hook; h != nil && h.Process == s.Process && h.Session != s.Session && h.At.After(s.At) {

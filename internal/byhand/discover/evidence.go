@@ -19,11 +19,11 @@ type Evidence struct {
 	Dir     string        // working directory of the process
 	Pane    string        // id of the tmux pane, such as %3; empty if it is unknown
 
-	File    *SessionFile        // the session file that Claude writes for the process; nil if there is none
-	Hook    *hookevents.Session // the session as the hooks have reported it; nil if they have reported none
+	File    *SessionFile        // Claude's session file for the process; nil if there is none
+	Hook    *hookevents.Session // session according to the hooks; nil if they have reported none
 	Title   *Title              // title of the agent's pane; nil if it was not read
-	Rollout *Rollout            // state in Codex's log of the thread; nil if no log was found
-	Screen  string              // text of the agent's pane; empty if it was not read, because another source has a status
+	Rollout *Rollout            // state according to Codex's log; nil if no log was found
+	Screen  string              // text of the agent's pane; empty if it was not read
 }
 
 // SessionFile is the session file that Claude Code writes for each of its interactive
@@ -37,10 +37,10 @@ type SessionFile struct {
 	Start   uint64    // start time of the agent's process; 0 if the file does not have it
 }
 
-// Title is the title of a terminal.
+// Title is the title of an agent's tmux pane.
 type Title struct {
 	Text string
-	Host string // name of the machine, which is the title until a program sets another title
+	Host string // name of the machine, which tmux uses as the default title
 }
 
 // Rollout is the state of a Codex thread. It is read from the last part of the thread's log.
@@ -125,9 +125,9 @@ func (t *Title) geminiStatus(text string) (hookevents.Status, bool) {
 	return "", false
 }
 
-// claudeStatus reports whether the title shows that Claude is running. ok is false if the title
-// does not show whether Claude is running. Claude's title never shows another status, such as
-// waiting.
+// claudeStatus reports whether Claude is running according to the title. ok is false if the title
+// shows neither that Claude is running nor that it is not. If Claude is not running, it may be idle
+// or waiting.
 func (t *Title) claudeStatus() (running, ok bool) {
 	if t == nil {
 		return false, false

@@ -27,9 +27,11 @@ type Finder struct {
 
 	mu           sync.Mutex
 	environments map[identity]startEnvironment
-	rollouts     map[string]cachedRollout // parsed rollouts, by path
+	rollouts     map[string]cachedRollout // parsed logs of Codex threads, by path
 	seen         map[string]Agent         // agents that the last Find or FindQuickly returned, by id
-	unansweredAt map[string]time.Time     // time of the last query that a tmux server did not answer, by the server's socket
+	// unansweredAt holds when a tmux server has last failed to answer a query. The keys are the
+	// paths of the servers' sockets.
+	unansweredAt map[string]time.Time
 }
 
 // identity identifies a process, and the agent program that it runs.
@@ -48,16 +50,17 @@ type startEnvironment struct {
 	pane    string
 }
 
-// cachedRollout is a parsed rollout, with the size and time of its file when it was parsed.
+// cachedRollout is a parsed rollout, which is Codex's log of a thread. size and changed are the
+// size and the modification time that the file had when it was parsed.
 type cachedRollout struct {
 	size    int64
 	changed time.Time
 	rollout *Rollout
-	read    time.Time // when the rollout was last needed
+	read    time.Time // time of the last use
 }
 
-// NewFinder returns a Finder for the user with this home folder. It reads the documents below
-// gaffer's state folder.
+// NewFinder returns a Finder for the user whose home folder is home. It reads session documents,
+// which gaffer's hooks write below gaffer's state folder.
 func NewFinder(state, home string, now func() time.Time) *Finder {
 	return &Finder{
 		folder: hookevents.NewFolder(state), home: home, now: now,
@@ -66,9 +69,14 @@ func NewFinder(state, home string, now func() time.Time) *Finder {
 }
 
 const (
-	forgetDead        = time.Hour      // a document whose process has ended is kept for this time after its last event
-	forgetUnknown     = 24 * time.Hour // a document whose process is unknown is kept for this time after its last event
-	skipUnansweredFor = time.Minute    // a tmux server that did not answer is not queried for this time
+	// forgetDead is how long the document of a session is kept after the last event, if the process
+	// of the session has ended.
+	forgetDead = time.Hour
+	// forgetUnknown is how long the document of a session is kept after the last event, if the
+	// process of the session is unknown.
+	forgetUnknown = 24 * time.Hour
+	// skipUnansweredFor is how long a tmux server is not queried after it has failed to answer.
+	skipUnansweredFor = time.Minute
 )
 
 // Find returns the running agents, sorted by name. It leaves out the agents that gaffer runs
@@ -131,8 +139,9 @@ type candidate struct {
 }
 
 // gather returns a candidate for each agent process, and for each session that belongs to none of
-// them. For each process it uses the session with the latest hook event. It skips processes with
-// another HOME, such as agents of a test, because they do not belong to this user's setup.
+// these processes. For each process it uses the session with the latest hook event. It skips agents
+// that gaffer runs. It also skips processes with another HOME, such as agents of a test, because
+// they do not belong to this user's setup.
 func (l *Finder) gather(docs []*document) []*candidate {
 	var list []*candidate
 	known := map[identity]startEnvironment{}
@@ -151,8 +160,8 @@ func (l *Finder) gather(docs []*document) []*candidate {
 }
 
 // environmentOf returns the variables of a process's environment that gaffer needs. sure is false
-// if the process has none of these variables, so that they must be read again later: a new process
-// has the name of its program a moment before it has its environment.
+// if the process has none of these variables. Then they must be read again later, because the
+// environment of a process that has just started may not be visible yet.
 func (l *Finder) environmentOf(id identity) (f startEnvironment, sure bool) {
 	if f, ok := l.environments[id]; ok {
 		return f, true
@@ -163,7 +172,9 @@ func (l *Finder) environmentOf(id identity) (f startEnvironment, sure bool) {
 		f.config = filepath.Join(cmp.Or(v["HOME"], l.home), ".claude")
 	}
 	f.socket = socketOf(v["TMUX"])
-	for pid, i := id.pid, 0; f.socket == "" && i < 5; i++ { // try the ancestors too, because a program may remove TMUX from the environment of its children
+	// Try the ancestors too, because a program may remove TMUX from the environment of its
+	// children.
+	for pid, i := id.pid, 0; f.socket == "" && i < 5; i++ {
 		p, ok := agentproc.Find(pid)
 		if !ok || p.Parent <= 1 {
 			break
@@ -235,9 +246,10 @@ func readSessionFile(config string, pid int) *SessionFile {
 	return note
 }
 
-// rollout returns the state in the rollout that a Codex process has open or, if it has none open,
-// that its hooks name. It returns nil if there is no rollout that it can read. It reads the file
-// only if the file has changed since the last call.
+// rollout returns the state of a Codex thread according to its rollout, which is Codex's log of the
+// thread. It uses the rollout that the process has open, or else the one that the hooks have named.
+// It returns nil if it cannot read a rollout. It reads the file only if the file has changed since
+// the last call.
 func (l *Finder) rollout(pid int, hook *hookevents.Session) *Rollout {
 	path := agentproc.RolloutOf(pid)
 	if path == "" && hook != nil && filepath.IsAbs(hook.Transcript) {
@@ -272,8 +284,9 @@ func (l *Finder) dropUnusedRollouts() {
 	}
 }
 
-// readTitles adds the titles of tmux panes to the candidates. It queries each tmux server once, and
-// only if a title can matter. It finds an agent's pane by the agent's terminal.
+// readTitles adds the titles of tmux panes to the candidates. It queries only the tmux servers of
+// agents whose status may depend on a title, and each server only once. It finds an agent's pane by
+// the agent's terminal.
 func (l *Finder) readTitles(ctx context.Context, list []*candidate) {
 	now := l.now()
 	asked := map[string]map[uint64]tmux.Pane{}

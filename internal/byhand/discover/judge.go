@@ -80,8 +80,8 @@ func (e Evidence) needsTitle(now time.Time) bool {
 	return !ok
 }
 
-// fromFile returns the status in Claude's session file. It ignores a file that an earlier process
-// with the same pid has left because that process was killed.
+// fromFile returns the status in Claude's session file. It ignores a file of an earlier process
+// that had the same pid and was killed before it could delete the file.
 func (e Evidence) fromFile(time.Time) (sourceStatus, bool) {
 	n := e.File
 	if n == nil || n.Start != 0 && e.Process.Start != 0 && n.Start != e.Process.Start {
@@ -127,9 +127,10 @@ func (e Evidence) otherSession() bool {
 // titleDelay is how long after a hook event the title may still show the earlier status.
 const titleDelay = 3 * time.Second
 
-// fromHook returns the status according to the hooks, which miss some events: pressing Esc triggers
-// no hook. So if the last event is older than titleDelay and Claude's title contradicts a status
-// other than idle, fromHook returns the status that the title shows.
+// fromHook returns the status according to the hooks. The hooks miss some events: for example,
+// pressing Esc triggers no hook. So if the last event is older than titleDelay, fromHook compares
+// the status running or waiting with Claude's title. If the title contradicts the status, fromHook
+// returns the status that the title shows.
 func (e Evidence) fromHook(now time.Time) (sourceStatus, bool) {
 	s := e.Hook
 	if s == nil || s.Ended {
@@ -167,16 +168,16 @@ func (e Evidence) fromTitle(time.Time) (sourceStatus, bool) {
 	return w, true
 }
 
-// fromClaudeTitle returns the status running if Claude's title shows that Claude is running. If the
-// title does not show it, fromClaudeTitle returns false.
+// fromClaudeTitle returns the status running if Claude's title shows that Claude is running.
+// Otherwise it returns false.
 func (e Evidence) fromClaudeTitle(time.Time) (sourceStatus, bool) {
 	running, _ := e.Title.claudeStatus()
 	return sourceStatus{status: hookevents.Running, source: FromTitle}, running
 }
 
-// fromRollout returns the status in Codex's log. The log does not show that Codex waits. So if a
-// hook has reported waiting since the turn began, fromRollout returns the status according to the
-// hooks.
+// fromRollout returns the status according to Codex's log of the thread. The log never shows that
+// Codex waits for the user. So if a hook has reported waiting since the current turn began,
+// fromRollout returns the status according to the hooks.
 func (e Evidence) fromRollout(now time.Time) (sourceStatus, bool) {
 	r := e.Rollout
 	if r == nil || r.Status == "" {
@@ -188,7 +189,7 @@ func (e Evidence) fromRollout(now time.Time) (sourceStatus, bool) {
 	return sourceStatus{status: r.Status, source: FromRollout, since: r.Since, err: r.Error}, true
 }
 
-// agent returns the agent with this status and all other evidence.
+// agent returns the Agent with the status w. The values of its other fields come from the evidence.
 func (e Evidence) agent(w sourceStatus) Agent {
 	s := Agent{
 		Program: e.Program, Dir: e.Dir, PID: e.Process.PID, Pane: e.Pane,

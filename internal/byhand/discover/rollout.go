@@ -14,13 +14,15 @@ import (
 )
 
 const (
-	firstTail = 64 << 10 // size of the last part of the file that is read first, in bytes; the last turn usually starts or ends in it
+	// firstTail is how many bytes at the end of the file are read first. The last turn usually
+	// starts or ends in them. If neither is found there, maxTail bytes are read.
+	firstTail = 64 << 10
 	maxTail   = 1 << 20
 	maxRow    = 256 << 10 // maximum length of a line, in bytes; longer lines are skipped
 )
 
-// readRollout reads the state of a thread from the last part of a rollout file. If path is not a
-// regular file, it returns nil without an error.
+// readRollout reads the state of a Codex thread from the end of its rollout, which is Codex's log
+// of the thread. If path is not a regular file, it returns nil without an error.
 func readRollout(path string) (*Rollout, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -57,9 +59,9 @@ func threadOf(path string) string {
 	return name[len(name)-length:]
 }
 
-// parseRollout reads the rows backwards. It stops when it has found the last row that starts or
-// ends a turn, and the last token count, which comes before the row that ends a turn. It ignores an
-// incomplete line at the beginning.
+// parseRollout reads the lines backwards until it has found the status and the number of tokens.
+// The status is in the last line that starts or ends a turn. The number of tokens comes before the
+// line that ends a turn. parseRollout ignores an incomplete line at the beginning.
 func parseRollout(tail []byte) *Rollout {
 	r := &Rollout{}
 	for len(tail) > 0 && (r.Status == "" || r.Tokens == 0) {

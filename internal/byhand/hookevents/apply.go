@@ -11,9 +11,9 @@ import (
 // Action is what the caller of [Apply] must do because of an event.
 type Action struct {
 	Kind ActionKind
-	// Text is a message for the user if Kind is NotifyLoop or AskUser. For NotifyContext it says
-	// what has started the compaction (auto or manual), and for Withdraw it is the id of the
-	// question.
+	// Text depends on Kind. For NotifyLoop and AskUser it is a message for the user. For
+	// NotifyContext it says what has started the compaction: auto or manual. For Withdraw it is the
+	// id of the question.
 	Text string
 }
 
@@ -29,8 +29,8 @@ const (
 	Withdraw                             // withdraw a question whose answer is no longer needed; Text is its id
 )
 
-// handlers maps the name of an event to its handler. Events without a handler are ignored, such as
-// Gemini's PreCompress, which occurs in every turn.
+// handlers maps the name of an event to its handler. Events without a handler are ignored. An
+// example is PreCompress, which Gemini sends in every turn.
 var handlers = map[string]func(*Session, Event, time.Time) []Action{
 	"SessionStart": sessionStarted,
 
@@ -49,10 +49,11 @@ var handlers = map[string]func(*Session, Event, time.Time) []Action{
 	"SessionEnd":  sessionEnded,
 }
 
-// Apply applies an event to a session. It returns the new session and the actions that follow. The
-// zero Session stands for a session without events. If the result is still the zero Session, there
-// is nothing to store. This happens if the first event has no handler, or is agent-turn-complete:
-// Codex also reports the turns of internal threads, whose start it does not report.
+// Apply applies an event to a session. It returns the new session and the actions that follow. For
+// the first event of a session, s is the zero Session. If the result is still the zero Session, the
+// event is ignored and there is nothing to store. This happens if the event has no handler. It also
+// happens if the first event is agent-turn-complete, because Codex sends that event even for
+// internal threads, whose start it does not report.
 func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 	handle := handlers[e.Name]
 	if handle == nil || e.Session == "" || !s.known() && e.Name == "agent-turn-complete" {
@@ -79,9 +80,9 @@ func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 }
 
 // sessionStarted handles the start of a session, or its continuation after a resume or a
-// compaction. An automatic compaction happens in the middle of a turn, so it does not make the
-// session idle. Codex reports the start late, with the first prompt or after it, so a session of
-// Codex that is already running stays running, unless it was resumed.
+// compaction. The session becomes idle, with two exceptions. An automatic compaction happens in the
+// middle of a turn, so it does not change the status. Codex reports the start only with the first
+// prompt or after it, so a running session of Codex stays running, unless it was resumed.
 func sessionStarted(s *Session, e Event, now time.Time) []Action {
 	switch {
 	case e.Kind == "compact":
@@ -94,7 +95,8 @@ func sessionStarted(s *Session, e Event, now time.Time) []Action {
 	return nil
 }
 
-// setIdle sets the status to idle, and removes all pending decisions and the current compaction.
+// setIdle sets the status to idle. It removes all pending decisions, and marks a running compaction
+// as ended.
 func (s *Session) setIdle(now time.Time) {
 	s.Asked, s.Compacting = nil, ""
 	s.setStatus(Idle, now)
@@ -107,8 +109,9 @@ func promptSubmitted(s *Session, _ Event, now time.Time) []Action {
 	return nil
 }
 
-// toolStarted handles the start of a tool call. It also closes earlier permission requests of the
-// same agent: the user has refused them, since the agent continues with something else.
+// toolStarted handles the start of a tool call. It also removes earlier permission requests of the
+// same agent from the pending decisions. The user must have refused these requests, because the
+// agent continues with another call.
 func toolStarted(s *Session, e Event, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent == e.Agent })
 	s.Doing = describeCall(e.Tool, e.Doing)
@@ -161,8 +164,8 @@ func (s *Session) toolEnded(e Event, failed bool, now time.Time) []Action {
 
 // notificationShown handles a notification that the program shows to the user. If the program asks
 // for a decision, the session waits, unless a decision is already pending. Claude's idle_prompt
-// makes the session idle, unless subagents are still running. Claude reports a notification with a
-// delay, and also if the user has pressed Esc in the meantime.
+// makes the session idle, unless subagents are still running. Claude reports a notification late.
+// So if the user has just pressed Esc, the session may be shown as waiting until the next event.
 func notificationShown(s *Session, e Event, now time.Time) []Action {
 	switch e.Kind {
 	case "permission_prompt", "ToolPermission", "elicitation_dialog", "agent_needs_input", "worker_permission_prompt":
@@ -184,9 +187,9 @@ func subagentStarted(s *Session, _ Event, now time.Time) []Action {
 	return nil
 }
 
-// subagentStopped handles the end of a subagent. While the main agent runs, the status stays
-// running. If the main agent has already stopped, the session becomes idle when the last subagent
-// has ended. If the main agent must continue then, its program starts it again.
+// subagentStopped handles the end of a subagent. While the main agent runs, the session does not
+// become idle. If the main agent has already stopped, the session becomes idle when its last
+// subagent ends.
 func subagentStopped(s *Session, e Event, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent != "" && a.Agent == e.Agent })
 	if s.Helpers > 0 {
@@ -242,8 +245,8 @@ func interrupted(s *Session, _ Event, now time.Time) []Action {
 	return nil
 }
 
-// sessionEnded handles the end of a session. Its process may still be running: one process can have
-// several sessions, one after the other.
+// sessionEnded handles the end of a session. The process of the session may still be running,
+// because one process can have several sessions, one after the other.
 func sessionEnded(s *Session, _ Event, now time.Time) []Action {
 	s.setIdle(now)
 	s.Helpers, s.Ended = 0, true

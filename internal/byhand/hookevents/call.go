@@ -34,8 +34,8 @@ type Call struct {
 }
 
 // HandleCall reads the event of a call, and applies it to the stored session. It ignores an event
-// that names no session. The result is never nil: if storing fails, it may still have actions, which
-// the caller must perform.
+// that names no session. HandleCall never returns nil. Even if it cannot store the session, the
+// result may contain actions, which the caller must perform.
 //
 // The event is on stdin, with one exception: Codex passes it to its notify program as the last
 // argument.

@@ -18,15 +18,17 @@ type Event struct {
 	Dir        string
 	Transcript string
 	Model      string
-	Kind       string // the source of a start, the reason of an end, the trigger of a compaction, or the type of a notification
-	Tool       string
-	Input      string // fingerprint of the tool's input, to compare two inputs
-	Doing      string // the tool's input on one line, to show to the user
-	Message    string
-	Error      string
-	Interrupt  bool // the user has interrupted the agent
-	Working    int  // number of background agents that continue to work after the agent has stopped
-	Questions  []Question
+	// Kind depends on Name: it is the source of a session start, the reason of a session end, the
+	// trigger of a compaction, or the type of a notification.
+	Kind      string
+	Tool      string
+	Input     string // hash of the tool's input, to detect repeated calls
+	Doing     string // summary of the tool's input on one line, for the user
+	Message   string
+	Error     string
+	Interrupt bool // the user has interrupted the agent
+	Working   int  // number of background agents that continue to work after the agent has stopped
+	Questions []Question
 }
 
 // Question is a question with options that an agent asks with its question tool.
@@ -45,7 +47,8 @@ func ParseEvent(program string, v jsontree.Value) Event {
 		Kind: firstString(v, "source", "reason", "trigger", "notification_type"),
 		Tool: v.Get("tool_name").Text(), Message: OneLine(v.Get("message").Text()), Error: OneLine(v.Get("error").Text()),
 	}
-	if e.Name == "" && v.Get("type").Kind() == jsontree.String { // Codex calls its notify program with an event whose members have other names
+	// Codex calls its notify program with an event whose members have other names.
+	if e.Name == "" && v.Get("type").Kind() == jsontree.String {
 		e.Name, e.Session = v.Get("type").Text(), v.Get("thread-id").Text()
 	}
 	e.Interrupt, _ = v.Get("is_interrupt").Bool()
@@ -130,7 +133,7 @@ func questions(v jsontree.Value) (list []Question) {
 	return list
 }
 
-// OneLine returns the text of another program as one line without control characters. It shortens
+// OneLine returns a text from another program as one line without control characters. It shortens
 // the line to maxLine bytes.
 func OneLine(text string) string {
 	if len(text) > 4*maxLine {

@@ -25,10 +25,11 @@ const (
 	maxDocs  = 1000
 )
 
-// Update applies change to the document of a session. If there is no valid document, change gets the
-// zero Session. If change returns a session without a status, nothing is stored. After a crash, the
-// file has the old or the new content. Nothing is synced to disk, because a power failure also ends
-// the processes that the documents describe.
+// Update applies change to the document of a session. If there is no valid document, change gets
+// the zero Session. If change returns a session without a status, nothing is stored. If this
+// process dies, the file has either the old or the new content. The file is not synced to disk:
+// after a power failure it is not needed, because the processes that the documents describe have
+// ended too.
 func (f Folder) Update(ctx context.Context, program, session string, change func(Session) Session) (Session, error) {
 	unlock, err := f.lock(ctx)
 	if err != nil {
@@ -48,7 +49,8 @@ func (f Folder) Update(ctx context.Context, program, session string, change func
 }
 
 // lock takes the lock for all documents. A process holds the lock only while it writes a small
-// file. If ctx can end, lock polls, so that it can return then. If not, it blocks in the kernel.
+// file. If ctx can be cancelled, lock polls, so that it can return when ctx ends. Otherwise it
+// blocks in the kernel.
 func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	name := f.path + "/" + lockName
 	const flags = syscall.O_RDWR | syscall.O_CREAT | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
@@ -101,9 +103,10 @@ func (f Folder) Load(program, session string) Session {
 	return s
 }
 
-// readDoc reads the document of a session. If session is empty, the document may belong to any
-// session. If there is no readable file, readDoc returns the zero value. If the file is invalid, too
-// large or not a regular file, or belongs to another session, spoilt is also true.
+// readDoc reads the document of a session. If session is empty, it accepts the document of any
+// session. If there is no usable document, it returns the zero Session. Then spoilt says whether
+// the file is invalid, too large, not a regular file, or the document of another session. If the
+// file is missing or cannot be read, spoilt is false.
 func readDoc(path, program, session string) (s Session, spoilt bool) {
 	data, err := ReadSmallFile(path, maxDoc)
 	if err != nil {
@@ -119,7 +122,8 @@ func readDoc(path, program, session string) (s Session, spoilt bool) {
 	return Session{}, true
 }
 
-// All returns all documents and their paths. It deletes unreadable documents and old usage files.
+// All returns all documents and their paths. It deletes invalid documents, and old files with the
+// usage of Claude Code's sessions.
 func (f Folder) All(now time.Time) (list []Session, paths []string) {
 	list, paths, useless := f.read()
 	for _, name := range useless {
@@ -129,7 +133,8 @@ func (f Folder) All(now time.Time) (list []Session, paths []string) {
 			continue
 		}
 		program, _, _ := strings.Cut(name, ".")
-		f.remove(path, func() bool { // the file cannot be read: delete it, and the next event creates it again
+		// Delete the invalid document. The next event of the session creates it again.
+		f.remove(path, func() bool {
 			_, spoilt := readDoc(path, program, "")
 			return spoilt
 		})
@@ -143,8 +148,8 @@ func (f Folder) Sessions() []Session {
 	return list
 }
 
-// read returns all documents with their paths. useless holds the names of invalid documents and of
-// all usage files; the caller decides which of them to delete.
+// read returns all documents with their paths. useless holds the names of files that the caller may
+// delete: invalid documents and all files with the usage of sessions.
 func (f Folder) read() (list []Session, paths, useless []string) {
 	dir, err := os.Open(f.path)
 	if err != nil {
@@ -182,14 +187,14 @@ func (f Folder) Remove(s Session, path string) {
 	})
 }
 
-// remove deletes a document if isRight returns true. It holds the lock from the call of isRight
-// until the file is deleted.
+// remove deletes a document if isRight returns true. It holds the lock while it calls isRight and
+// deletes the file.
 func (f Folder) remove(path string, isRight func() bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	unlock, err := f.lock(ctx)
 	if err != nil {
-		return // ignore the error: the next call of All tries again
+		return // ignore the error: a later call deletes the document
 	}
 	defer unlock()
 	if isRight() {

@@ -6,9 +6,9 @@ import "fmt"
 // or all of them fail.
 const LoopAfter = 3
 
-// countRepeats counts an agent's calls of one tool in a row that had the same input, and those that
-// failed. It sets s.Loop to the loop that the agent is in, if any. It returns a NotifyLoop action
-// when a loop begins, and each time the loop's length has doubled.
+// countRepeats counts how often in a row an agent has called a tool with the same input, and how
+// often in a row the tool has failed. It sets s.Loop to the loop that the agent is in, if any. It
+// returns a NotifyLoop action when a loop begins, and each time the length of the loop has doubled.
 func (s *Session) countRepeats(e Event, failed bool) []Action {
 	if e.Tool == "" {
 		return nil

@@ -54,13 +54,13 @@ func readObject(in io.Reader) ([]byte, error) {
 
 // brackets finds the end of an object or array in text that arrives in pieces.
 type brackets struct {
-	open           []byte // stack of the closing brackets that are still expected, the next expected one last
+	open           []byte // stack of the closing brackets that are still expected
 	quoted, escape bool
 }
 
 // find searches the next piece of the text for the end of the object or array. It returns the index
 // after that end, or -1 if the end is not in this piece. If the text is invalid, it returns the
-// index after the byte that shows this.
+// index after the first invalid byte.
 func (b *brackets) find(text []byte) int {
 	for i, c := range text {
 		switch n := len(b.open); {

@@ -24,7 +24,7 @@ type Session struct {
 	Program    string       `json:"program"`
 	Session    string       `json:"session"`
 	Process    host.Process `json:"process,omitzero"`  // the agent's process; zero if unknown
-	Attempt    string       `json:"attempt,omitempty"` // id of the attempt if gaffer runs the agent; empty if it does not
+	Attempt    string       `json:"attempt,omitempty"` // id of the attempt; empty if gaffer does not run the agent
 	Dir        string       `json:"dir,omitempty"`
 	Transcript string       `json:"transcript,omitempty"`
 	Model      string       `json:"model,omitempty"`
@@ -36,12 +36,14 @@ type Session struct {
 	Error  string    `json:"error,omitempty"`
 	Ended  bool      `json:"ended,omitempty"`
 
-	Asked      []PendingDecision `json:"asked,omitempty"`      // decisions that the agent waits for the user to make
-	Helpers    int               `json:"helpers,omitempty"`    // number of subagents that are still running after the end of the turn
-	Compacting string            `json:"compacting,omitempty"` // why a compaction is running: manual (by the user) or auto (the context is full); empty if none is running
-	Repeats    []RepeatedCall    `json:"trails,omitempty"`
-	Doing      string            `json:"doing,omitempty"` // the last tool call of the turn; after the turn, the agent's last message
-	Loop       string            `json:"loop,omitempty"`  // the repeated action, in words for the user; empty if there is no loop
+	Asked   []PendingDecision `json:"asked,omitempty"`   // decisions that the agent waits for the user to make
+	Helpers int               `json:"helpers,omitempty"` // number of subagents that are still running after the end of the turn
+	// Compacting says why a compaction of the context is running: manual (the user has requested
+	// it) or auto (the context is full). It is empty if none is running.
+	Compacting string         `json:"compacting,omitempty"`
+	Repeats    []RepeatedCall `json:"trails,omitempty"`
+	Doing      string         `json:"doing,omitempty"` // the last tool call of the turn; after the turn, the agent's last message
+	Loop       string         `json:"loop,omitempty"`  // the repeated action, in words for the user; empty if there is no loop
 }
 
 // PendingDecision is a decision that the agent waits for the user to make.
@@ -96,7 +98,7 @@ func (s Session) WaitsFor() string {
 	return describeCall(a.Tool, a.What)
 }
 
-// describeCall returns a tool call on one line, such as "Bash: make". Both parts may be empty.
+// describeCall returns a tool call on one line, such as "Bash: make". tool and what may be empty.
 func describeCall(tool, what string) string {
 	if tool == "" || what == "" {
 		return tool + what
@@ -104,15 +106,16 @@ func describeCall(tool, what string) string {
 	return tool + ": " + what
 }
 
-// ID returns the worker id of the session's process. If a process has several sessions, one after
-// another, they all belong to the same worker.
+// ID returns the id under which a fleet lists the process of the session as a worker. If a process
+// has several sessions, one after another, all of them have the same id.
 func (s Session) ID() string { return WorkerID(s.Program, s.Process, s.Session) }
 
-// Worker returns the worker name of the session's process.
+// Worker returns the name under which a fleet lists the process of the session as a worker, such as
+// claude-4711.
 func (s Session) Worker() string { return WorkerName(s.Program, s.Process, s.Session) }
 
-// WorkerID returns the id that an agent's process has as a worker. If the process is unknown, the
-// id is made from the session.
+// WorkerID returns the id under which a fleet lists an agent's process as a worker. The id is a
+// hash of the process, or of the session if the process is unknown.
 func WorkerID(program string, p host.Process, session string) string {
 	text := fmt.Sprintf("%s\x00%s", program, session)
 	if p.PID > 0 {
@@ -122,8 +125,8 @@ func WorkerID(program string, p host.Process, session string) string {
 	return program + "-" + fingerprint([]byte(text))[:digits]
 }
 
-// WorkerName returns the name that an agent's process has as a worker, such as claude-4711. If the
-// process is unknown, the name is made from the session.
+// WorkerName returns the name under which a fleet lists an agent's process as a worker, such as
+// claude-4711. If the process is unknown, the name contains the end of the session's id.
 func WorkerName(program string, p host.Process, session string) string {
 	if p.PID > 0 {
 		return fmt.Sprintf("%s-%d", program, p.PID)

@@ -35,7 +35,8 @@ func ReadSmallFile(path string, limit int64) ([]byte, error) {
 	if info.Mode&syscall.S_IFMT != syscall.S_IFREG || info.Size > limit {
 		return nil, fmt.Errorf("%s: %w of at most %d bytes", path, errNotSmallFile, limit)
 	}
-	data := make([]byte, 0, info.Size+1) // the extra byte of capacity lets the last read reach the end of the file
+	// The extra byte leaves room for the last read, which returns 0 at the end of the file.
+	data := make([]byte, 0, info.Size+1)
 	for int64(len(data)) < limit {
 		data = slices.Grow(data, 1)
 		n, err := syscall.Read(fd, data[len(data):min(int64(cap(data)), limit)])

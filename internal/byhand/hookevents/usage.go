@@ -11,16 +11,16 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Usage says how much a Claude Code session has used. Claude Code passes these numbers only to the
-// program that prints its status line.
+// Usage says how much of its context a Claude Code session has used, and what the session has cost.
+// Claude Code passes these numbers only to the program that prints its status line.
 type Usage struct {
 	Session string  `json:"session"`
 	Context float64 `json:"context"` // used part of the context, in percent
 	CostUSD float64 `json:"cost_usd"`
 }
 
-// ParseUsage reads the input of Claude Code's status line. It returns false if the
-// input has no valid usage.
+// ParseUsage reads the JSON that Claude Code passes to the program that prints its status line. It
+// returns false if the JSON has no valid usage.
 func ParseUsage(v jsontree.Value) (Usage, bool) {
 	m := Usage{Session: v.Get("session_id").Text()}
 	m.Context, _ = v.Get("context_window").Get("used_percentage").Float()

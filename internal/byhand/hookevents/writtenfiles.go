@@ -16,14 +16,14 @@ var writingTools = []string{
 	"apply_patch", "patch", // tools of Codex
 }
 
-// pathFields lists the member names by which the tools' inputs name a path.
+// pathFields lists the members of a tool's input that may contain the path of the written file.
 var pathFields = []string{"file_path", "filePath", "notebook_path", "path", "absolute_path"}
 
 // maxFiles is the maximum number of files that WrittenFiles returns.
 const maxFiles = 100
 
-// WrittenFiles returns the paths of the files that a tool has written, exactly as they are written
-// in the event.
+// WrittenFiles returns the paths of the files that a tool has written. The paths are exactly as in
+// the event, so they may be relative.
 func WrittenFiles(event jsontree.Value) []string {
 	tool := string(bytes.ToLower([]byte(event.Get("tool_name").Text())))
 	if !slices.Contains(writingTools, tool) {
@@ -44,7 +44,7 @@ func WrittenFiles(event jsontree.Value) []string {
 }
 
 // patchedFiles returns the paths of the files that a patch changes. The patch may be the whole
-// input, a member of it, or an argument of a command.
+// input, a member of the input, or an argument of a command in the input.
 func patchedFiles(input jsontree.Value) []string {
 	var files []string
 	switch input.Kind() {

@@ -63,7 +63,8 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (
 		within = defaultWait
 	}
 	q := fleet.Ask{From: s.asker(req), Ref: rand.Text(), Text: a.Question, Options: a.Options, Within: within, Attempt: s.opts.Caller.Attempt}
-	// The call ends early if the client disconnects, is stopped, or cancels the call.
+	// The call ends early if the client disconnects or cancels the call, or if the server is
+	// stopped.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.clientGone, cancel)()
@@ -77,8 +78,9 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (
 	return r, "answered: " + r.Answer, err
 }
 
-// asker returns the name under which the user answers the question: the task's name, the name of
-// the agent that the user has started, or the name of the client program.
+// asker returns the name under which the user sees and answers the question. For the agent of a
+// task, it is RUN/TASK. Otherwise it is the name of the agent that uses this server. If that is
+// unknown, it is made from the name of the MCP client and the pid of this process.
 func (s *Server) asker(req *sdk.CallToolRequest) string {
 	if c := s.opts.Caller; c.Task != "" {
 		return c.Run + "/" + c.Task
@@ -166,8 +168,8 @@ func withdraw(ctx context.Context, f Fleet, id, why string, because error) error
 	return because
 }
 
-// progress returns a function that notifies the client that the call is still waiting. The function
-// does nothing if the client has not asked for progress.
+// progress returns a function that notifies the client how long the call has waited for the user.
+// The function does nothing if the client has not asked for progress.
 func progress(req *sdk.CallToolRequest, q fleet.Ask) func(time.Duration) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -208,7 +210,7 @@ func (*busyError) Error() string {
 	return fmt.Sprintf("%d questions wait for the user already", maxAsked)
 }
 
-// Conflict tells the caller that other calls have used up the limit.
+// Conflict tells the caller that other calls have used up the limit of open questions.
 func (*busyError) Conflict() bool { return true }
 
 // Hint returns advice for the agent.

@@ -6,11 +6,12 @@ import (
 	"gaffer/internal/byhand/caller"
 )
 
-// Identify returns the caller's role and attempt. The program that starts an agent can set the
-// agent's role in an environment variable. Without this variable, the agent of an attempt is a
-// [Worker], and any other agent is a [Person]. named is the role on the command line; if it is not
-// empty, it replaces that role. But if the variable is set or the agent belongs to an attempt, named
-// must be the same role or [Reader].
+// Identify returns the caller's role and attempt. The environment variable GAFFER_ROLE sets the
+// role. Without it, the agent of an attempt is a [Worker], and any other agent is a [Person].
+//
+// named is the role on the command line. If it is not empty, it replaces the role above. But if
+// GAFFER_ROLE is set or the agent belongs to an attempt, named must be that same role or [Reader].
+// Any other role is an error.
 func Identify(getenv func(string) string, named string) (Caller, error) {
 	c := Caller{Role: Person, Attempt: getenv(caller.AttemptVar), Run: getenv(caller.RunVar), Task: getenv(caller.TaskVar)}
 	if c.Attempt != "" {

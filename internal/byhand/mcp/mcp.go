@@ -1,8 +1,8 @@
-// Package mcp is gaffer's server for the Model Context Protocol: the tools that an agent can use,
-// over the standard streams of the process.
+// Package mcp is gaffer's server for the Model Context Protocol. It offers tools to an agent over
+// the standard streams of the process.
 //
-// The only rule here is access: a caller has a [Role], and tools that the role does not permit are
-// refused. The tools themselves use the same packages as the commands.
+// The package itself only controls access: a caller has a [Role], and the server refuses tools that
+// the role does not permit. The tools use the same packages as gaffer's commands.
 package mcp
 
 import (
@@ -26,7 +26,8 @@ const (
 	// maxLine is the maximum length of a message, in bytes. It leaves room for a plan of maxPlan
 	// characters in which quotes and line breaks are escaped.
 	maxLine = 16 << 20
-	// maxCalls is the maximum number of calls at the same time. Further calls wait.
+	// maxCalls is the maximum number of calls that run at the same time. Further calls wait. Calls
+	// that wait for the user do not count.
 	maxCalls = 32
 	// maxAsked is the maximum number of open questions of one server.
 	maxAsked = 16
@@ -36,7 +37,8 @@ const (
 type Fleet interface {
 	Run(ctx context.Context, id string) (fleet.Run, error)
 	Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error)
-	// FindRun returns the id of the run with this name. An empty name means the latest run.
+	// FindRun returns the id of the run that name refers to. name is the run's id, the beginning of
+	// the id, or the name of its plan. An empty name means the latest run.
 	FindRun(ctx context.Context, name string) (string, error)
 
 	Ask(ctx context.Context, a fleet.Ask) (id string, err error)
@@ -44,7 +46,7 @@ type Fleet interface {
 	Withdraw(ctx context.Context, id, why string) error
 }
 
-// Submitted is a run that was submitted.
+// Submitted describes a run that the tool plan_submit has created.
 type Submitted struct {
 	Run      string   `json:"run" jsonschema:"the run's id, for run_status"`
 	Where    string   `json:"where" jsonschema:"what runs it: a gaffer process in the background, or the workers of a server"`
@@ -55,8 +57,11 @@ type Submitted struct {
 type Options struct {
 	Version string
 	Caller  Caller
-	Agent   string       // name of the agent that uses this server, if the user has started that agent; empty if unknown
-	Self    host.Process // this process; when it ends, inbox items that it has taken become free
+	// Agent is the name of the agent that uses this server, such as claude-4711. It is empty if
+	// unknown.
+	Agent string
+	// Self is this process. When it ends, other processes may take over its inbox items.
+	Self host.Process
 
 	Workflow *workflow.Store
 	Sessions *session.Store
@@ -77,7 +82,9 @@ type Server struct {
 	callSlots     chan struct{} // semaphore with a slot for each running call
 	questionSlots chan struct{} // semaphore with a slot for each open question
 
-	clientGone     context.Context // ends when the client's input has ended or sending to the client has failed; calls that wait for the user end then
+	// clientGone ends when the client's input has ended, or when sending to the client has failed.
+	// Calls that wait for the user end then.
+	clientGone     context.Context
 	markClientGone context.CancelFunc
 }
 
@@ -116,8 +123,9 @@ func (s *Server) allTools() []tool {
 	}
 }
 
-// refuse handles calls of tools that exist but that the caller may not use, and answers why. It is
-// needed because the MCP library knows only the permitted tools.
+// refuse is middleware that answers calls of tools that exist but that the caller may not use. The
+// answer says why. The MCP library knows only the permitted tools, so it could not give this
+// answer.
 func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if call, ok := req.(*sdk.CallToolRequest); ok && call.Params != nil {

@@ -50,9 +50,9 @@ func (s *Server) messageSend() tool {
 	})
 }
 
-// route returns the roles of the sender and the receiver of a message. Only a caller with the role
-// [Person] may choose the sender, and such a caller must. If receiver is empty, it is the role to
-// which the sender's role sends messages.
+// route returns the roles of the sender and the receiver of a message. A caller with the role
+// [Person] must name the sender. Any other caller sends with its own role. If receiver is empty,
+// the receiver is the role to which the sender's role sends messages.
 func (c Caller) route(sender, receiver string) (team.Role, team.Role, error) {
 	switch {
 	case sender == "" && c.Role == Person:

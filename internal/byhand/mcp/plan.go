@@ -87,8 +87,8 @@ func (s *Server) loadPlan(a planArgs) (p plan.Plan, err error) {
 }
 
 // loadPlanFile reads a plan from a file, which must exist. On the command line, a plan may also be
-// the text of a prompt or a list of ids. Here that is not allowed, because a misspelt file name
-// would be run as a prompt.
+// the text of a prompt or a list of prompt ids. Here that is not allowed, because a misspelt file
+// name would then be run as a prompt.
 func (s *Server) loadPlanFile(file string) (p plan.Plan, err error) {
 	next := "give a path from the project's root, such as plans/release.yaml"
 	if _, err := host.OS().Stat(opLook, filepath.Join(s.opts.Plans.Dir, file)); err != nil {

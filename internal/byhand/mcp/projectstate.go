@@ -63,7 +63,7 @@ func stateText(s workflow.State) string {
 	return fmt.Sprintf("The command is %s, %s. The workflow state:", truncate.Chars(string(s.CurrentCommand), 60), step)
 }
 
-// largeState reports that a state document is too long for one answer.
+// largeState reports that the workflow state is too long for one answer.
 type largeState struct{ state jsontree.Value }
 
 func (e *largeState) Error() string {
@@ -170,7 +170,8 @@ func limitOrDefault(limit int) int {
 	return limit
 }
 
-// limitRange returns a function that sets the allowed values of the argument limit.
+// limitRange returns a function that restricts the argument "limit" of a tool to values from 1 to
+// maximum.
 func limitRange(maximum float64) func(map[string]*jsonschema.Schema) {
 	return func(p map[string]*jsonschema.Schema) {
 		p["limit"].Minimum, p["limit"].Maximum = ptr(1.0), ptr(maximum)

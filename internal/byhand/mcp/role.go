@@ -119,7 +119,7 @@ type RoleError struct{ Problem, Next string }
 
 func (e *RoleError) Error() string { return "role " + e.Problem }
 
-// Usage tells the caller that the server's command line is wrong.
+// Usage tells the caller that the role on the command line or in the call is wrong.
 func (e *RoleError) Usage() bool { return true }
 
 // Hint returns advice for the user.

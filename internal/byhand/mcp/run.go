@@ -79,7 +79,8 @@ type statusResult struct {
 	LeftOut int        `json:"left_out" jsonschema:"how many more tasks there are"`
 }
 
-// taskLine is the part of a task that run_status shows, with the state of the task's last attempt.
+// taskLine is the part of a task that run_status shows. It includes the state of the last attempt
+// of the task.
 type taskLine struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name,omitempty"`

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// shortened removes parts of a JSON result until it has at most maxAnswer bytes. It stops at the
-// smallest limit for shortenValue, even if the result is still longer.
+// shortened calls shortenValue with smaller and smaller limits, until the JSON result has at most
+// maxAnswer bytes. With the smallest limit, the result may still be longer.
 func shortened(data []byte) ([]byte, error) {
 	var result any
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -18,7 +18,9 @@ func shortened(data []byte) ([]byte, error) {
 	if err := dec.Decode(&result); err != nil {
 		return nil, err
 	}
-	const least = 16 // the smallest limit; it must be larger than the number of members of any result
+	// least is the smallest limit. It must be larger than the number of members of any result, so
+	// that no member of a result is removed.
+	const least = 16
 	for limit := maxText; ; limit /= 2 {
 		short, err := json.Marshal(shortenValue(result, limit))
 		if err != nil || len(short) <= maxAnswer || limit <= least {

@@ -22,8 +22,8 @@ type beginResult struct {
 	Step    string `json:"step,omitempty" jsonschema:"the current step"`
 }
 
-// missingStepChoices returns the user's choices for a missing step: each word that an agent may
-// pass, with the constant of package workflow for it.
+// missingStepChoices maps each value of the argument if_missing to a constant of package workflow.
+// A value is the user's choice of what to do about a missing step.
 func missingStepChoices() map[string]int {
 	return map[string]int{"run": workflow.RunMissing, "skip": workflow.Skip, "abort": workflow.Abort}
 }

@@ -71,8 +71,8 @@ func (d toolDoc) annotations() *sdk.ToolAnnotations {
 	}
 }
 
-// startCall waits until fewer than maxCalls calls are running. A call that waits for the user does
-// not wait here.
+// startCall waits until fewer than maxCalls calls are running. If waits is set, the call waits for
+// the user and does not count, so startCall returns at once.
 func (s *Server) startCall(ctx context.Context, waits bool) error {
 	if waits {
 		return nil
@@ -91,8 +91,8 @@ func (s *Server) endCall(waits bool) {
 	}
 }
 
-// Limits of arguments, unless the tool sets another limit: the length of a text in characters, and
-// the number of items in a list.
+// Limits of the arguments of a tool, unless the tool sets another limit: the length of a text in
+// characters, and the number of items in a list.
 const (
 	maxText  = 64 << 10
 	maxItems = 200
@@ -124,9 +124,9 @@ func addLimits(p *jsonschema.Schema) {
 	}
 }
 
-// schemaOf returns the JSON schema of a type. It panics on an error, which can only be a mistake in
-// an argument or result type of this package. Such a mistake cannot stay unnoticed, because every
-// start of the server then panics.
+// schemaOf returns the JSON schema of a type. It panics on an error, because only a mistake in an
+// argument or result type of this package can cause an error. The server then panics at every
+// start, so the mistake is found at once.
 func schemaOf[T any]() *jsonschema.Schema {
 	schema, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},
@@ -183,13 +183,15 @@ func (e *ArgumentsError) Usage() bool { return true }
 // Hint shows valid arguments.
 func (e *ArgumentsError) Hint() string { return "valid arguments: " + e.Example }
 
-// maxAnswer is the maximum size of an answer, in bytes. Agents cannot make use of more.
+// maxAnswer is the maximum size of an answer, in bytes. A larger answer would use up too much of an
+// agent's context.
 const maxAnswer = 256 << 10
 
-// success returns an answer with a result and a text about it. For a reading tool the text includes
-// the result, because some programs show only the text to their agent. If the result is too long, a
-// reading tool returns an error. For any other tool the result is shortened, because an error would
-// make the agent repeat an action that has already been done.
+// success returns an answer with a result and a text about it. reading says that the tool only
+// reads. The answer of a reading tool also has the result as text, because some programs show only
+// texts to their agent. If the result is too long, the answer of a reading tool is an error. For
+// any other tool the result is shortened, because after an error the agent would repeat an action
+// that has already been done.
 func success(result any, text string, reading bool) *sdk.CallToolResult {
 	data, err := json.Marshal(result)
 	if err != nil {
@@ -214,7 +216,7 @@ func success(result any, text string, reading bool) *sdk.CallToolResult {
 	return r
 }
 
-// TooLongError reports a result that is too long for an agent.
+// TooLongError reports a result that is larger than maxAnswer.
 type TooLongError struct{ Size int }
 
 func (e *TooLongError) Error() string {

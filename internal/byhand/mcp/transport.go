@@ -10,8 +10,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// finishTimeout is how long answers may take after the end of the input. It is longer than any wait
-// for a lock.
+// finishTimeout is how long requests may take after the end of the input. It is longer than any
+// wait for a lock of a file or database, so that such a request can still be answered.
 const finishTimeout = 2 * time.Minute
 
 // streamTransport is a transport over two streams. The MCP library drops open requests as soon as
@@ -21,7 +21,7 @@ type streamTransport struct {
 	in         io.Reader
 	out        io.Writer
 	stop       context.Context //nolint:containedctx // when it ends, that has the same effect as the end of the stream in
-	inputEnded func()          // called when the input has ended or a write has failed, possibly more than once
+	inputEnded func()          // called when the input ends or a write fails; may be called repeatedly
 }
 
 // Connect opens the connection over the two streams. The MCP library calls it.
@@ -37,15 +37,17 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// connection tracks the requests that are not answered yet.
+// connection is a connection to the client. It tracks the requests that are not answered yet.
 type connection struct {
 	sdk.Connection
 	transport *streamTransport
 
-	mu      sync.Mutex
-	open    map[jsonrpc.ID]bool
-	broken  bool          // writing has failed
-	changed chan struct{} // receives a value after each answer; it has a buffer, so that sending never blocks
+	mu     sync.Mutex
+	open   map[jsonrpc.ID]bool
+	broken bool // writing has failed
+	// changed receives a value after each message to the client. Its buffer of one value ensures
+	// that drain does not miss a message that was sent while drain was not receiving.
+	changed chan struct{}
 }
 
 // Read returns the next message. At the end of the input it first waits until all requests have
@@ -96,7 +98,8 @@ func (c *connection) waiting() bool {
 	return len(c.open) > 0 && !c.broken
 }
 
-// Write sends a message to the client. After an error, nothing more can be sent.
+// Write sends a message to the client. If that fails, Write reports the client as gone, and Read
+// does not wait for open requests any more.
 func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, m)
 	if err != nil {

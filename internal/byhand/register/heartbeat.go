@@ -12,9 +12,10 @@ import (
 	"gaffer/internal/byhand/discover"
 )
 
-// due returns the heartbeats to send: for agents that are new, have changed or are gone, and for
-// agents whose last heartbeat is too old. What an agent does may change with every tool call. If
-// only that has changed, the agent's heartbeats are at least nowInterval apart.
+// due returns the heartbeats to send. Heartbeats are due for agents that are new, have changed or
+// are gone, and for agents whose last heartbeat is too old. If only the agent's current activity
+// has changed, the next heartbeat is due nowInterval after the last one, because the activity may
+// change with every tool call.
 func due(previous map[string]sentBeat, list []discover.Agent, host string, now time.Time) (beats []coordinator.Heartbeat) {
 	there := map[string]bool{}
 	for _, s := range list {
@@ -44,7 +45,7 @@ func differ(a, b coordinator.Heartbeat) bool {
 type Metadata struct {
 	Program string  `json:"program"` // claude, codex or gemini
 	Host    string  `json:"host,omitempty"`
-	Source  string  `json:"source"` // where the agent's status comes from
+	Source  string  `json:"source"` // source of the status, such as hook or title
 	ByHand  bool    `json:"by_hand"`
 	Dir     string  `json:"dir,omitempty"`
 	PID     int     `json:"pid,omitempty"`
@@ -57,20 +58,20 @@ type Metadata struct {
 	Context float64 `json:"context,omitempty"` // percentage of the context that is used, as a whole number
 }
 
-// Heartbeat returns the heartbeat that reports an agent to a server. Values that change all the
-// time, such as the cost, are not part of its meta data, because each change of the meta data is an
-// event of the fleet.
+// Heartbeat returns the heartbeat that reports an agent to a server. Its meta data does not contain
+// values that change all the time, such as the cost, because the server creates an event for each
+// change of the meta data.
 func Heartbeat(s discover.Agent, host string) coordinator.Heartbeat {
 	meta, _ := json.Marshal(Metadata{
 		Program: s.Program, Host: host, Source: string(s.Source), ByHand: true, Dir: s.Dir, PID: s.PID, Session: s.Session, Pane: s.Pane,
 		Model: s.Model, For: s.For, Error: s.Error, Loop: s.Loop, Context: float64(int(s.Context)),
-	}) // cannot fail: only strings and numbers
+	}) // encoding Metadata cannot fail
 	return coordinator.Heartbeat{
 		AgentID: s.ID, Name: s.Name, ClaudeStatus: string(s.Status), Meta: meta, Now: fleet.AgentActivity{Doing: s.Doing, CostUSD: s.CostUSD},
 	}
 }
 
-// Worker returns an agent in the form in which commands list workers.
+// Worker returns the agent in the form that gaffer's commands use to list workers.
 func Worker(s discover.Agent, host string, now time.Time) fleet.Worker {
 	return fleet.Worker{
 		ID: s.ID, Name: s.Name, WorkerStatus: string(coordinator.Online), ClaudeStatus: string(s.Status), ClaudeSince: s.Since, LastSeen: now,

@@ -26,8 +26,8 @@ const (
 	// beatInterval is the time between two heartbeats of an agent that has not changed. It is half
 	// the time after which the protocol considers an agent offline.
 	beatInterval = 15 * time.Second
-	// nowInterval is the shortest time between two heartbeats that differ only in what the agent
-	// does and what it has cost.
+	// nowInterval is the shortest time between two heartbeats that differ only in the agent's
+	// current activity and its cost.
 	nowInterval = 2 * time.Second
 	// BeatTimeout is the time limit for one heartbeat. A heartbeat that failed is sent again after
 	// the next Find.
@@ -67,8 +67,8 @@ type reporter struct {
 }
 
 // sendDue sends the heartbeats that are due. A heartbeat that could not be sent is due again at the
-// next Find. If the server refuses one agent, sendDue continues with the next agent. If the server
-// is unreachable, it stops.
+// next Find. If the server refuses a heartbeat, sendDue continues with the heartbeat of the next
+// agent. If the server is unreachable, sendDue stops.
 func (p *reporter) sendDue(ctx context.Context, list []discover.Agent) {
 	now := p.Now()
 	var failed error

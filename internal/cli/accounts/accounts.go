@@ -18,22 +18,22 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Account is one of the user's accounts, or an agent program's own account. The latter is listed
-// only while it is paused.
+// Account is an account in the user's settings, or the account that an agent program itself is
+// logged in to. The latter is listed only while it is paused.
 type Account struct {
 	Agent   string       `json:"agent"`
-	Name    string       `json:"name,omitempty"` // empty for the program's own account
+	Name    string       `json:"name,omitempty"` // empty for the account that the program is logged in to
 	State   string       `json:"state"`          // free, paused or unusable
 	Until   time.Time    `json:"until,omitzero"` // end of the pause; zero if the account is not paused
 	Reason  string       `json:"reason,omitempty"`
 	Reserve bool         `json:"reserve,omitempty"` // used only while all other accounts of the agent are paused
 	Running int          `json:"running"`           // number of running attempts
 	Today   fleet.Cost   `json:"today"`             // cost of the attempts that started today
-	Unknown int          `json:"unknown,omitempty"` // how many of the attempts in Today have an unknown cost
+	Unknown int          `json:"unknown,omitempty"` // number of today's attempts whose cost is unknown
 	Budget  *fleetBudget `json:"budget,omitempty"`
 }
 
-// fleetBudget is what an account may spend in a day and in a month, in US dollars; 0 means no
+// fleetBudget is what an account may spend in a day and in a month, in US dollars. 0 means no
 // limit.
 type fleetBudget struct {
 	Day   float64 `json:"day,omitempty"`
@@ -47,7 +47,7 @@ const (
 	unusable = "unusable"
 )
 
-// New creates the command.
+// New creates the command 'gaffer accounts'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "accounts",
@@ -85,8 +85,9 @@ An account is unusable if its config folder or a variable is missing here.`,
 	return cmd
 }
 
-// read returns the accounts of the settings, then the agent programs' own accounts that are paused.
-// It adds what the fleet knows about each: the pause, running attempts and the cost of today.
+// read returns the accounts in the settings, followed by the paused accounts that agent programs
+// themselves are logged in to. Each account has its pause, its number of running attempts and its
+// cost of today.
 func read(ctx context.Context, e *env.Env, f openfleet.Fleet, opts app.Options) ([]Account, error) {
 	lanes, err := f.Lanes(ctx)
 	if err != nil {
@@ -148,8 +149,8 @@ func read(ctx context.Context, e *env.Env, f openfleet.Fleet, opts app.Options) 
 	return list, nil
 }
 
-// accountName returns the name by which a fleet knows an account. An empty account means the agent
-// program's own account.
+// accountName returns the name by which a fleet knows an account: AGENT/ACCOUNT or, if account is
+// empty, AGENT. The latter is the account that the agent program itself is logged in to.
 func accountName(agent, account string) string {
 	if account == "" {
 		return agent
@@ -191,7 +192,7 @@ func (a Account) state(now time.Time) table.Cell {
 	return table.Cell{Text: free, Style: display.Green}
 }
 
-// budget returns what the account may spend, as text.
+// budget returns a text that says what the account may spend, or "" if it has no limit.
 func (a Account) budget() string {
 	if a.Budget == nil {
 		return ""

@@ -17,23 +17,24 @@ import (
 type Options struct {
 	Zone  *time.Location // time zone of the printed times; nil prints no times
 	Since time.Time      // entries before this time are not printed; zero prints all entries
-	Width int            // columns of the terminal, at which lines are wrapped; 0 does not wrap them
+	Width int            // column at which lines are wrapped; 0 means no wrapping
 	Paint func(s display.Style, text string) string
-	// Live returns the current time, which is used for entries without a time that arrive while the
-	// log is followed. If Live is nil or returns a zero time, such an entry gets the time of the
-	// entry before it or, if there is none, the start time of the attempt.
+	// Live returns the time for an entry whose time is not in the log: the current time while the
+	// log is followed, zero before. If Live is nil or returns zero, the entry gets the time of the
+	// entry before it. The first entry then gets the start time of the attempt.
 	Live func() time.Time
 	// Heading returns the line to print above the output of an attempt, and the attempt's start
-	// time. An empty line is not printed. If Heading is nil, there are no headings.
+	// time. If the line is "" or Heading is nil, no heading is printed.
 	Heading func(attempt int) (line string, began time.Time)
-	// Outcome returns how a question of the current attempt was answered and by whom, or "" if that
-	// is not known. text is the question with its options. It is called once for each question, when
-	// the agent has gone on. If Outcome is nil, answers are not printed.
+	// Outcome returns a text that says how a question of the current attempt was answered and by
+	// whom, or "" if that is not known. text is the question with its options. The Writer calls
+	// Outcome once per question, before it prints the entry after the question. If Outcome is nil,
+	// answers are not printed.
 	Outcome func(text string) string
 }
 
-// Writer formats a log for users. A line that is not in the agent program's protocol is printed
-// unchanged. Lines that were printed are not kept in memory.
+// Writer formats a log for users. It prints lines that are not in the protocol of an agent program
+// as they are, and may indent them. It does not keep printed lines in memory.
 type Writer struct {
 	to   io.Writer
 	opts Options
@@ -42,9 +43,9 @@ type Writer struct {
 	known bool // whether the log is known to be in the protocol of an agent program
 	rest  []byte
 	long  bool      // the current line is longer than maxParsedLine, and rest holds only its start
-	now   time.Time // time of the latest entry or, before the first one, of the attempt's start
+	now   time.Time // time of the latest entry; before the first entry, start of the attempt
 	shown time.Time // the time that was printed last, truncated to seconds
-	asked string    // the question whose answer was not printed yet; empty if there is none
+	asked string    // the latest question, until its answer is printed; then empty
 }
 
 // New returns a Writer that prints to the stream out.
@@ -56,7 +57,7 @@ func New(out io.Writer, opts Options) *Writer {
 }
 
 // Begin prints the heading of the attempt with this number. Call it before writing the attempt's
-// log. Like End, it first prints what is still buffered of the previous attempt.
+// log. Begin first calls End to print the buffered output of the previous attempt.
 func (w *Writer) Begin(attempt int) error {
 	err := w.End()
 	w.log, w.known, w.now, w.shown = agent.Transcript{}, false, time.Time{}, time.Time{}
@@ -71,7 +72,7 @@ func (w *Writer) Begin(attempt int) error {
 	return err
 }
 
-// maxParsedLine is the maximum length of a line in bytes. What follows in a longer line is dropped.
+// maxParsedLine is the maximum length of a line in bytes. The rest of a longer line is dropped.
 const maxParsedLine = agent.MaxLine
 
 // Write implements [io.Writer].
@@ -128,8 +129,9 @@ func (w *Writer) line(buf *bytes.Buffer) {
 	}
 }
 
-// live sets the time of the current entry from the clock Options.Live, if that clock returns a
-// time. It reports whether the clock returned a time that is not before Options.Since.
+// live sets w.now, the time of the current entry, to the time that Options.Live returns. If there
+// is no such time, it leaves w.now unchanged. It returns true if there is a time, and that time is
+// not before Options.Since.
 func (w *Writer) live() bool {
 	if w.opts.Live == nil {
 		return false
@@ -141,8 +143,8 @@ func (w *Writer) live() bool {
 	return !now.IsZero() && !now.Before(w.opts.Since)
 }
 
-// plain writes a line that is not an entry. In the log of a known agent program, it indents the
-// line like the entries if times are printed.
+// plain writes a line that is not in the protocol of an agent program. If times are printed before
+// the entries of the log, it indents the line, so that the line is aligned with the entries.
 func (w *Writer) plain(out *bytes.Buffer, line string) {
 	if w.known && w.opts.Zone != nil && line != "" {
 		line = blank + line
@@ -150,7 +152,7 @@ func (w *Writer) plain(out *bytes.Buffer, line string) {
 	out.WriteString(line + "\n")
 }
 
-// entryStyles holds the sign and the style of each kind of entry.
+// entryStyles holds, for each kind of entry, the sign to print before the text, and the style.
 var entryStyles = map[agent.EntryKind]struct {
 	sign  string
 	style display.Style
@@ -216,8 +218,8 @@ func (w *Writer) outcome(out *bytes.Buffer) {
 	w.asked = ""
 }
 
-// margin returns the text to print before an entry: its time or, if the time is unknown or the same
-// as the one printed before, spaces. If no times are printed, it returns "".
+// margin returns the text to print before the current entry: its time, or spaces if the time is
+// unknown or the same as the last printed time. If no times are printed, it returns "".
 func (w *Writer) margin() string {
 	if w.opts.Zone == nil {
 		return ""

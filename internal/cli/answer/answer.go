@@ -22,7 +22,7 @@ import (
 // options holds the values of the command's flags.
 type options struct {
 	text   string
-	given  bool // the user gave a text, which may be empty
+	given  bool // whether the user gave a text; it may be empty
 	option int
 	deny   bool
 	scope  string
@@ -30,7 +30,7 @@ type options struct {
 	json   bool
 }
 
-// New creates the command.
+// New creates the command 'gaffer answer'.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -72,8 +72,9 @@ The gaffer process that works on the run passes the answer on. If there is none,
 	cmd.Flags().StringVar(&o.rule, "rule", "", "what --for allows or denies, such as 'Bash(go test:*)'")
 	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
+	// Ignore the errors: RegisterFlagCompletionFunc fails only for an undeclared flag.
 	_ = cmd.RegisterFlagCompletionFunc("rule", openfleet.SuggestedRules(e))
-	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(scopes(), cobra.ShellCompDirectiveNoFileComp)) // an error is returned only for an undeclared flag
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(scopes(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.json = *asJSON
 		if len(args) == 2 {
@@ -105,8 +106,8 @@ The gaffer process that works on the run passes the answer on. If there is none,
 	return cmd
 }
 
-// printQuestions prints every open question, the oldest first. If the configured server did not
-// answer, it prints the questions of this machine and returns the error.
+// printQuestions prints every open question in all, the oldest first. If the configured server did
+// not answer, all has only this machine's questions, and printQuestions returns the server's error.
 func printQuestions(e *env.Env, all openfleet.Everything, asJSON bool) error {
 	if asJSON {
 		if err := e.PrintJSON(append([]openfleet.Asked{}, all.Asked...)); err != nil {
@@ -202,7 +203,8 @@ func answer(ctx context.Context, e *env.Env, all openfleet.Everything, name stri
 	return nil
 }
 
-// waitLocation describes where an agent waits at its own prompt: the folder and the tmux pane.
+// waitLocation says where the user finds the terminal of an agent that waits at its own prompt: in
+// which folder and, if known, in which tmux pane.
 func waitLocation(a openfleet.Asked) string {
 	text := "in a terminal"
 	if a.Dir != "" {

@@ -11,11 +11,14 @@ import (
 	"gaffer/internal/exit"
 )
 
-// find returns the question that the user means by name. It takes the first of these that exists:
-// the question with this name or id; the question of the task with this name in the project; the
-// question of the only waiting task with this id; the only question whose name starts with this
-// text. If a task or agent has several questions, find returns the oldest. If questions of several
-// tasks or agents fit, it returns an error.
+// find returns the question that the user means by name. It returns the first of these that exists:
+//   - the question with this name or id
+//   - the question of the project's task with this name
+//   - the question of a task with this id in any run
+//   - if the project has no task with this name, a question whose name starts with it
+//
+// If a task or agent has several questions, find returns the oldest. If questions of several tasks
+// or agents match, it returns an error.
 func find(ctx context.Context, all openfleet.Everything, name string) (openfleet.Asked, error) {
 	for _, a := range all.Asked {
 		if a.Name == name || a.ID == name && name != "" {
@@ -52,8 +55,8 @@ func find(ctx context.Context, all openfleet.Everything, name string) (openfleet
 }
 
 // task searches the fleets in order and returns the first task with this name. If a server cannot
-// be asked, the search goes on; if this machine's fleet cannot, it ends. Without a task, task
-// returns the last error.
+// be reached, task continues with the next fleet. If this machine's fleet cannot be read, task
+// stops and returns that error. If no fleet has the task, it returns the last error.
 func task(ctx context.Context, fleets []openfleet.Fleet, name string) (t fleet.Task, err error) {
 	for _, f := range fleets {
 		t, err = f.FindTask(ctx, name)

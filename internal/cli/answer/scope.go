@@ -24,7 +24,7 @@ type answered struct {
 	Rule     string           `json:"rule,omitempty"`
 }
 
-// scopes returns the values of --for.
+// scopes returns the values that the flag --for accepts.
 func scopes() (names []string) {
 	for _, s := range fleet.GrantScopes() {
 		names = append(names, string(s))
@@ -32,8 +32,8 @@ func scopes() (names []string) {
 	return names
 }
 
-// checkScope returns an error if the values of --for and --rule are wrong whatever is asked.
-// lasting checks whether they suit the question.
+// checkScope checks the values of --for and --rule as far as that is possible without the question.
+// The method lasting checks whether they fit the question.
 func (o options) checkScope() error {
 	switch {
 	case o.scope != "" && !slices.Contains(scopes(), o.scope):
@@ -52,8 +52,8 @@ func (o options) checkScope() error {
 	return nil
 }
 
-// lasting adds the scope of --for and the rule of --rule to an answer. Without --rule it takes the
-// first rule that the question suggests. It returns an error if the answer to q cannot hold for
+// lasting adds to the answer reply the scope from --for, and the rule from --rule or, by default,
+// the first rule that the question q suggests. It returns an error if the answer cannot hold for
 // later requests, for example because q does not ask for a permission.
 func (o options) lasting(q fleet.Question, reply fleet.Reply) (fleet.Reply, error) {
 	scope := fleet.GrantScope(o.scope)
@@ -79,8 +79,8 @@ func (o options) lasting(q fleet.Question, reply fleet.Reply) (fleet.Reply, erro
 	return reply, nil
 }
 
-// lastingText describes for how long an answer holds and for which rule. It returns "" for an
-// answer to one request only.
+// lastingText returns a text that says for how long an answer holds, and the rule for the later
+// requests that it answers. It returns "" for an answer to one request only.
 func lastingText(r fleet.Reply) string {
 	if !r.Lasting() {
 		return ""

@@ -1,5 +1,5 @@
-// Package attach implements the command 'gaffer attach': it shows an agent in the
-// agent's tmux session.
+// Package attach implements the command 'gaffer attach': it attaches the user's terminal to the
+// tmux session in which an agent runs.
 package attach
 
 import (
@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New creates the command.
+// New creates the command 'gaffer attach'.
 func New(e *env.Env) *cobra.Command {
 	var readOnly, printOnly bool
 	cmd := &cobra.Command{

@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New creates the command.
+// New creates the command 'gaffer backup'.
 func New(e *env.Env) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
@@ -55,8 +55,8 @@ func Progress(e *env.Env) func(done, total int64) {
 	return func(done, total int64) { e.Talk("copied %s of about %s", display.Bytes(done), display.Bytes(total)) }
 }
 
-// WithBackupToolHint adds a hint to err if a database server such as PostgreSQL holds the database:
-// the command line of that server's backup tool.
+// WithBackupToolHint adds a hint to err if err says that the database is on a database server such
+// as PostgreSQL. The hint is the command line of that server's backup tool.
 func WithBackupToolHint(err error) error {
 	if server := (*app.DatabaseServerError)(nil); errors.As(err, &server) {
 		return exit.WithHint(err, display.ShellLine(server.Argv))

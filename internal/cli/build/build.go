@@ -61,7 +61,7 @@ type options struct {
 	open, json   *bool
 }
 
-// New creates the command.
+// New creates the command 'gaffer build' and its subcommands.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -85,7 +85,8 @@ func New(e *env.Env) *cobra.Command {
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
 	o.open = runview.ShowFlag(cmd)
 	o.json = env.JSONFlag(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("questions", cobra.FixedCompletions(newrun.Questions(), cobra.ShellCompDirectiveNoFileComp)) // an error is returned only for an undeclared flag
+	// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
+	_ = cmd.RegisterFlagCompletionFunc("questions", cobra.FixedCompletions(newrun.Questions(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := runview.CheckFlags(e, *o.open, o.detach, false); err != nil {
 			return err
@@ -124,8 +125,8 @@ func (o options) check(custom []string) error {
 	return nil
 }
 
-// read reads a plan of chunks and applies the flags to it. The agent and the model that the plan
-// names are kept.
+// read reads a plan of chunks and applies the command's flags to it. If the plan names an agent or
+// a model, the flags --agent and --model do not override them.
 func (o options) read(e *env.Env, name string) (build.Plan, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -200,8 +201,9 @@ func (o options) work(ctx context.Context, t *runview.View, id string) error {
 	return t.Work(ctx, id, *o.json)
 }
 
-// askAboutIncomplete asks the user whether to resume or to replace an incomplete build, and does
-// so. If it cannot ask, it returns found as an error with a hint.
+// askAboutIncomplete asks the user whether to resume an incomplete build, to replace it or to do
+// nothing, and does what the user chooses. Without a terminal it cannot ask, and returns found as
+// an error with a hint.
 func (o options) askAboutIncomplete(ctx context.Context, e *env.Env, t *runview.View, n buildrun.Request, found *buildrun.IncompleteError) error {
 	if !e.Interactive() {
 		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh replaces it and keeps it in .fctry/builds")
@@ -223,7 +225,7 @@ func (o options) askAboutIncomplete(ctx context.Context, e *env.Env, t *runview.
 	return err
 }
 
-// outline returns a description of a plan, which the user reads before approving the plan.
+// outline describes a plan, so that the user can decide whether to approve it.
 func outline(p build.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:\n", phrase.Count(len(p.Chunks), "chunk"))

@@ -77,21 +77,22 @@ be resumed, too; PLAN then provides the prompts and checks of its chunks. With
 	return cmd
 }
 
-// question is the JSON form of an interrupted build and of the choices that the user
-// has.
+// question is the JSON form of an interrupted build and of the user's choices for it.
 type question struct {
-	Resumable bool              `json:"resumable"`
-	RunID     string            `json:"runId"`
-	Status    string            `json:"status"`
-	StartedAt string            `json:"startedAt"`
-	Total     int               `json:"total"`
-	Run       string            `json:"run,omitempty"` // id of the run in gaffer; empty if gaffer does not run the build
-	Done      []workflow.Chunk  `json:"done"`
-	Remaining []remaining       `json:"remaining"`
-	Held      []held            `json:"held"` // chunks that gaffer does not build: the user has to do them, or they wait for such a chunk
-	Problem   string            `json:"problem,omitempty"`
-	Stale     []stale           `json:"stale"`
-	Choices   []workflow.Choice `json:"choices"`
+	Resumable bool             `json:"resumable"`
+	RunID     string           `json:"runId"`
+	Status    string           `json:"status"`
+	StartedAt string           `json:"startedAt"`
+	Total     int              `json:"total"`
+	Run       string           `json:"run,omitempty"` // id of gaffer's run of this build; empty if there is none
+	Done      []workflow.Chunk `json:"done"`
+	Remaining []remaining      `json:"remaining"`
+	// Held holds the chunks that gaffer does not build: those that the user has to do, and those
+	// that depend on such a chunk.
+	Held    []held            `json:"held"`
+	Problem string            `json:"problem,omitempty"`
+	Stale   []stale           `json:"stale"`
+	Choices []workflow.Choice `json:"choices"`
 }
 
 type remaining struct {
@@ -100,12 +101,14 @@ type remaining struct {
 }
 
 type held struct {
-	ID      workflow.ID          `json:"id"`
-	Name    string               `json:"name"`
-	Status  workflow.ChunkStatus `json:"status"`
-	Why     string               `json:"why"`
-	Note    string               `json:"note,omitempty"`
-	Command string               `json:"command,omitempty"` // command line that marks the chunk done; empty if the chunk waits for another held chunk
+	ID     workflow.ID          `json:"id"`
+	Name   string               `json:"name"`
+	Status workflow.ChunkStatus `json:"status"`
+	Why    string               `json:"why"`
+	Note   string               `json:"note,omitempty"`
+	// Command is the command line that marks the chunk as done. It is empty if the chunk waits for
+	// another held chunk.
+	Command string `json:"command,omitempty"`
 }
 
 type stale struct {
@@ -166,7 +169,7 @@ func (r resume) run(ctx context.Context, e *env.Env, t *runview.View, asked bool
 	return r.work(ctx, t, id)
 }
 
-// given returns the plan that the user named, or nil if the user named no plan.
+// given reads the plan that the user named. It returns nil if the user named no plan.
 func (r resume) given(e *env.Env) (*build.Plan, error) {
 	if r.plan == "" {
 		return nil, nil
@@ -196,9 +199,9 @@ func (r resume) startNew(ctx context.Context, e *env.Env, t *runview.View) error
 	return r.work(ctx, t, id)
 }
 
-// decide returns the ids of the completed chunks to rebuild. It takes them from the flags, and asks
-// the user about each chunk whose spec has changed and that no flag names. If it cannot ask, it
-// returns an error.
+// decide returns the ids of the completed chunks to rebuild: those that the flag --rebuild names,
+// and those that the user chooses. It asks the user about each chunk whose spec has changed, unless
+// --rebuild or --keep names the chunk. Without a terminal it cannot ask, and returns an error.
 func (r resume) decide(ctx context.Context, e *env.Env, f buildrun.Found) (again []workflow.ID, err error) {
 	open := map[workflow.ID]workflow.Stale{}
 	for _, s := range f.Resume.Stale {

@@ -83,7 +83,8 @@ func row(c workflow.Chunk) []table.Cell {
 }
 
 // remark returns the last part of the build's status line: the isolation mode of the build's
-// context, the last checkpoint, and which process works on the build or what the user can do next.
+// context, such as "standard context", the last checkpoint, and the process that works on the
+// build. If there is no such process, it says how the user can continue, or why not.
 func remark(f buildrun.Found) string {
 	text := ", " + display.Printable(f.Health.Isolation) + " context"
 	if f.Health.LastCheckpoint != "" {

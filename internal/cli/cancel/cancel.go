@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New creates the command.
+// New creates the command 'gaffer cancel'.
 func New(e *env.Env) *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
@@ -52,7 +52,8 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 			if err != nil {
 				return err
 			}
-			if a.App != nil && r.Status.Final() && !r.Owner.Alive { // write the documents of the ended run here, because no other process works on it
+			// If the run has ended and no other process works on it, write its documents here.
+			if a.App != nil && r.Status.Final() && !r.Owner.Alive {
 				if r, err = a.App.Runs.Work(ctx, run); err != nil {
 					return err
 				}

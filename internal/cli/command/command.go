@@ -1,5 +1,5 @@
-// Package command implements 'gaffer command begin' and 'gaffer command end'. They
-// record which command of the workflow is in progress.
+// Package command implements 'gaffer command begin' and 'gaffer command end'. They store in the
+// workflow's state file which command of the workflow is in progress.
 package command
 
 import (
@@ -12,7 +12,7 @@ import (
 	"gaffer/workflow"
 )
 
-// New creates the command group.
+// New creates the command 'gaffer command' and its subcommands.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "command",

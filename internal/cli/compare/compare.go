@@ -1,5 +1,5 @@
-// Package compare implements the command 'gaffer compare': it shows the results of
-// several agents that did the same task side by side.
+// Package compare implements the command 'gaffer compare'. If several agents did the same task, it
+// shows their results side by side.
 package compare
 
 import (
@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New creates the command.
+// New creates the command 'gaffer compare'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare TASK",
@@ -49,8 +49,8 @@ change, cost and time. TASK is the task or one of its candidates.
 	return cmd
 }
 
-// Find compares the candidates of the task that the user named. The user may also name one
-// of the candidates.
+// Find compares the candidates of a task: the results of several agents for the same task. name is
+// the name of that task or of one of its candidates.
 func Find(ctx context.Context, f openfleet.Fleet, name string) (fleet.Comparison, error) {
 	found, err := f.FindTask(ctx, name)
 	if err != nil {

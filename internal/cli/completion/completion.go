@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// New creates the command.
+// New creates the command 'gaffer completion'.
 func New(e *env.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:       "completion bash|zsh|fish|powershell",

@@ -1,5 +1,5 @@
-// Package config implements the command 'gaffer config': it prints the settings and the
-// source of each.
+// Package config implements the command 'gaffer config': it prints each setting and where its value
+// comes from.
 package config
 
 import (
@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New creates the command.
+// New creates the command 'gaffer config'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config [KEY]",

@@ -28,7 +28,7 @@ type options struct {
 	all, csv        bool
 }
 
-// New creates the command.
+// New creates the command 'gaffer cost'.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -57,7 +57,7 @@ are a part of the input.`,
 	flags.BoolVar(&o.csv, "csv", false, "print the table as CSV")
 	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
-	// This returns an error only for an undeclared flag, and the flag was declared above.
+	// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q, err := o.query(e)
@@ -90,7 +90,7 @@ func groupings() (names []string) {
 	return names
 }
 
-// query checks the flags and returns the query that they describe.
+// query checks the command's flags and returns the cost query that they describe.
 func (o options) query(e *env.Env) (q fleet.CostQuery, err error) {
 	q.By = fleet.CostGrouping(o.by)
 	if !slices.Contains(fleet.CostGroupings(), q.By) {
@@ -112,8 +112,9 @@ func (o options) query(e *env.Env) (q fleet.CostQuery, err error) {
 	return q, err
 }
 
-// localZone returns the name of the machine's time zone, or UTC if the zone has no name: a server
-// cannot use a zone without a name. variable is the value of the variable TZ.
+// localZone returns the name of the machine's time zone, such as Europe/Berlin, so that it can be
+// sent to a server. It returns UTC if the zone has no name. variable is the value of the
+// environment variable TZ.
 func localZone(variable string) string {
 	name := strings.TrimPrefix(variable, ":")
 	if name == "" {
@@ -160,7 +161,7 @@ func show(e *env.Env, r fleet.CostReport) error {
 	return nil
 }
 
-// printLimits prints what is left of the user's limits for the current day and month.
+// printLimits prints what is left of the user's spending limits for the current day and month.
 func printLimits(e *env.Env, limits []fleet.CostLimit) {
 	for _, l := range limits {
 		name := "today"
@@ -176,8 +177,9 @@ func printLimits(e *env.Env, limits []fleet.CostLimit) {
 
 func title(by fleet.CostGrouping) string { return strings.ToUpper(string(by[:1])) + string(by[1:]) }
 
-// nameOf returns the name of a group for display. An empty model means the default model of the
-// agent.
+// nameOf returns the name to show for a row of the cost report. key is the value that all attempts
+// of the row have in common. An empty model means the agent's default model. Any other empty key
+// means that the attempts have no such value.
 func nameOf(by fleet.CostGrouping, key string) string {
 	switch {
 	case key == "" && by == fleet.CostByModel:
@@ -202,7 +204,7 @@ func cells(by fleet.CostGrouping, row fleet.CostRow, name string) []table.Cell {
 		usd = phrase.Money(*row.USD)
 	}
 	if row.USD != nil && row.Unknown > 0 {
-		usd += "+" // the sum is too low, because the cost of some attempts is unknown
+		usd += "+" // the sum lacks the attempts whose cost is unknown
 	}
 	attempts := fmt.Sprint(row.Attempts)
 	if row.Running > 0 {

@@ -23,14 +23,14 @@ import (
 type candidate struct {
 	address string
 	token   string // token to log in with; empty means the command's configured token
-	run     string // run of this project for which the server was started; empty for other servers
-	named   bool   // the user configured this server, so a failed connection to it is an error
+	run     string // id of this project's run that the server belongs to; empty for other servers
+	named   bool   // configured by the user: a failed connection is an error
 }
 
-// defaultAddress is where 'gaffer serve' listens if no address is configured.
+// defaultAddress is the URL at which 'gaffer serve' listens by default.
 const defaultAddress = "http://127.0.0.1:4870"
 
-// linkTimeout is the timeout for getting a link from one server.
+// linkTimeout is the timeout for asking one server for a link to its dashboard.
 const linkTimeout = 10 * time.Second
 
 // candidates returns the servers that may offer the dashboard, in the order in which to try them.
@@ -85,9 +85,10 @@ func orderServers(servers []localservers.Server, root string) (list []candidate)
 	return list
 }
 
-// firstLink returns a link to the named run or task, from the first server that has it. If no
-// server has it, firstLink returns the first error. It skips servers that cannot be reached, unless
-// the user configured them. If it has skipped all servers, it returns a not-found error.
+// firstLink returns a dashboard link to the named run or task, from the first server in list that
+// has that run or task. If no server has it, firstLink returns the first error. It ignores
+// servers that cannot be reached, unless the user configured them. If that leaves no server, it
+// returns a not-found error.
 func firstLink(ctx context.Context, e *env.Env, list []candidate, name string) (candidate, string, error) {
 	var problem error
 	for _, d := range list {
@@ -106,8 +107,8 @@ func firstLink(ctx context.Context, e *env.Env, list []candidate, name string) (
 		"'gaffer serve' starts one, 'gaffer run PLAN --open' has one of its own, --server names one elsewhere")
 }
 
-// link asks the server for a link that logs the browser in and shows the named run or task. Without
-// a name the link shows the run of c, or all runs.
+// link asks the server for a link that logs the browser in and shows the run or task with this
+// name. If name is empty, the link shows the run c.run or, if that is empty too, all runs.
 func (c candidate) link(ctx context.Context, e *env.Env, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, linkTimeout)
 	defer cancel()

@@ -23,7 +23,7 @@ then 'gaffer serve' at any address.
 The browser is the one that BROWSER names, or the system's. Without a browser, or
 with --print, the link is printed.`
 
-// New creates the command.
+// New creates the command 'gaffer open'.
 func New(e *env.Env) *cobra.Command {
 	var printed bool
 	cmd := &cobra.Command{
@@ -45,7 +45,8 @@ func New(e *env.Env) *cobra.Command {
 }
 
 func run(ctx context.Context, e *env.Env, name string, printed bool) error {
-	if err := e.RefuseAgents("gaffer open"); err != nil { // only a user may do this, because the link logs a browser in
+	// Refuse agents: the link logs a browser in with the user's permissions.
+	if err := e.RefuseAgents("gaffer open"); err != nil {
 		return err
 	}
 	list, err := candidates(e)

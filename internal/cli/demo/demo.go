@@ -36,7 +36,7 @@ type options struct {
 	keep      bool
 }
 
-// New creates the command.
+// New creates the command 'gaffer demo'.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -77,7 +77,8 @@ func (o options) run(ctx context.Context, e *env.Env) (err error) {
 	if err := o.show(ctx, end, e, f, l); ctx.Err() == nil {
 		return err
 	}
-	return nil // the demo was stopped, and stopping it may have caused this error
+	// The demo was stopped. Ignore the error of show, because the stop may have caused it.
+	return nil
 }
 
 func (o options) listenOnLoopback(ctx context.Context) (net.Listener, error) {
@@ -94,8 +95,8 @@ func (o options) listenOnLoopback(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-// show serves the dashboard and plays the demo until ctx ends. With --for, it calls stop, which
-// ends ctx, when the dashboard has been available for that time.
+// show serves the dashboard and plays the demo until ctx ends. stop must end ctx: with the flag
+// --for, show calls it when the dashboard has been served for that time.
 func (o options) show(ctx context.Context, stop func(), e *env.Env, f demo.Folder, l net.Listener) (err error) {
 	own := &env.Env{In: e.In, Out: e.Out, Err: e.Err, Getenv: f.Getenv(e.Getenv), Dir: f.Project(), Now: e.Now, Version: e.Version}
 	notice := func(text string) { e.Talk("gaffer: %s", display.Printable(text)) }
@@ -131,7 +132,7 @@ func (o options) show(ctx context.Context, stop func(), e *env.Env, f demo.Folde
 func (o options) offerDashboard(ctx context.Context, e *env.Env, f demo.Folder, p *page.Page) {
 	link, err := p.Link("")
 	if err != nil {
-		return // the server creates no more links, because too many of them were never used
+		return // there are too many unused links, so the server creates no more
 	}
 	again := fmt.Sprintf(". %s && gaffer open --print", display.ShellLine([]string{f.VariablesFile()}))
 	page.OpenOrPrint(ctx, e, p.URL, link, !o.noBrowser && page.MayOpenBrowser(e), again)

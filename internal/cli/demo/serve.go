@@ -19,8 +19,8 @@ import (
 // dead worker are soon given to another worker.
 const lease = 20 * time.Second
 
-// serve starts the coordinator and the dashboard of the demo on l. They run until the returned page
-// is closed. serve closes l itself if it fails.
+// serve starts the coordinator and the dashboard of the demo on the listener l. They run until the
+// returned page is closed. If serve returns an error, it has closed l.
 func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text string)) (_ *page.Page, err error) {
 	a, err := openfleet.OpenApp(ctx, e, notice)
 	if err != nil {
@@ -35,7 +35,8 @@ func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text str
 	// Store the token in the state folder, where workers and commands on this machine find it.
 	tokens, err := credential.LockTokenFile(filepath.Join(b.State, "token"))
 	if err == nil {
-		defer tokens.Release() // no other server uses the demo's state folder, so the lock can be released
+		// Release the lock on return: no other server uses the demo's state folder.
+		defer tokens.Release()
 		_, err = tokens.CreateFirst(ctx, credential.NewTokenStore(b.Tokens, e.Now, rand.Reader))
 	}
 	if err == nil {

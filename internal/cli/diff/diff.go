@@ -29,7 +29,7 @@ type options struct {
 	paths       []string
 }
 
-// New creates the command.
+// New creates the command 'gaffer diff'.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -157,14 +157,15 @@ func show(ctx context.Context, e *env.Env, f openfleet.Fleet, name string, o opt
 		}
 		return nil
 	})
-	if err == nil && !terminal { // only if the output is not a terminal: on a terminal, the diff itself says which content is missing
+	// On a terminal, no warning is needed: the diff itself says which content is missing.
+	if err == nil && !terminal {
 		sayMissing(e, v.Change, missing)
 	}
 	return err
 }
 
-// appendMissing appends the name of the file to list if the content of the file has changed and is
-// not in the diff, because the file is binary or large.
+// appendMissing appends the name of a file to list if the file's new content is not in the diff,
+// because the file is binary or large.
 func appendMissing(list []string, d fleet.FileChange) []string {
 	if (d.Binary || d.TooLarge != "") && d.OldBlob != d.NewBlob {
 		list = append(list, display.Printable(d.Path))
@@ -186,9 +187,9 @@ func sayMissing(e *env.Env, c fleet.Change, files []string) {
 	e.Talk("the diff has no content of binary and large files: %s; 'git show %.12s:FILE' prints it", names, c.Tree)
 }
 
-// selectFiles keeps only the files of a change whose new or old name is at or below one of the
-// paths or matches it as a glob, and corrects the sums of lines. It returns an error if a path
-// matches no file.
+// selectFiles removes from a change all files that no path selects, and updates the change's line
+// counts. A path selects a file if the file's new or old name is equal to the path, is below it, or
+// matches it as a glob. selectFiles returns an error if a path selects no file.
 func selectFiles(c *fleet.Change, paths []string) error {
 	found, used := []fleet.ChangeFile{}, map[string]bool{}
 	c.Added, c.Removed = 0, 0
@@ -213,13 +214,13 @@ func selectFiles(c *fleet.Change, paths []string) error {
 	return nil
 }
 
-// isAt reports whether a file is at or below the path pattern, or matches pattern as a glob.
+// isAt reports whether file is equal to the path pattern, is below it, or matches it as a glob.
 func isAt(file, pattern string) bool {
 	pattern = path.Clean(pattern)
 	if pattern == "." || file == pattern || strings.HasPrefix(file, pattern+"/") {
 		return true
 	}
-	whole, _ := path.Match(pattern, file) // cannot fail: the pattern was checked before
+	whole, _ := path.Match(pattern, file) // ignore the error: New has checked the pattern
 	base, _ := path.Match(pattern, path.Base(file))
 	return whole || base && !strings.Contains(pattern, "/")
 }

@@ -12,9 +12,12 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// withPager calls show with the stdin of a pager, and waits until the user closes the pager. The
-// pager is the command in PAGER, or less. withPager calls show with stdout if off is true, stdout
-// is not a terminal or a dumb one, PAGER is cat, or less is not installed.
+// withPager starts a pager, calls show to write to the pager's stdin, and waits until the user
+// closes the pager. The pager is the command in the environment variable PAGER or, by default,
+// less.
+//
+// In these cases there is no pager, and show writes to stdout: off is true, stdout is no terminal,
+// TERM is dumb, PAGER is cat, or the pager is less and less is not installed.
 func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 	terminal, ok := e.Out.(*os.File)
 	program := cmp.Or(e.Getenv("PAGER"), "less")
@@ -24,10 +27,12 @@ func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 	if _, err := exec.LookPath("less"); err != nil && program == "less" {
 		return show(e.Out)
 	}
-	cmd := exec.Command("sh", "-c", program) // PAGER may contain arguments; the user set it, so it is trusted
+	// Run the pager in a shell, because PAGER may contain arguments. The user's PAGER is trusted.
+	cmd := exec.Command("sh", "-c", program)
 	cmd.Stdout, cmd.Stderr, cmd.Env = terminal, os.Stderr, os.Environ()
 	if e.Getenv("LESS") == "" {
-		cmd.Env = append(cmd.Env, "LESS=FRX") // F: exit at once if the text fits the screen; R: show colours; X: leave the text on the screen
+		// F: exit at once if the text fits the screen. R: show colours. X: do not clear the screen.
+		cmd.Env = append(cmd.Env, "LESS=FRX")
 	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -37,10 +42,10 @@ func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 		return show(e.Out)
 	}
 	err = show(in)
-	if errors.Is(err, syscall.EPIPE) { // the user has closed the pager
+	if errors.Is(err, syscall.EPIPE) { // the user has closed the pager early
 		err = nil
 	}
-	// Wait even if the user has interrupted the command: less keeps running after an interrupt.
+	// Wait for the pager even after an interrupt by the user, because less does not exit then.
 	_ = in.Close()
 	if ended := cmd.Wait(); err == nil && exitCode(ended) == notFound {
 		err = errors.New("the program of PAGER was not found: " + display.Printable(program))

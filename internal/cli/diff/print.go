@@ -17,7 +17,7 @@ import (
 // Styles of the parts of a diff.
 const (
 	hunkStyle   display.Style = "36"   // the line with a hunk's line numbers
-	addedWord   display.Style = "7;32" // reversed colours mark the changed words
+	addedWord   display.Style = "7;32" // reversed colours, for the changed words in a line
 	removedWord display.Style = "7;31"
 )
 
@@ -35,9 +35,8 @@ func (p printer) paint(s display.Style, text string) string {
 	return s.Paint(text)
 }
 
-// text prepares a line of a file for printing. If the output is a terminal, it replaces control
-// characters. It replaces a carriage return with ␍, because this may be the only difference between
-// two lines.
+// text prepares a line of a file for printing. If the output is a terminal, text replaces control
+// characters. A carriage return becomes ␍, because it may be the only difference between two lines.
 func (p printer) text(text string) string {
 	if !p.terminal {
 		return text
@@ -45,7 +44,7 @@ func (p printer) text(text string) string {
 	return display.PrintableLines(strings.ReplaceAll(text, "\r", "␍"))
 }
 
-// stat prints the changed files, each with its numbers of added and removed lines.
+// stat prints the names of the changed files, each with its number of added and removed lines.
 func (p printer) stat(c fleet.Change) error {
 	out := bufio.NewWriter(p.out)
 	width := 0
@@ -83,7 +82,7 @@ func (p printer) paintCounts(counts string) string {
 	return p.paint(display.Green, added) + " " + p.paint(display.Red, removed)
 }
 
-// summary returns one line with the numbers of changed files and lines.
+// summary returns a line with the number of changed files, added and removed lines, and commits.
 func summary(c fleet.Change) string {
 	number := func(n int, what string) string {
 		if n != 1 {
@@ -98,8 +97,8 @@ func summary(c fleet.Change) string {
 	return text
 }
 
-// name returns a file's name in a form that fits on one line: without control characters on a
-// terminal, in quotes elsewhere if it needs them.
+// name returns a file's name in a form that fits on one line. On a terminal, it replaces control
+// characters. Elsewhere, it quotes a name with a line break, a tab, a quote or a backslash.
 func (p printer) name(name string) string {
 	if !p.terminal && strings.ContainsAny(name, "\n\r\t\"\\") {
 		return quoteName(name)
@@ -165,7 +164,8 @@ func (p printer) file(f fleet.FileChange) error {
 		fmt.Fprintln(out, p.paint(display.Yellow, "not shown: "+f.TooLarge))
 	case f.Binary:
 		fmt.Fprintf(out, "Binary files %s and %s differ", name(before), name(after))
-		if p.terminal { // only on a terminal; a patch must contain the line exactly as git prints it
+		// Add the sizes only on a terminal: in a patch, the line must be exactly as git prints it.
+		if p.terminal {
 			fmt.Fprintf(out, ": %s", phrase.Sizes(f.ChangeFile))
 		}
 		fmt.Fprintln(out)
@@ -187,8 +187,8 @@ func (p printer) file(f fleet.FileChange) error {
 	return out.Flush()
 }
 
-// hunk prints a hunk. If colours are on and added lines follow removed lines, it marks the words
-// that differ.
+// hunk prints a hunk of a diff. If colours are on and added lines follow removed lines, it marks
+// the words that differ between them.
 func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
 	span := func(first, lines int) string {
 		if lines == 1 {
@@ -226,7 +226,7 @@ func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
 	}
 }
 
-// leadingLines returns how many lines at the start of lines have this operation.
+// leadingLines returns the number of elements at the start of lines that have the operation op.
 func leadingLines(lines []fleet.DiffLine, op string) (n int) {
 	for n < len(lines) && lines[n].Op == op {
 		n++
@@ -245,7 +245,8 @@ func (p printer) line(out *bufio.Writer, line fleet.DiffLine, pieces []worddiff.
 	for i, piece := range pieces {
 		text := p.text(piece.Text)
 		if i == 0 {
-			_, _ = out.WriteString(p.paint(style, line.Op)) // ignore the error: Flush reports it
+			// Ignore the error: the buffered writer returns it again from Flush.
+			_, _ = out.WriteString(p.paint(style, line.Op))
 		}
 		if piece.Changed {
 			text = p.paint(word, text)

@@ -1,5 +1,5 @@
 // Package discard implements the command 'gaffer discard': it deletes the worktree of a task and
-// keeps a copy of its content under a git ref.
+// keeps a copy of the files under a git ref. With --undo, it restores the worktree.
 package discard
 
 import (
@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New creates the command.
+// New creates the command 'gaffer discard'.
 func New(e *env.Env) *cobra.Command {
 	var undo bool
 	cmd := &cobra.Command{

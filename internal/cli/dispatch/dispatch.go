@@ -1,5 +1,6 @@
-// Package dispatch implements the command 'gaffer dispatch': it starts agents on beads,
-// in tmux sessions that users can attach to.
+// Package dispatch implements the command 'gaffer dispatch': it runs agents on beads, which are
+// tasks of the ledger protocol. If tmux is installed, users can attach to the agents' tmux
+// sessions.
 package dispatch
 
 import (
@@ -73,7 +74,7 @@ type options struct {
 	json     *bool
 }
 
-// New creates the command.
+// New creates the command 'gaffer dispatch'.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -140,7 +141,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
 	o.json = env.JSONFlag(cmd)
 	fixed := func(flag string, words ...string) {
-		// This returns an error only for an undeclared flag, and flag was declared above.
+		// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	fixed("agent", plan.Agents()...)
@@ -172,7 +173,7 @@ func (o *options) check(args []string) error {
 	return nil
 }
 
-// plan returns a plan with a task for each bead, with the flags and templates applied.
+// plan returns a plan with a task for each bead, to which the flags and templates are applied.
 func (o *options) plan(ctx context.Context, e *env.Env, args []string) (plan.Plan, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -196,7 +197,7 @@ func (o *options) plan(ctx context.Context, e *env.Env, args []string) (plan.Pla
 	})
 }
 
-// beads reads the beads to dispatch, from a file or from the arguments.
+// beads returns a plan of the beads to dispatch, from the file in --from or from the arguments.
 func (o *options) beads(ctx context.Context, e *env.Env, root string, args, custom []string) (plan.Plan, error) {
 	if o.from != "" {
 		p, err := plan.Load(host.OS(), o.from, plan.Options{Dir: e.Dir, Root: root, Format: plan.Beads, Agents: custom})
@@ -219,8 +220,8 @@ func (o *options) beads(ctx context.Context, e *env.Env, root string, args, cust
 // maxPrompt is the maximum length of a prompt, in bytes.
 const maxPrompt = 1 << 20
 
-// promptOf returns the prompt: the second argument or, if that is "-", the text of stdin. Without a
-// second argument it returns "".
+// promptOf returns the prompt: the second argument or, if that is "-", the text from stdin. Without
+// a second argument it returns "".
 func promptOf(ctx context.Context, e *env.Env, args []string) (string, error) {
 	if len(args) < 2 {
 		return "", nil

@@ -27,7 +27,7 @@ func (d *duration) String() string { return "" }
 // Type implements [pflag.Value].
 func (d *duration) Type() string { return "D" }
 
-// number is a flag for a number. value is nil if the user did not set the flag.
+// number is a flag for a whole number from 0 to 100. value is nil if the user did not set the flag.
 type number struct{ value *int }
 
 const mostRetries = 100

@@ -1,5 +1,5 @@
-// Package doctor implements the command 'gaffer doctor': it prints what is installed, what uses
-// capacity, which processes and worktrees are orphaned, and what the user can do.
+// Package doctor implements the command 'gaffer doctor': it checks this machine or the configured
+// server, and prints the problems that it has found and what the user can do.
 package doctor
 
 import (
@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New creates the command.
+// New creates the command 'gaffer doctor'.
 func New(e *env.Env) *cobra.Command {
 	var repair bool
 	var gone string

@@ -18,8 +18,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// printServer prints the state of the configured server. If a server is configured, 'gaffer doctor'
-// calls printServer instead of checking this machine. It returns an error if a run could not work.
+// printServer prints the state of the configured server. 'gaffer doctor' calls it instead of
+// checking this machine. It returns an error if a run on that server could not work, see canRun.
 func printServer(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 	if repair {
 		return exit.WithHint(exit.Usage(errors.New("--repair ends processes of this machine, not of a server")), "'gaffer doctor --local --repair'")
@@ -53,8 +53,8 @@ func printServer(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 	return canRun(h)
 }
 
-// canRun returns an error if a run that this user submits could not run, because the token does not
-// allow it or no worker of the project is online.
+// canRun returns an error if the server would not run a plan of this user, because the user's token
+// does not allow it or because no worker of the project is online.
 func canRun(h serverfleet.Health) error {
 	switch {
 	case h.Role == "viewer" || h.Role == "worker":

@@ -16,7 +16,7 @@ import (
 	"gaffer/workflow"
 )
 
-// New creates the command.
+// New creates the command 'gaffer emit'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "emit KIND",
@@ -72,8 +72,8 @@ func read(ctx context.Context, e *env.Env, kind string, fields []string, data st
 	return draft, err
 }
 
-// readFields parses the fields in data, the value of --data, or in stdin if data is "-". If data is
-// empty, there are none.
+// readFields parses the event's fields. data is the value of the flag --data: the fields as text,
+// or "-" if they are on stdin. If data is empty, readFields returns no fields.
 func readFields(ctx context.Context, e *env.Env, data string) ([]workflow.Field, error) {
 	if data == "" {
 		return nil, nil

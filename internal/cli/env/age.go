@@ -11,7 +11,7 @@ import (
 
 const day = 24 * time.Hour
 
-// Age is the value of a flag for a duration, which may be given in days: "7d".
+// Age is the value of a flag for a duration. The user may write it in days, such as "7d".
 type Age time.Duration
 
 // Set implements [pflag.Value].
@@ -32,7 +32,7 @@ func (a *Age) Set(text string) error {
 	return nil
 }
 
-// String returns the text that Set parses.
+// String returns the duration in the form that Set accepts.
 func (a *Age) String() string {
 	d := time.Duration(*a)
 	if d == 0 || d%day != 0 {

@@ -13,9 +13,10 @@ type cachedAgent struct{ agent *caller.Agent }
 
 // Agent returns the agent that started this command, or nil if a user did.
 //
-// Agent ignores an agent among the ancestor processes if the command does not work on the fleet of
-// the user who runs that agent. So the agent may use gaffer without restrictions in a fleet of its
-// own, for example in a test. An agent that the command's own environment names is never ignored.
+// Agent looks for the agent among the ancestor processes of this command. It ignores an agent if
+// the command works on another fleet than that of the agent's user: an agent may use gaffer without
+// restrictions in a fleet of its own, for example in a test. If it finds none, Agent looks for
+// an agent in the command's own environment variables.
 func (e *Env) Agent() *caller.Agent {
 	if e.caller == nil {
 		e.caller = &cachedAgent{e.findAgent()}
@@ -32,8 +33,7 @@ func (e *Env) findAgent() *caller.Agent {
 	return caller.Current(e.Getenv)
 }
 
-// AgentName returns the name of the agent that started this command, for records. It
-// returns "" if a user started it.
+// AgentName returns the name of the agent that started this command, or "" if a user started it.
 func (e *Env) AgentName() string {
 	if a := e.Agent(); a != nil {
 		return a.Name()
@@ -41,13 +41,13 @@ func (e *Env) AgentName() string {
 	return ""
 }
 
-// isFleetOf reports whether this command works on the fleet of the agent's user: whether it uses
-// that user's state folder, database or token. It returns true if this cannot be determined. getenv
-// returns the value of a variable in the environment with which the agent was started.
+// isFleetOf reports whether this command works on the fleet of an agent's user: whether it uses the
+// state folder, the database or the token of that user. If this is unknown, it returns true. getenv
+// returns the value of a variable in the agent's environment.
 func (e *Env) isFleetOf(getenv func(string) string) bool {
 	theirs, err := statedir.Path(getenv)
 	if err != nil {
-		return true // if the agent's environment cannot be read, assume the same fleet
+		return true // the agent's state folder is unknown: assume the same fleet
 	}
 	ours, err := e.StateDir()
 	if err != nil {
@@ -86,8 +86,8 @@ func resolved(path string) string {
 	}
 }
 
-// RefuseAgents returns an error if an agent started the command. It is called by commands that act
-// for the user. command is the command's name for the error, such as "gaffer answer".
+// RefuseAgents returns an error if an agent started the command. Commands that only the user may
+// run call it. command is the name of the command in the error, such as "gaffer answer".
 func (e *Env) RefuseAgents(command string) error {
 	a := e.Agent()
 	if a == nil {

@@ -6,8 +6,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Paint returns text in the style s if w accepts colour, and the unchanged text if it does not. No
-// information may depend on colour alone.
+// Paint returns text in the style s if w accepts colour. Otherwise it returns text unchanged. The
+// caller must not use a colour as the only sign of a difference.
 func (e *Env) Paint(w io.Writer, s display.Style, text string) string {
 	if !e.Color(w) {
 		return text
@@ -15,9 +15,9 @@ func (e *Env) Paint(w io.Writer, s display.Style, text string) string {
 	return s.Paint(text)
 }
 
-// Color reports whether to write colour to w. If the setting color is always or never, it decides.
-// If it is auto, the variable NO_COLOR decides, then FORCE_COLOR, then whether w is a terminal;
-// TERM=dumb counts as no terminal.
+// Color reports whether to write colour to w. The setting color decides if it is always or never.
+// If it is auto, the first of these that is set decides: the environment variable NO_COLOR, then
+// FORCE_COLOR. If neither is set, Color returns true if w is a terminal and TERM is not dumb.
 func (e *Env) Color(w io.Writer) bool {
 	switch e.colorSetting() {
 	case "always":
@@ -34,8 +34,8 @@ func (e *Env) Color(w io.Writer) bool {
 	return e.Getenv("TERM") != "dumb" && display.IsTerminal(w)
 }
 
-// colorSetting returns the value of the setting color. It returns auto if the settings cannot be
-// read; the command itself reports that error.
+// colorSetting returns the value of the setting color. If the settings cannot be read, it returns
+// auto and no error, because the command itself reports that error.
 func (e *Env) colorSetting() string {
 	c, err := e.Config()
 	if err != nil {

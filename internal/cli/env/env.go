@@ -28,7 +28,7 @@ type Env struct {
 	flags   globalFlags
 	project *project.Project
 	config  *config.Config
-	caller  *cachedAgent // which agent started the command; nil until Agent is called
+	caller  *cachedAgent // result of Agent; nil until Agent is called
 }
 
 // System returns the environment of this process. If the current folder was deleted, Dir is empty,
@@ -80,8 +80,8 @@ func (e *Env) Config() (*config.Config, error) {
 	return c, nil
 }
 
-// AtProject returns the environment of a command in the project at root, without the flags of this
-// command.
+// AtProject returns a copy of e for a command in the project whose root folder is root. The copy
+// has none of the flags in e.
 func (e *Env) AtProject(root string) *Env {
 	other := *e
 	other.Dir, other.flags, other.project, other.config = root, globalFlags{project: root}, nil, nil

@@ -34,7 +34,7 @@ func (e *Env) GlobalFlags(root *cobra.Command) {
 
 func completeSettings(root *cobra.Command) {
 	complete := func(flag string, words []string) {
-		// This returns an error only for an undeclared flag, and the flags were declared above.
+		// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
 		_ = root.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	var names []string
@@ -47,8 +47,8 @@ func completeSettings(root *cobra.Command) {
 	complete("set", names)
 }
 
-// settingFlag is a flag that changes a setting: the setting key or, if key is empty, the setting
-// that the flag's value KEY=VALUE names.
+// settingFlag is a flag that changes the setting key. If key is empty, the flag is --set, and its
+// value KEY=VALUE names the setting.
 type settingFlag struct {
 	e   *Env
 	key config.Key
@@ -67,7 +67,7 @@ func (f *settingFlag) Set(text string) error {
 	return nil
 }
 
-// Collects reports whether the user may repeat the flag, like --set.
+// Collects reports whether the user may repeat the flag. Only --set may be repeated.
 func (f *settingFlag) Collects() bool { return f.key.Name == "" }
 
 func (f *settingFlag) String() string { return "" }
@@ -85,7 +85,7 @@ func (f *settingFlag) Type() string {
 
 var _ pflag.Value = (*settingFlag)(nil)
 
-// JSONFlag adds the flag --json and returns its value.
+// JSONFlag adds the flag --json to cmd. It returns a pointer to the flag's value.
 func JSONFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("json", false, "print the result as JSON")
 }

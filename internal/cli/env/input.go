@@ -36,7 +36,7 @@ func (e *Env) Confirm(ctx context.Context, question string) (bool, error) {
 	return answer == "y" || answer == "yes", nil
 }
 
-// ReadIn reads stdin to its end, but at most maxBytes bytes.
+// ReadIn reads stdin to its end, but at most maxBytes bytes. It ignores the rest without an error.
 func (e *Env) ReadIn(ctx context.Context, maxBytes int64) ([]byte, error) {
 	var data []byte
 	failed, err := Await(ctx, func() (err error) {

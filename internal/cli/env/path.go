@@ -2,8 +2,8 @@ package env
 
 import "path/filepath"
 
-// Path resolves a path that the user typed. A relative path starts from the current folder and not
-// from the project's root.
+// Path returns the absolute form of a path that the user typed. A relative path starts from the
+// current folder and not from the project's root.
 func (e *Env) Path(typed string) string {
 	if filepath.IsAbs(typed) {
 		return filepath.Clean(typed)

@@ -20,7 +20,7 @@ func (e *Env) Printf(format string, args ...any) error {
 	return err
 }
 
-// Talk prints a message that is not part of the result, and a newline, to stderr.
+// Talk prints a message and a newline to stderr. The message is not part of the command's result.
 func (e *Env) Talk(format string, args ...any) {
 	// Ignore the error: a command succeeds even if stderr cannot be written.
 	_, _ = fmt.Fprintf(e.Err, format+"\n", args...)

@@ -10,7 +10,8 @@ import (
 	"gaffer/internal/config"
 )
 
-// SandboxFlag adds the flag --sandbox, which overrides the plan and the setting "sandbox".
+// SandboxFlag adds the flag --sandbox. It overrides the sandbox that the plan or the setting
+// "sandbox" names.
 func (e *Env) SandboxFlag(cmd *cobra.Command) {
 	words := []string{"none", "program", "bubblewrap", "container", "auto"}
 	cmd.Flags().Func("sandbox", "`MODE` of the agents' sandbox, whatever plan and\nsettings say: none, program, bubblewrap,\ncontainer or auto", func(text string) error {
@@ -20,6 +21,6 @@ func (e *Env) SandboxFlag(cmd *cobra.Command) {
 		e.flags.settings = append(e.flags.settings, config.Setting{Name: "sandbox", Text: text, Flag: "--sandbox"})
 		return nil
 	})
-	// This returns an error only for an undeclared flag, and the flag was declared above.
+	// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
 	_ = cmd.RegisterFlagCompletionFunc("sandbox", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -24,7 +24,8 @@ func (e *Env) ServerFlags(flags *pflag.FlagSet) {
 	flags.Func("fingerprint", "the server's certificate has this `SHA-256`", func(text string) error { return set("server_fingerprint", "fingerprint", text) })
 }
 
-// LocalFlag adds the flag --local, with which the command ignores the server in the settings.
+// LocalFlag adds the flag --local. With it, the command uses this machine even if the settings name
+// a server.
 func (e *Env) LocalFlag(flags *pflag.FlagSet) {
 	flags.BoolFunc("local", "ask this machine, whatever server the settings name", func(text string) error {
 		yes, err := strconv.ParseBool(text)
@@ -36,9 +37,9 @@ func (e *Env) LocalFlag(flags *pflag.FlagSet) {
 	})
 }
 
-// ServerArg returns " --server ADDRESS" if this command's server was set by that flag, and "" if
-// not. gaffer appends it to the commands that it suggests to the user, so that they use the same
-// server.
+// ServerArg returns " --server ADDRESS" if a flag of this command sets the server, and ""
+// otherwise. gaffer appends the result to each command that it suggests to the user, so that the
+// suggested command uses the same server.
 func (e *Env) ServerArg() string {
 	c, err := e.Config()
 	if err != nil {
@@ -51,9 +52,9 @@ func (e *Env) ServerArg() string {
 	return " " + display.ShellLine([]string{"--server", c.Server()})
 }
 
-// TokenFile returns the path of the token file that the flag --token-file or the variable
-// GAFFER_TOKEN_FILE names. It ignores the variable if GAFFER_TOKEN is set. It returns "" if no file
-// is named.
+// TokenFile returns the path of the file with the access token. The flag --token-file names it or,
+// without the flag, the environment variable GAFFER_TOKEN_FILE. TokenFile ignores that variable if
+// GAFFER_TOKEN is set. It returns "" if no file is named.
 func (e *Env) TokenFile() string {
 	if e.flags.tokenFile != "" {
 		return e.flags.tokenFile

@@ -8,9 +8,9 @@ import (
 )
 
 // Since parses a point in time: an age such as 10m or 7d, a time of day such as 14:02, a date, a
-// date and a time, or one of the words today and yesterday, which mean the start of that day. A time
-// of day that is still to come means the day before. If the text names no time zone, Since uses the
-// time zone of the parameter now. For an empty text it returns the zero time.
+// date with a time, or the word today or yesterday, which means the start of that day. now is the
+// current time. A time of day that is later than now means that time yesterday. If text names no
+// time zone, Since uses that of now. If text is empty, it returns the zero time.
 func Since(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

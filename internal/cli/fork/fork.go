@@ -1,4 +1,4 @@
-// Package fork implements the command 'gaffer fork': it makes a new task that continues a copy of
+// Package fork implements the command 'gaffer fork': it creates a task that starts with a copy of
 // another task's conversation and files.
 package fork
 
@@ -20,7 +20,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New creates the command.
+// New creates the command 'gaffer fork'.
 func New(e *env.Env) *cobra.Command {
 	var r fleet.ForkRequest
 	var turns bool

@@ -17,17 +17,17 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Answers to a permission request.
+// Answers to an agent's request for permission.
 const (
 	allow = "Allow"
 	deny  = "Deny"
 )
 
-// decide answers the question that the agent would ask at its own prompt. If the user's rules
-// decide the question, they give the answer. Otherwise decide asks the user, and waits for the
-// answer at most for the time in the setting hooks.answer_within. If that setting is 0, or the user
-// cannot be asked or does not answer in time, decide prints nothing, and the agent asks at its own
-// prompt. For an agent that gaffer runs, decide does nothing.
+// decide answers the question that the agent would ask at its own prompt. If a rule of the user
+// answers the question, decide prints that answer. Otherwise it asks the user, and waits for the
+// answer for at most the time in the setting hooks.answer_within. Without an answer, decide prints
+// nothing, and the agent asks at its own prompt. If that setting is 0, or gaffer itself runs the
+// agent, decide does nothing.
 func (c *call) decide(ctx context.Context) error {
 	if !c.asks() || c.Session.Attempt != "" {
 		return nil
@@ -59,9 +59,9 @@ func (c *call) asks() bool {
 	return false
 }
 
-// question returns the question for the user: a request for permission, or a single question of
-// Claude Code of whose options the user chooses one. It returns false for all other questions,
-// which the user can answer only at the agent's own prompt.
+// question returns the question to ask the user: a request for permission, or a multiple-choice
+// question of Claude Code. It returns false if the user can answer only at the agent's own prompt.
+// That is so if the agent asks several questions at once, or accepts several options as an answer.
 func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 	q := fleet.Ask{From: c.Session.Worker(), Within: within, Text: c.Session.WaitsFor(), Options: []string{allow, deny}}
 	q.Ref = fmt.Sprintf("%s %s %d", c.Session.Session, c.Event.Input, c.Session.At.UnixNano())
@@ -79,17 +79,17 @@ func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 // questionTool is the tool that Claude Code uses to ask the user.
 const questionTool = "AskUserQuestion"
 
-// Timeouts of a hook that asks the user. Agent programs stop a hook 10 seconds after the user's
-// time to answer has passed (see package agentsettings), so the sum of these timeouts and Budget
-// must be less than 10 seconds.
+// Timeouts of a hook that asks the user. Agent programs kill the hook 10 seconds after the user's
+// time to answer has ended (see package agentsettings). So these timeouts, together with Budget,
+// the time for the hook's other work, must be less than 10 seconds.
 const (
 	openWithin     = 5 * time.Second // timeout for opening the fleet, reading the rules and storing the question
-	withdrawWithin = 2 * time.Second // timeout for closing the question in the fleet and in the session
+	withdrawWithin = 2 * time.Second // timeout for closing the question in the fleet and in the agent's document
 )
 
-// ask prints the answer that the user's rules give. If they give none, it asks the user, waits at
-// most q.Within until the question is answered or no longer needed, and prints the answer if there
-// is one. When ask returns, the question is closed.
+// ask prints the answer that the user's rules give. If no rule gives one, ask stores the question
+// for the user, and waits for at most q.Within until the question is answered or no longer needed.
+// It prints the answer, if there is one. Before it returns, it closes an unanswered question.
 func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	quick, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
@@ -97,7 +97,8 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // ignore the error: no data can be lost, because the question is already stored or withdrawn
+	// Ignore the error of Close: no data is lost, because all changes are already stored.
+	defer func() { _ = f.Close() }()
 	if d := c.byRules(quick, f); d.Outcome != permission.Asked {
 		return c.print(fleet.Answered{Closed: true, Denied: d.Outcome == permission.Denied, Answer: ruleAnswer(d), By: d.By(permission.AskUser)})
 	}
@@ -121,16 +122,17 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	return err
 }
 
-// link replaces the question id oldID with newID in the agent's session. oldID is "" after the
-// question was asked, and newID is "" after it was closed. The session has the id because Codex
-// kills a hook that waits: the next hook finds the open question there and closes it.
+// link replaces the question id oldID by newID in the document about the agent, which all hooks of
+// the agent share. To add an id, oldID is ""; to remove one, newID is "". The id is stored because
+// Codex may kill a hook that waits for an answer: the next hook then finds the id there, and closes
+// the question.
 func (c *call) link(ctx context.Context, oldID, newID string) {
 	_, err := c.Folder.Update(ctx, c.Program, c.Session.Session, func(s hookevents.Session) hookevents.Session { return s.Link(oldID, newID) })
 	reportError(c.Env, c.Program, err)
 }
 
-// withdraw closes the question with this id if it is still open. An earlier hook asked the
-// question, and was killed while it waited for the answer.
+// withdraw closes the question with this id if it is still open. It is the question of an earlier
+// hook that was killed while it waited for the answer.
 func (c *call) withdraw(ctx context.Context, id string) error {
 	if _, err := locate(c.Env, c.Raw); err != nil {
 		return err
@@ -139,7 +141,8 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // ignore the error: the question is already stored as closed or as open
+	// Ignore the error of Close: no data is lost, because all changes are already stored.
+	defer func() { _ = f.Close() }()
 	if a, err := f.Question(ctx, id); err != nil || a.Closed {
 		return err
 	}
@@ -148,8 +151,8 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 
 const lookEvery = 250 * time.Millisecond
 
-// await polls until the question is answered. If it stops polling without an answer, reason says
-// why.
+// await polls the question with this id until it is answered, ctx ends or no answer is needed any
+// more. If there is no answer, reason says why.
 func (c *call) await(ctx context.Context, f openfleet.Fleet, id string) (a fleet.Answered, reason string, err error) {
 	for {
 		a, err := f.Question(ctx, id)
@@ -175,7 +178,7 @@ func (c *call) await(ctx context.Context, f openfleet.Fleet, id string) (a fleet
 	}
 }
 
-// notNeededReason returns why the hook can stop waiting for an answer, or "" if it must wait.
+// notNeededReason returns why the agent needs no answer from the hook any more, or "" if it does.
 func (c *call) notNeededReason() string {
 	if host.OS().Alive(c.Session.Process) == host.Dead {
 		return "the agent has ended"
@@ -209,7 +212,7 @@ func (c *call) print(a fleet.Answered) error {
 	return c.Printf("%s\n", data)
 }
 
-// denialMessage returns the message to the agent whose request the user has denied.
+// denialMessage returns the message that tells the agent that its request was denied, and why.
 func denialMessage(a fleet.Answered) string {
 	if text := strings.TrimSpace(a.Answer); text != "" && !strings.EqualFold(text, deny) {
 		return text

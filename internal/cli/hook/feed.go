@@ -7,8 +7,8 @@ import (
 	"gaffer/workflow"
 )
 
-// addLoopEvent adds an event to the activity feed which says that the agent repeats the same
-// action.
+// addLoopEvent adds an event to the project's activity feed. It says that the agent repeats the
+// same action.
 func (c *call) addLoopEvent(ctx context.Context, text string) error {
 	return c.addEvent(ctx, func(chunk string) workflow.Draft {
 		fields := []workflow.Field{
@@ -22,8 +22,8 @@ func (c *call) addLoopEvent(ctx context.Context, text string) error {
 	})
 }
 
-// addContextEvent adds an event to the activity feed which says that the agent compacts its context
-// and will lose details.
+// addContextEvent adds an event to the project's activity feed. It says that the agent compacts its
+// context and may lose details.
 func (c *call) addContextEvent(ctx context.Context, trigger string) error {
 	return c.addEvent(ctx, func(chunk string) workflow.Draft {
 		how := "because it is full"
@@ -38,8 +38,8 @@ func (c *call) addContextEvent(ctx context.Context, trigger string) error {
 	})
 }
 
-// addEvent adds an event to the activity feed if the project has a workflow. draft returns the
-// event; chunk is the name of the chunk that is being built.
+// addEvent adds the event that draft returns to the activity feed, if the project has a workflow.
+// It passes draft the name of the chunk that is being built, or "".
 func (c *call) addEvent(ctx context.Context, draft func(chunk string) workflow.Draft) error {
 	at, err := locate(c.Env, c.Raw)
 	if err != nil || at.folder == "" {

@@ -1,5 +1,5 @@
-// Package hook implements the commands 'gaffer hook …'. Agent programs call them when
-// an event happens. A failing hook must never disturb the agent.
+// Package hook implements the commands 'gaffer hook …'. Agent programs run them at events such as a
+// tool call. A hook that fails must not disturb the agent.
 package hook
 
 import (
@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New creates the command group.
+// New creates the command 'gaffer hook' and its subcommands.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook",
@@ -36,9 +36,9 @@ to stderr.`,
 	return cmd
 }
 
-// unknown reports an unknown hook as an ordinary error. Settings that a newer gaffer has written
-// may name hooks that this version does not know, and the exit code of a usage error would make the
-// agent stop.
+// unknown reports a hook that this version of gaffer does not know. The settings of an agent
+// program may name such a hook if a newer gaffer has written them. The error is not a usage error,
+// because the exit code of a usage error would stop the agent.
 func unknown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -46,14 +46,13 @@ func unknown(cmd *cobra.Command, args []string) error {
 	return exit.WithHint(fmt.Errorf("hook %.60q: this gaffer has no such hook", args[0]), "'gaffer hook --help' lists them")
 }
 
-// Budget is the time limit of a hook, without the time in which it waits for the user's answer. A
-// hook that needs longer is stopped, because many concurrent hooks may wait for the same document.
-// Budget is lower than the time limit of the agent programs: they kill a slower hook and report it
-// as failed.
+// Budget is the time limit of a hook. It does not include the time to ask the user. A hook can take
+// too long if it waits for a document that other hooks have locked. Budget is less than the time
+// limit of the agent programs, which kill a slow hook and report it as failed.
 const Budget = 2 * time.Second
 
-// hookCommand turns the function of a hook into one for cobra.Command.RunE that never returns an
-// error.
+// hookCommand returns a function for cobra.Command.RunE that runs hook with the time limit Budget.
+// The function prints an error of hook, and always returns nil.
 func hookCommand(e *env.Env, hook func(ctx context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), Budget)
@@ -63,9 +62,9 @@ func hookCommand(e *env.Env, hook func(ctx context.Context) error) func(*cobra.C
 	}
 }
 
-// runWithin runs a hook until ctx ends, and prints its error or panic to stderr. It reports whether
-// the hook completed without an error. A hook that is not finished when ctx ends is stopped by the
-// exit of the process, which leaves every document intact.
+// runWithin runs a hook and prints its error or panic to stderr. It reports whether the hook
+// completed without an error. If ctx ends first, runWithin returns while the hook is still running;
+// the exit of the process then stops the hook. This leaves every document intact.
 func runWithin(ctx context.Context, e *env.Env, name string, hook func(ctx context.Context) error) bool {
 	ended := make(chan error, 1)
 	go func() { ended <- safely(ctx, hook) }()

@@ -27,7 +27,7 @@ Which section that is the project says: globs under "sections" in
 folder. It is noted under untrackedChanges in .fctry/state.json until evolve or
 review of that section ends. Without a .fctry folder nothing is done.`,
 		Example: `  echo '{"tool_name": "Write", "tool_input": {"file_path": "src/a.js"}}' | gaffer hook post-tool-use`,
-		// Accept any arguments: a wrongly configured hook must not stop the agent.
+		// Accept any arguments and flags: a wrongly configured hook must not stop the agent.
 		Args:               cobra.ArbitraryArgs,
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE:               hookCommand(e, func(ctx context.Context) error { return postToolUse(ctx, e) }),
@@ -42,8 +42,9 @@ func postToolUse(ctx context.Context, e *env.Env) error {
 	return noteWritten(ctx, e, event)
 }
 
-// noteWritten records the files that the tool in this event has written and that a section of the
-// spec describes. Without a workflow's folder in the project it does nothing.
+// noteWritten records, as untracked changes, the files that the tool call in this event has
+// written. It leaves out files that no section of the project's spec describes. If the project has
+// no workflow folder, it does nothing.
 func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 	files := hookevents.WrittenFiles(event)
 	if len(files) == 0 {
@@ -87,9 +88,9 @@ func describe(folder string, at eventProject, files []string, now time.Time) ([]
 	return changes, nil
 }
 
-// recordChanges stores the changes. It does nothing if a workflow command is in progress, because
-// the writes of a command are expected. It first checks this without the lock, because usually a
-// command is in progress, and then again with the lock.
+// recordChanges stores the changes in the workflow's state file. It does nothing if a workflow
+// command is in progress, because a command is expected to write files. It checks this first
+// without the lock of the state file, which is usually enough, and then again with the lock.
 func recordChanges(ctx context.Context, s *workflow.Store, changes []workflow.UntrackedChange) error {
 	if state, err := s.Load(); err == nil && !state.Get("currentCommand").Absent() {
 		return nil

@@ -27,7 +27,7 @@ context is compacted, it adds an event to the activity feed. If the user must
 permit something, it asks for as long as the setting hooks.answer_within says, by
 default not at all; then the agent asks at its own prompt.`,
 		Example: `  echo '{"hook_event_name": "Stop", "session_id": "1", "cwd": "/src/web"}' | gaffer hook ` + program,
-		// Accept any arguments: a wrongly configured hook must not stop the agent.
+		// Accept any arguments and flags: a wrongly configured hook must not stop the agent.
 		Args:               cobra.ArbitraryArgs,
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,9 +37,10 @@ default not at all; then the agent asks at its own prompt.`,
 	}
 }
 
-// Main runs a hook without building the command tree, which would take longer than the hook. It
-// accepts only a program's name with an optional event. For other arguments it does nothing and
-// returns ok = false; the command tree then handles help and mistakes.
+// Main runs a hook without cobra's command tree, because building that tree would take longer than
+// the hook. args must be the name of an agent program and, optionally, an event as JSON. For other
+// arguments, Main does nothing and returns ok = false. The caller must then use the command tree,
+// which handles help and errors.
 func Main(e *env.Env, args []string) (code int, ok bool) {
 	n := len(args)
 	plain := n == 1 || n == 2 && strings.HasPrefix(args[1], "{")
@@ -58,8 +59,9 @@ type call struct {
 	*hookevents.Call
 }
 
-// serve records the event of a call and acts on it, even if the event could not be recorded.
-// Everything except waiting for the user's answer happens within Budget.
+// serve handles one call of a hook. Within Budget, it stores the event and performs the actions
+// that follow from it, even if storing failed. If there was no error, it then calls decide, which
+// may ask the user and has timeouts of its own.
 func serve(ctx context.Context, e *env.Env, program string, words []string) {
 	c := &call{e, &hookevents.Call{Program: program}}
 	quick, cancel := context.WithTimeout(ctx, Budget)

@@ -20,8 +20,8 @@ type eventProject struct {
 	folder string // path of the workflow's folder; empty if the folder does not exist
 }
 
-// locate finds the project of an event from the agent's working folder, and makes this the current
-// folder of e.
+// locate sets e.Dir to the working folder of the agent, which the event names, and returns the
+// project that contains that folder.
 func locate(e *env.Env, event jsontree.Value) (eventProject, error) {
 	if dir := event.Get("cwd").Text(); filepath.IsAbs(dir) {
 		e.Dir = filepath.Clean(dir)
@@ -49,9 +49,9 @@ func (p eventProject) store(e *env.Env) *workflow.Store {
 	})
 }
 
-// relative returns a file's path relative to the project's root, or to the linked
-// worktree that contains the file. It returns false for files outside the project and
-// for the workflow's own documents.
+// relative returns a file's path relative to the project's root. If the file is in a linked git
+// worktree of the project, the path is relative to that worktree. relative returns false for files
+// outside the project and for the workflow's own documents.
 func (p eventProject) relative(file string) (string, bool) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(p.dir, file)
@@ -74,8 +74,8 @@ func (p eventProject) relative(file string) (string, bool) {
 	return filepath.ToSlash(name), true
 }
 
-// worktree returns dir or its nearest ancestor that contains a .git. It returns "" if there is
-// none.
+// worktree returns the nearest folder that contains a file or folder .git: dir or one of its
+// ancestors. It returns "" if there is none.
 func worktree(dir string) string {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -89,8 +89,8 @@ func worktree(dir string) string {
 	}
 }
 
-// resolved resolves symbolic links in the folder of a file. The file may be missing. If the file
-// itself is a link, that link is not resolved, because the agent wrote the link.
+// resolved resolves the symbolic links in the path of a file's folder. The file itself may be
+// missing. If the file itself is a link, that link is not resolved.
 func resolved(file string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
 	if err != nil {

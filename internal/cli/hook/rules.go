@@ -8,9 +8,9 @@ import (
 	"gaffer/internal/engine/permission"
 )
 
-// byRules decides a request for permission by the rules in the user's settings, and by the rules of
-// earlier answers that hold always. The outcome is [permission.Asked] if no rule decides, or if the
-// rules cannot be read: a rule that cannot be read might deny the request.
+// byRules decides a request for permission by the rules in the user's settings, and by the rules
+// that the user has made with answers "for always". The outcome is [permission.Asked] if no rule
+// matches. It is the same if the rules cannot be read, because one of them might deny the request.
 func (c *call) byRules(ctx context.Context, f openfleet.Fleet) permission.Decision {
 	ask := permission.Decision{Outcome: permission.Asked}
 	if c.Event.Tool == "" || c.Event.Tool == questionTool {
@@ -47,7 +47,7 @@ func (c *call) byRules(ctx context.Context, f openfleet.Fleet) permission.Decisi
 	return permission.Decide(permission.AskUser, rules, permission.Call{Tool: c.Event.Tool, Input: c.Raw.Get("tool_input").Raw(), Dir: c.Raw.Get("cwd").Text()})
 }
 
-// ruleAnswer returns the text of the answer that a rule gives.
+// ruleAnswer returns the answer's text for a decision by a rule: Allow, or the reason to deny.
 func ruleAnswer(d permission.Decision) string {
 	if d.Outcome == permission.Allowed {
 		return allow

@@ -25,7 +25,7 @@ TYPE is evolve, reference or feature. A TEXT of - is read from stdin.`,
 		Args: cobra.ExactArgs(1),
 	}
 	kind := typeFlag(cmd, "what the item is: evolve, reference or feature")
-	// This returns an error only for an undeclared flag, and the flag was declared above.
+	// Ignore the error: MarkFlagRequired fails only for an undeclared flag.
 	_ = cmd.MarkFlagRequired("type")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		content, err := typedText(cmd.Context(), e, args[0])

@@ -35,7 +35,7 @@ func failCommand(e *env.Env) *cobra.Command {
 		ValidArgsFunction: completeIDs(e),
 	}
 	reason := cmd.Flags().String("reason", "", "why, as `TEXT`")
-	// This returns an error only for an undeclared flag, and the flag was declared above.
+	// Ignore the error: MarkFlagRequired fails only for an undeclared flag.
 	_ = cmd.MarkFlagRequired("reason")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		b, err := open(e)

@@ -1,5 +1,5 @@
-// Package inbox implements the commands 'gaffer inbox …'. The inbox holds the user's ideas until a
-// command works on them.
+// Package inbox implements the commands 'gaffer inbox …'. The inbox is a list of the user's ideas.
+// They stay there until a command of the workflow works on them.
 package inbox
 
 import (
@@ -12,7 +12,7 @@ import (
 	"gaffer/workflow"
 )
 
-// New creates the command group.
+// New creates the command 'gaffer inbox' and its subcommands.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inbox",
@@ -65,7 +65,7 @@ func typeFlag(cmd *cobra.Command, usage string) *string {
 	for _, t := range workflow.ItemTypes() {
 		words = append(words, string(t))
 	}
-	// This returns an error only for an undeclared flag, and the flag was declared above.
+	// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	return value
 }

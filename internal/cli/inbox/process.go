@@ -103,14 +103,15 @@ func (p *processing) run(ctx context.Context, w *inbox.Worker, args []string) er
 	return p.end()
 }
 
-// show prints an item that was processed. With --json, it only collects the items, and end prints
-// them as one list. With --json and --watch, the list would never be complete, so show prints each
-// item as one line of JSON.
+// show prints a processed item. With --json, show only collects the items, and the method end
+// prints them as one list. With --json and --watch, there is no end, so show prints each item as a
+// line of JSON.
 func (p *processing) show(item workflow.Item) error {
 	if item.Status == workflow.ItemError {
 		p.failed++
 	}
-	if !p.watch { // do not collect items with --watch, because the list would grow without limit
+	// With --watch, do not collect the items, because the list would grow without limit.
+	if !p.watch {
 		p.done = append(p.done, item.Raw)
 	}
 	switch {

@@ -1,5 +1,5 @@
-// Package setup implements the command 'gaffer init'. It adds gaffer to the settings of
-// the user's agent programs, and removes it again.
+// Package setup implements the command 'gaffer init': it adds gaffer to the settings of the user's
+// agent programs. With --undo, it removes gaffer from them.
 package setup
 
 import (
@@ -21,8 +21,9 @@ type options struct {
 	json                                *bool
 }
 
-// projectFlag is the value of --project. In this command, --project selects the project's settings
-// instead of the user's. --project=DIR also sets the project, as in other commands.
+// projectFlag is the value of the flag --project of 'gaffer init'. The flag selects the project's
+// settings instead of the user's. --project=DIR also says which folder is the project, as in other
+// commands.
 type projectFlag struct {
 	given bool
 	dir   string
@@ -42,7 +43,7 @@ func (f *projectFlag) String() string { return f.dir }
 // Type returns "bool", so that the help shows the flag without a value.
 func (f *projectFlag) Type() string { return "bool" }
 
-// New creates the command.
+// New creates the command 'gaffer init'.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -119,7 +120,7 @@ func check(e *env.Env, o *options) error {
 	return nil
 }
 
-// withHint adds the hint that nothing was written, unless err has a hint.
+// withHint adds the hint "nothing was written" to err, if err has no hint.
 func withHint(err error) error {
 	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) {
 		return err
@@ -127,7 +128,7 @@ func withHint(err error) error {
 	return exit.WithHint(err, "nothing was written")
 }
 
-// plan returns the planned change of each file.
+// plan returns the planned edit of each settings file.
 func (s *setupPlan) plan() ([]agentsettings.Edit, error) {
 	if s.opts.undo {
 		return s.editor().PlanUndo(s.files)
@@ -156,8 +157,8 @@ func (s *setupPlan) applyEdits(ctx context.Context, edits []agentsettings.Edit) 
 		}
 	}
 	if write {
-		// Call Apply even if there are no edits: an undo also deletes its records of files that no
-		// longer exist.
+		// Call Apply even if no file changes: an undo also deletes the files' entries in the
+		// journal of earlier edits.
 		if err := s.editor().Apply(ctx, edits); err != nil {
 			return err
 		}

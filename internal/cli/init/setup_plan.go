@@ -25,15 +25,15 @@ type setupPlan struct {
 	opts     *options
 	state    string // path of gaffer's state folder
 	home     string
-	root     string // path of the project's root; empty to edit the user's own settings
+	root     string // path of the project's root; empty if the user's own settings are edited
 	programs []agentsettings.Program
 	wish     agentsettings.Integration
 	files    []agentsettings.File
-	notes    []string // notes for the user; the report lists them first
+	notes    []string // notes for the user, to be printed with the result
 }
 
-// newSetupPlan determines which programs to set up, in which project, and which settings files they
-// have.
+// newSetupPlan determines which agent programs to set up, whether to edit the settings of the
+// project or of the user, and which settings files the programs have.
 func newSetupPlan(e *env.Env, o *options, args []string) (*setupPlan, error) {
 	s := &setupPlan{env: e, opts: o, home: e.Getenv("HOME")}
 	if s.home == "" {
@@ -63,8 +63,9 @@ func newSetupPlan(e *env.Env, o *options, args []string) (*setupPlan, error) {
 	return s, s.listFiles()
 }
 
-// ofProject reports whether to edit the project's settings. Without a flag it returns true in a
-// project, unless the project's root is the home directory.
+// ofProject reports whether to edit the project's settings, and not the user's. The flags --user
+// and --project decide. Without them, it returns true in a project whose root is not the home
+// directory.
 func (s *setupPlan) ofProject(p project.Project) bool {
 	if s.opts.user || s.opts.project.given {
 		return !s.opts.user
@@ -73,8 +74,8 @@ func (s *setupPlan) ofProject(p project.Project) bool {
 	return p.From != "current folder" && (err != nil || p.Root != home)
 }
 
-// choose returns the agent programs to set up: the one named in args or, if none is named, those
-// that are installed. With --undo it also returns programs that are no longer installed.
+// choose returns the agent programs to set up: the one that args names or, if args names none, all
+// that are installed. With --undo, it then also returns those that are not installed.
 func (s *setupPlan) choose(args []string) ([]agentsettings.Program, error) {
 	word := "all"
 	if len(args) > 0 {
@@ -103,8 +104,9 @@ func (s *setupPlan) choose(args []string) ([]agentsettings.Program, error) {
 	return found, nil
 }
 
-// inPath returns the path of a program, or "" if it is not installed. It searches the folders of
-// path, which is a value of PATH, in order, and skips relative ones.
+// inPath returns the path of the program with this name, or "" if it is not installed. It searches
+// the folders in path, the value of the environment variable PATH, in order. It skips relative
+// folders.
 func inPath(path, name string) string {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
@@ -132,9 +134,9 @@ func (s *setupPlan) makeWish(c *config.Config) error {
 	return nil
 }
 
-// program returns the command with which other programs start this gaffer. This is the name
-// "gaffer" if a shell would find this executable by that name, and the executable's absolute path
-// otherwise. If that file is not called gaffer, program returns an error.
+// program returns the command with which other programs can start this executable: "gaffer" if a
+// shell finds the executable by that name, and otherwise the executable's absolute path. In the
+// second case, the file must be called gaffer; if not, program returns an error.
 func (s *setupPlan) program() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -162,8 +164,8 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// localState returns lines for .gitignore: the files below root that belong to one machine, such as
-// process ids, logs and locks.
+// localState returns lines for .gitignore. They match the files below root that are of use only on
+// this machine, such as logs and locks.
 func localState(c *config.Config, root string) (lines []string) {
 	for _, of := range []struct {
 		key   string
@@ -185,8 +187,9 @@ func localState(c *config.Config, root string) (lines []string) {
 	return lines
 }
 
-// listFiles sets s.files to the settings files of the programs, each with its intended content. In
-// a project, it adds .gitignore, unless an undo must keep the lines there for another program.
+// listFiles sets s.files to the settings files of the programs, each with its intended content. If
+// the project's settings are edited, it adds .gitignore. With --undo, it does not add .gitignore if
+// another program's settings still contain gaffer.
 func (s *setupPlan) listFiles() error {
 	claude, codex := s.env.Getenv("CLAUDE_CONFIG_DIR"), s.env.Getenv("CODEX_HOME")
 	if s.root == "" {
@@ -204,9 +207,8 @@ func (s *setupPlan) listFiles() error {
 	return nil
 }
 
-// yieldStatusLine removes the status line from the planned project settings if the user's own
-// settings have a status line that is not gaffer's. The project's status line would hide the
-// user's.
+// yieldStatusLine removes gaffer's status line from the planned project settings if the user's own
+// settings have another status line. The project's status line would hide the user's.
 func (s *setupPlan) yieldStatusLine(claude, codex string) error {
 	if s.opts.statusLine || s.opts.undo || !slices.Contains(s.programs, agentsettings.Claude) {
 		return nil
@@ -224,8 +226,9 @@ func (s *setupPlan) yieldStatusLine(claude, codex string) error {
 	return nil
 }
 
-// stillUsed reports whether another program's settings still contain gaffer after this undo. In
-// that case the lines in .gitignore are still needed. Without --undo it returns false.
+// stillUsed reports whether gaffer's lines in .gitignore are needed after this undo. That is so if
+// the project's settings of another agent program, which the undo does not change, contain gaffer.
+// Without --undo, stillUsed returns false.
 func (s *setupPlan) stillUsed() (bool, error) {
 	if !s.opts.undo || len(s.programs) == len(agentsettings.Programs()) {
 		return false, nil

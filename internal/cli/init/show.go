@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// report is the result, as --json prints it.
+// report is the result of the command, in the form that --json prints.
 type report struct {
 	Scope    string                  `json:"scope"` // project or user
 	Root     string                  `json:"root,omitempty"`
@@ -18,14 +18,14 @@ type report struct {
 	Undo     bool                    `json:"undo"`
 	Written  bool                    `json:"written"`
 	Files    []file                  `json:"files"`
-	Next     []string                `json:"next"` // what the user still has to do or should know
+	Next     []string                `json:"next"` // notes: what the user still has to do or should know
 }
 
 type file struct {
 	Path    string                `json:"path"`
 	Program agentsettings.Program `json:"program,omitempty"`
 	Action  string                `json:"action"` // create, change, remove or none
-	Kept    []string              `json:"kept"`   // settings that are not gaffer's and stay unchanged
+	Kept    []string              `json:"kept"`   // settings that gaffer needs but that keep another program's value
 	Diff    string                `json:"diff"`
 }
 
@@ -65,7 +65,7 @@ func action(e agentsettings.Edit) string {
 	return "change"
 }
 
-// remarks returns notes for the user about one file.
+// remarks returns notes for the user about one edited settings file.
 func remarks(e agentsettings.Edit) (list []string) {
 	if e.NonStandard != "" && e.File.Strict {
 		list = append(list, fmt.Sprintf("%s: %s on %s, for which %s ignores the whole file, as it has done before: remove it",
@@ -81,12 +81,12 @@ func remarks(e agentsettings.Edit) (list []string) {
 	return list
 }
 
-// positionLine and positionText return the two parts of a position such as "line 3: a comment":
-// "line 3" and "a comment".
+// positionLine and positionText return the two parts of a text such as "line 3: a comment":
+// positionLine returns "line 3", and positionText returns "a comment".
 func positionLine(loose string) string { at, _, _ := strings.Cut(loose, ": "); return at }
 func positionText(loose string) string { _, kind, _ := strings.Cut(loose, ": "); return kind }
 
-// next returns what the user still has to do.
+// next returns notes about what the user still has to do, such as restarting agents.
 func (s *setupPlan) next(edits []agentsettings.Edit) (list []string) {
 	changed := func(name string) bool {
 		return slices.ContainsFunc(edits, func(e agentsettings.Edit) bool { return e.Changes() && filepath.Base(e.File.Path) == name })
@@ -152,7 +152,7 @@ func (s *setupPlan) showDiffs(edits []agentsettings.Edit) error {
 	return nil
 }
 
-// printReport prints the result for the user.
+// printReport prints the result as text for the user.
 func (s *setupPlan) printReport(r report) error {
 	done := map[string]string{"create": "made", "change": "changed", "remove": "removed"}
 	switch {

@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New creates the command.
+// New creates the command 'gaffer interrupt'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "interrupt TASK",

@@ -8,20 +8,19 @@ import (
 	"gaffer/fleet"
 )
 
-// answers finds the answers to the questions in a log. The log has only the texts of questions, so a
-// question is found by its text, in the order in which the agent asked.
+// answers finds the answers to the questions in a log. The log has the text of a question but not
+// its id. So answers matches questions by text, in the order in which the agent asked them.
 type answers struct {
 	load  func() []fleet.QuestionRecord // returns the questions of the task, the oldest first
 	began time.Time                     // start of the attempt whose log is being printed
 
-	list []fleet.QuestionRecord // the questions that were loaded last, without those in used
-	used []string               // ids of the questions whose outcome next has returned
+	list []fleet.QuestionRecord // result of the last call of load, without the questions in used
+	used []string               // ids of the questions whose outcome was already returned by next
 }
 
-// next returns the outcome of the question at the start of text, or "" if the question has no
-// outcome yet. Of several questions with the same text, it takes the oldest that it has not
-// returned before. It loads the questions again if the question is not among those that were loaded
-// last.
+// next returns the outcome of the question with which text begins, or "" if the question was not
+// answered yet. If several questions have the same text, it takes the oldest whose outcome it has
+// not returned yet. If it finds no answered question in a.list, it loads the questions again.
 func (a *answers) next(text string) string {
 	for try := range 2 {
 		if try > 0 {

@@ -34,7 +34,7 @@ type options struct {
 	lines   int // number of last lines to print; negative means all lines
 }
 
-// New creates the command.
+// New creates the command 'gaffer logs'.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -64,7 +64,7 @@ belongs to the entry before it.`,
 	flags.IntVar(&o.attempt, "attempt", 0, "only attempt `N`, from 1")
 	flags.StringVar(&o.since, "since", "", "only what came since `WHEN`: 10m, 2h, 14:02 or 2026-02-11T09:00:00Z")
 	flags.BoolVar(&o.raw, "raw", false, "print the log as it was written")
-	flags.Lookup("tail").Hidden = true // --tail is an alias of --lines
+	flags.Lookup("tail").Hidden = true // an alias of --lines
 	openfleet.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, name := range []string{"lines", "tail"} {
@@ -116,7 +116,8 @@ func printReadable(ctx context.Context, e *env.Env, f openfleet.Fleet, t fleet.T
 	last := &lastLines{to: out, n: o.lines}
 	r := &reader{last: last}
 	answers := &answers{load: func() []fleet.QuestionRecord {
-		list, _ := f.AllQuestions(ctx, t.Run) // ignore the error: without the questions, the log does not show the answers
+		// Ignore the error: without the questions, the log is printed without the answers.
+		list, _ := f.AllQuestions(ctx, t.Run)
 		return slices.DeleteFunc(list, func(q fleet.QuestionRecord) bool { return q.Task != t.ID })
 	}}
 	r.Writer = agentlog.New(last, agentlog.Options{
@@ -167,8 +168,8 @@ func heading(t fleet.Task, attempts []fleet.Attempt, n int, now time.Time) (line
 	return line + " ──", began
 }
 
-// reader receives the log from a fleet. live is true once the existing part of the log has been
-// read.
+// reader is the writer to which a fleet writes a task's log. live is true once the existing part of
+// the log was written to it.
 type reader struct {
 	*agentlog.Writer
 	last *lastLines
@@ -181,8 +182,9 @@ func (r *reader) CaughtUp() error {
 	return r.last.flush()
 }
 
-// lastLines keeps lines in memory until it is flushed. Then it writes the last n of them. It writes
-// later lines at once. If n is negative, it writes all lines at once.
+// lastLines is a writer that keeps the written lines in memory until flush is called. flush writes
+// the last n of them to the writer to. Later lines are written at once. If n is negative, all lines
+// are written at once.
 type lastLines struct {
 	to      io.Writer
 	n       int
@@ -224,7 +226,7 @@ func (l *lastLines) flush() error {
 const pollInterval = 200 * time.Millisecond
 
 // waitForStart returns the current state of a task. If wait is true, it first waits until the task
-// has started or ended. On this machine, a task has started once the path of its log is known.
+// has started or ended. A task on this machine counts as started when the path of its log is known.
 func waitForStart(ctx context.Context, f openfleet.Fleet, t fleet.Task, wait bool) (fleet.Task, error) {
 	hasLog := func(t fleet.Task) bool { return t.Attempt != nil && (t.Attempt.Log != "" || f.Where() != "") }
 	if hasLog(t) || !wait {
@@ -247,5 +249,5 @@ func waitForStart(ctx context.Context, f openfleet.Fleet, t fleet.Task, wait boo
 	return t, err
 }
 
-// errFound stops Follow once the task has started or ended.
+// errFound is what waitForStart returns to Follow, to stop it when the task has started or ended.
 var errFound = errors.New("found")

@@ -40,7 +40,7 @@ neither listed nor accepted.
 The command ends when stdin is closed, or on SIGTERM. It then withdraws its open
 questions and returns its items to the inbox.`
 
-// New creates the command.
+// New creates the command 'gaffer mcp'.
 func New(e *env.Env) *cobra.Command {
 	var role string
 	cmd := &cobra.Command{
@@ -57,7 +57,7 @@ func New(e *env.Env) *cobra.Command {
 	for _, r := range mcp.Roles() {
 		words = append(words, string(r))
 	}
-	// The flag was declared above, so there is no error.
+	// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	openfleet.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -65,8 +65,8 @@ func New(e *env.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// Catch SIGPIPE: if the client stops reading, the process must still withdraw its
-		// questions.
+		// Catch SIGPIPE. By default it would kill the process when the client stops reading, before
+		// the process has withdrawn its open questions.
 		broken := make(chan os.Signal, 1)
 		signal.Notify(broken, syscall.SIGPIPE)
 		defer signal.Stop(broken)
@@ -75,8 +75,8 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// options returns the options of the MCP server, and opens the project's documents for it. It reads
-// the project and the settings now, so that later concurrent calls only use the cached values.
+// options returns the options of the MCP server, with the project's opened documents. It reads the
+// project and the settings into the cache of e, so that concurrent tool calls only read that cache.
 func options(e *env.Env, role string) (o mcp.Options, err error) {
 	o = mcp.Options{Version: e.Version}
 	if o.Caller, err = identify(e, role); err != nil {
@@ -115,9 +115,9 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 	return o, nil
 }
 
-// identify returns which agent has started this server. An agent program may start its MCP servers
-// without most of its environment, and so without the variables that gaffer has set for the agent.
-// So identify first looks for these variables in the environments of the ancestor processes.
+// identify returns the agent that has started this MCP server. gaffer sets environment variables
+// that name the agent, but an agent program may start its MCP servers without them. So identify
+// first looks for the variables in the environments of the ancestor processes.
 func identify(e *env.Env, role string) (mcp.Caller, error) {
 	for _, a := range caller.Ancestors(os.Getpid()) {
 		if a.Attempt != "" {
@@ -127,7 +127,7 @@ func identify(e *env.Env, role string) (mcp.Caller, error) {
 	return mcp.Identify(e.Getenv, role)
 }
 
-// mcpFleet makes a fleet implement the interface that the MCP server needs.
+// mcpFleet adapts a fleet to the interface that the MCP server needs.
 type mcpFleet struct{ openfleet.Fleet }
 
 func (m mcpFleet) FindRun(ctx context.Context, name string) (string, error) {

@@ -22,7 +22,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New creates the command.
+// New creates the command 'gaffer merge'.
 func New(e *env.Env) *cobra.Command {
 	var request fleet.MergeRequest
 	var squash, rebase, mergeCommit, undo bool
@@ -106,11 +106,14 @@ type command struct {
 // that resolve conflicts.
 func (c command) merge(ctx context.Context) error {
 	var all []fleet.MergeResult
-	resolved := "" // id of the task whose agent has just resolved a conflict; empty if there is none
+	// resolved is the id of the task whose agent has just resolved a conflict, or "".
+	resolved := ""
 	next := func(ctx context.Context, yes bool) (results []fleet.MergeResult, err error) {
 		request := c.request
 		request.Yes = yes
-		if resolved != "" && request.Task == "" { // the resolution of the conflict is not approved yet, so the request must name its task
+		// First merge the task whose conflict was resolved, with a request that names it: a request
+		// for the whole run would skip the task, because its new files are not approved.
+		if resolved != "" && request.Task == "" {
 			request.Task = resolved
 			results, err = c.overServer(ctx, request)
 			if last := len(results) - 1; err != nil || last >= 0 && (results[last].State == fleet.MergeSent || results[last].State == fleet.MergeBlocked) {
@@ -121,7 +124,9 @@ func (c command) merge(ctx context.Context) error {
 		more, err := c.overServer(ctx, request)
 		return append(results, more...), err
 	}
-	if c.view.App != nil { // use one merge queue for all passes, so that changes stay approved while agents resolve conflicts
+	// On this machine, use one merge queue for all passes of the loop. The queue remembers which
+	// changes the user has approved, even if an agent edits them to resolve a conflict.
+	if c.view.App != nil {
 		next = c.view.App.Landing.WithProgress(c.progress).Queue(c.request).Merge
 	}
 	for yes := c.request.Yes; ; {
@@ -132,8 +137,10 @@ func (c command) merge(ctx context.Context) error {
 		var last fleet.MergeResult
 		for _, m := range results {
 			last = m
+			// Skip a merge that an earlier pass has printed, or about which the user is asked
+			// below.
 			if m.State == fleet.MergeAlready && listed(all, m.Task) || m.Consent && c.mayAsk() {
-				continue // an earlier pass has printed this merge, or the user is asked about the change first
+				continue
 			}
 			all = append(all, m)
 			if err := c.print(m); err != nil {
@@ -166,8 +173,8 @@ func (c command) mayAsk() bool { return c.env.Interactive() && !c.json }
 
 func (c command) progress(text string) { c.env.Talk("%s", display.Printable(text)) }
 
-// overServer merges on a server. If the checks on the server take longer than the time limit of a
-// request, overServer repeats the request until the merge has ended.
+// overServer merges on a server. A request may end before the merge, because the server runs the
+// task's checks first. Then overServer repeats the request until the merge has ended.
 func (c command) overServer(ctx context.Context, request fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	const interval = time.Second
 	for waits := false; ; waits = true {
@@ -211,7 +218,7 @@ func (c command) awaitAgent(ctx context.Context, task string) (complete string, 
 }
 
 // print prints the result of one merge or undo: to stdout if the branch was moved, otherwise to
-// stderr. With --json it prints nothing, because conclude prints all results.
+// stderr. With --json it prints nothing, because the results are then printed together at the end.
 func (c command) print(m fleet.MergeResult) error {
 	if c.json {
 		return nil

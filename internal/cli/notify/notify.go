@@ -1,5 +1,5 @@
-// Package notify implements the command 'gaffer notify': it tests notifications, and
-// lists the settings and the latest notifications.
+// Package notify implements the command 'gaffer notify': it sends a test notification, and lists
+// the settings for notifications and the latest notifications.
 package notify
 
 import (
@@ -20,7 +20,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New creates the command.
+// New creates the command 'gaffer notify' and its subcommands.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notify",
@@ -84,7 +84,7 @@ func showTests(e *env.Env, results []notifications.TestResult, asJSON bool) erro
 	return err
 }
 
-// maxListedAge is the maximum age of the notifications that are listed.
+// maxListedAge is the maximum age of the notifications that 'gaffer notify list' prints.
 const maxListedAge = 7 * 24 * time.Hour
 
 func list(e *env.Env) *cobra.Command {

@@ -24,10 +24,12 @@ func (m machine) Reviews(ctx context.Context, run string) (fleet.RunReviews, err
 	return m.app.Changes.Reviews(ctx, run)
 }
 
-// SendBack sends the unsent comments of a review to the agent, and makes sure that a process works
-// on the run. alreadySent reports that there were no unsent comments. Even then SendBack makes sure
-// that a process works on the run, because the process that sent the comments may have died. tree
-// is the id of the git tree that the user has reviewed, or "" if unknown.
+// SendBack sends a reviewed change with the unsent comments back to the agent. tree is the id of
+// the git tree that the user has reviewed, or "" if unknown. If the change was already sent back
+// and there are no unsent comments, SendBack sends nothing and returns alreadySent = true.
+//
+// In both cases, SendBack makes sure that a process works on the run: the process that has sent the
+// comments may have died.
 func SendBack(ctx context.Context, f Fleet, run, task, tree string) (r fleet.Review, alreadySent bool, err error) {
 	if r, err = f.Review(ctx, run, task); err != nil {
 		return r, false, err
@@ -49,8 +51,8 @@ func HasDrafts(r fleet.Review) bool {
 	return slices.ContainsFunc(r.Comments, func(c fleet.Comment) bool { return c.Round == 0 })
 }
 
-// HasChange reports whether a task may have a change: it was started, and has a worktree, a branch
-// or a recorded diff.
+// HasChange reports whether a task may have changed files: it was started, and has a worktree, a
+// branch or stored diff statistics.
 func HasChange(t fleet.Task) bool {
 	return t.Attempt != nil && (t.Worktree != "" || t.Branch != "" || t.Attempt.Diff != nil)
 }

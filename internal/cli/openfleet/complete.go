@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Completer returns suggestions for the next argument. After an error it suggests
-// nothing, because a shell prompt cannot show errors.
+// Completer is a completion function of cobra: it returns suggestions for the next argument. After
+// an error it suggests nothing, because a shell prompt cannot show errors.
 type Completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
 // Runs completes the first argument with the ids of this project's unfinished runs. If ended is
@@ -90,8 +90,8 @@ func Schedules(e *env.Env, removed bool) Completer {
 	})
 }
 
-// SuggestedRules completes a flag with the suggested rules of a question. The first argument names
-// the question.
+// SuggestedRules completes a flag with the rules that a question suggests. The first argument on
+// the command line names the question.
 func SuggestedRules(e *env.Env) Completer {
 	return complete(func(ctx context.Context, _ *cobra.Command, args []string, _ string) (rules []string) {
 		_ = WithQuestions(ctx, e, func(all Everything) error {
@@ -106,8 +106,8 @@ func SuggestedRules(e *env.Env) Completer {
 	})
 }
 
-// Grants completes the first argument with the ids of grants: the rules that users have made by
-// answers that hold for longer than one request.
+// Grants completes the first argument with the ids of grants. A grant is a rule that a user has
+// made by an answer that also holds for later requests.
 func Grants(e *env.Env) Completer {
 	return first(e, func(ctx context.Context, f Fleet, _ string) (words []string) {
 		list, _ := f.Grants(ctx) // ignore the error: a shell prompt cannot show it
@@ -195,8 +195,8 @@ func tasks(ctx context.Context, f Fleet, typed string, fits func(fleet.Task) boo
 	return words
 }
 
-// suggestion returns a task's id and description, separated by a tab as the completion scripts of
-// shells expect.
+// suggestion returns the suggestion for a task: its id, a tab and a description. Completion scripts
+// of shells expect this form.
 func suggestion(t fleet.Task) string {
 	return display.Printable(t.ID) + "\t" + display.Line(t.Name+", "+string(t.Status), 60)
 }

@@ -22,10 +22,10 @@ func FindRun(ctx context.Context, f Fleet, text string, unfinished bool) (string
 	return "", exit.WithHint(exit.NotFound(errors.New("this project has no runs")), "'gaffer run PLAN' begins one")
 }
 
-// FindEither returns the run or the task that a user means by name. For a run, task is empty. "-"
-// is the latest run that has not ended. name may be the start of an id, but a whole id takes
-// precedence. It returns an error if the name matches both a run and a task, or several runs, or
-// several tasks.
+// FindEither returns the run or the task that a user means by name. If it is a run, task is empty.
+// The name "-" means the latest run that has not ended. name may be the start of an id; an equal id
+// takes precedence. FindEither returns an error if the name matches a run and a task, several runs,
+// or several tasks.
 func FindEither(ctx context.Context, f Fleet, name string) (run, task string, err error) {
 	if name == "" {
 		return "", "", exit.Usage(fmt.Errorf("the name is empty, want a run or a task"))

@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Fleet is how a command reads and changes runs, on this machine or on a server.
+// Fleet lets a command read and change runs, on this machine or on a server.
 type Fleet interface {
 	// Where returns the server's address, or "" for this machine.
 	Where() string
@@ -30,12 +30,13 @@ type Fleet interface {
 	// command's project.
 	Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (fleet.CostReport, error)
 
-	// Morning returns what has become of the tasks since a time. If everywhere is false, it
-	// includes only tasks of the command's project.
+	// Morning returns what has happened to tasks since the time q.Since. If everywhere is false,
+	// it includes only tasks of the command's project.
 	Morning(ctx context.Context, everywhere bool, q fleet.MorningQuery) (fleet.MorningReport, error)
 
-	// FindRun and FindTask return the run or task that a user means by a text such as a name or the
-	// start of an id. They search the command's project.
+	// FindRun returns the id of the run that a user means by a text, such as the start of an id. If
+	// unfinished is true, it ignores runs that have ended. FindTask returns the task that a user
+	// means by a text, such as a name. Both search only the command's project.
 	FindRun(ctx context.Context, text string, unfinished bool) (string, error)
 	FindTask(ctx context.Context, text string) (fleet.Task, error)
 
@@ -51,40 +52,40 @@ type Fleet interface {
 	Questions(ctx context.Context) ([]fleet.Question, error) // open questions, the oldest first
 	// AllQuestions returns all questions of a run, including closed ones, the oldest first.
 	AllQuestions(ctx context.Context, run string) ([]fleet.QuestionRecord, error)
-	Lanes(ctx context.Context) ([]fleet.Lane, error) // agent accounts that are paused
+	Lanes(ctx context.Context) ([]fleet.Lane, error) // paused agent accounts, and cost limits that are reached
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
 
-	// Change returns the files that a task has changed, and the review of the change. ChangedFile
-	// returns the diff of one of these files. If the change is on another machine, both return an
-	// error that says so.
+	// Change returns the files that a task has changed, and the user's review of them. ChangedFile
+	// returns the diff of one of these files. If the task's worktree is on another machine, both
+	// return an error that says so.
 	Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error)
 	ChangedFile(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error)
 	Reviews(ctx context.Context, run string) (fleet.RunReviews, error)
 
-	// Changes calls notify at the start, after every change of the fleet, and also from time to
-	// time without a change. Calls are at least interval apart. Changes returns when notify returns
-	// an error, when ctx ends, or when this machine's database cannot be read.
+	// Changes calls notify at the start and after every change of the fleet's data. It may also
+	// call notify without a change. Calls are at least interval apart. Changes returns when notify
+	// returns an error, when ctx ends, or when this machine's database cannot be read.
 	Changes(ctx context.Context, interval time.Duration, notify func() error) error
 
 	Submit(ctx context.Context, p plan.Plan) (id string, err error)
 	Answer(ctx context.Context, question string, a fleet.Reply) error
-	// Grants returns the rules that users have made by answering questions, and that still hold, the
-	// oldest first. RemoveGrant removes one of them.
+	// Grants returns the permission rules that users have made by answering questions, the oldest
+	// first. It leaves out rules that no longer hold. RemoveGrant removes a rule.
 	Grants(ctx context.Context) ([]fleet.Grant, error)
 	RemoveGrant(ctx context.Context, id string) error
-	// Permissions sums up the requests for permission since a time. If everywhere is false, it
-	// counts only requests of the command's project.
+	// Permissions counts the requests of agents for permission since a time, and their answers. If
+	// everywhere is false, it counts only requests of the command's project.
 	Permissions(ctx context.Context, everywhere bool, since time.Time) ([]fleet.PermissionRequest, error)
-	// Ask asks the user a question that belongs to no task, and returns its id.
-	// Question returns the question's state. A caller that stops waiting calls
-	// Withdraw.
+	// Ask stores a question for the user that belongs to no task, and returns the question's id.
+	// Question returns whether and how a question was answered. Withdraw closes a question. A
+	// caller must call Withdraw if it stops waiting for the answer.
 	Ask(ctx context.Context, q fleet.Ask) (id string, err error)
 	Question(ctx context.Context, id string) (fleet.Answered, error)
 	Withdraw(ctx context.Context, question, why string) error
 
-	// Review returns the review of a task's change. ChangeReview performs an action on
-	// the review, such as sending it back to the agent, and returns the review.
+	// Review returns the user's review of a task's change. ChangeReview performs an action such as
+	// adding a comment or sending the change back to the agent. It returns the new review.
 	Review(ctx context.Context, run, task string) (fleet.Review, error)
 	ChangeReview(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error)
 	// Send sends a message to the agent of m.Task in m.Run. If the task has ended, its agent is
@@ -97,14 +98,14 @@ type Fleet interface {
 
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
-	// RetryWithBudget is like Retry, with a new budget for the task. RaiseBudget replaces the
-	// budget of a run, and queues again the tasks that failed because the old budget was spent.
-	// Parts of the new budget that are zero keep their old value.
+	// RetryWithBudget is like Retry, and sets the task's budget. RaiseBudget sets the budget of a
+	// run, and queues again the tasks that failed because the old budget was spent. If an amount in
+	// budget is zero, the old amount stays.
 	RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error
 	RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error
 	// EnsureProcess starts a gaffer process for a run of this machine if no process works on the
-	// run. Call it after a user has changed the run, sent a message or sent back a review. On a
-	// server it does nothing, because a server starts processes by itself.
+	// run. Call it after a user has changed the run, sent a message or sent a change back. For a
+	// run on a server it does nothing, because the server starts processes by itself.
 	EnsureProcess(ctx context.Context, run string) error
 
 	// Merge merges the changes of tasks, one after the other. UndoMerge undoes the last merge of a
@@ -115,9 +116,9 @@ type Fleet interface {
 	Discard(ctx context.Context, run, task string) (fleet.Review, error)
 	Restore(ctx context.Context, run, task string) (fleet.Review, error)
 
-	// Fork makes a new run with one task, which continues a copy of another task's conversation and
-	// files. Turns returns the turns of a task's conversation; Fork can copy the conversation up to
-	// any of them.
+	// Fork makes a new run with one task. The task starts with a copy of another task's
+	// conversation and files. Turns returns the turns of a task's conversation. Fork can copy the
+	// conversation up to one of these turns.
 	Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error)
 	Turns(ctx context.Context, run, task string) ([]fleet.Turn, error)
 
@@ -135,8 +136,8 @@ func UsesServer(e *env.Env) (bool, error) {
 	return err == nil && c.Server() != "", err
 }
 
-// OpenFleet opens the configured server, or this machine if none is configured. Notices to
-// the user are passed to notice, or printed to stderr if notice is nil.
+// OpenFleet opens the fleet of the configured server or, if none is configured, of this machine. It
+// passes notices for the user to notice. If notice is nil, it prints them to stderr.
 func OpenFleet(ctx context.Context, e *env.Env, notice func(text string)) (Fleet, error) {
 	far, err := UsesServer(e)
 	if err != nil {
@@ -152,7 +153,8 @@ func OpenFleet(ctx context.Context, e *env.Env, notice func(text string)) (Fleet
 	return LocalFleet(a), nil
 }
 
-// ServerFleet returns the fleet of the configured server.
+// ServerFleet returns the fleet of the configured server. It passes notices for the user to notice.
+// If notice is nil, it prints them to stderr.
 func ServerFleet(e *env.Env, notice func(text string)) (*serverfleet.Fleet, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -168,7 +170,7 @@ func ServerFleet(e *env.Env, notice func(text string)) (*serverfleet.Fleet, erro
 	return serverfleet.New(client, serverfleet.Options{Address: c.Server(), Project: c.ProjectName(), Notice: notice, Agent: e.AgentName()}), nil
 }
 
-// WithFleet opens the fleet, calls fn and closes the fleet.
+// WithFleet opens the fleet that OpenFleet returns, calls fn with it and closes it.
 func WithFleet(ctx context.Context, e *env.Env, fn func(Fleet) error) error {
 	f, err := OpenFleet(ctx, e, nil)
 	if err != nil {
@@ -181,11 +183,11 @@ func WithFleet(ctx context.Context, e *env.Env, fn func(Fleet) error) error {
 	return err
 }
 
-// LocalFleet returns gaffer on this machine as a Fleet.
+// LocalFleet returns the fleet of this machine. a is the opened app of this process.
 func LocalFleet(a *app.App) Fleet { return machine{a.Fleet, a} }
 
-// machine is the fleet of this machine. The embedded Fleet reads and changes runs. The methods of
-// machine do what needs the app, such as starting a process or merging changes.
+// machine is the fleet of this machine. The embedded Fleet reads and changes runs in the database.
+// For other work, such as starting a process or merging changes, machine has methods that call app.
 type machine struct {
 	*localfleet.Fleet
 	app *app.App

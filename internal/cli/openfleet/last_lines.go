@@ -9,9 +9,9 @@ import (
 // blockSize is the number of bytes of a log that are read in one operation.
 const blockSize = 64 << 10
 
-// seekLastLines moves f to the start of its last n lines. If n is 0, it moves f to the end. If n is
-// negative, it does not move f. It reads blocks from the end, because a log may be larger than
-// memory.
+// seekLastLines sets the offset of f to the start of its last n lines. If n is 0, it sets the
+// offset to the end. If n is negative, it leaves the offset unchanged. It reads f backwards in
+// blocks, because a log may be larger than memory.
 func seekLastLines(f io.ReadSeeker, n int) error {
 	if n < 0 {
 		return nil
@@ -37,7 +37,7 @@ func seekLastLines(f io.ReadSeeker, n int) error {
 		}
 		end := len(part)
 		if first && part[end-1] == '\n' {
-			end-- // skip the newline that ends the last line
+			end-- // do not count the newline at the end of the file
 		}
 		first = false
 		for i := bytes.LastIndexByte(part[:end], '\n'); i >= 0; i = bytes.LastIndexByte(part[:i], '\n') {

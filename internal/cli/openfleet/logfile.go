@@ -39,8 +39,8 @@ func (m machine) Log(ctx context.Context, t fleet.Task, w io.Writer, q fleet.Log
 	return l.copy(ctx)
 }
 
-// pathOf returns the path of a task's log. If the path in the task is relative, it is relative to
-// the root of the run's project, which may differ from the command's project.
+// pathOf returns the path of a task's log. If t.Attempt.Log is relative, it starts from the root of
+// the project of the task's run. That project may differ from the command's project.
 func (m machine) pathOf(ctx context.Context, t fleet.Task) (string, error) {
 	if t.Attempt == nil || t.Attempt.Log == "" {
 		return "", exit.NotFound(fmt.Errorf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status))
@@ -52,8 +52,9 @@ func (m machine) pathOf(ctx context.Context, t fleet.Task) (string, error) {
 	return filepath.Join(root, t.Attempt.Log), err
 }
 
-// logComplete reports whether nothing more will be written to the log. This is so when the task has
-// ended or, if attempt is not 0, when the attempt with this number has ended.
+// logComplete reports whether nothing more will be written to the requested part of a task's log.
+// If attempt is 0, that is the case when the task has ended. Otherwise it is the case when the
+// attempt with this number has ended.
 func logComplete(ctx context.Context, f Fleet, t fleet.Task, attempt int) (bool, error) {
 	now, err := f.Task(ctx, t.Run, t.ID)
 	if err != nil {
@@ -66,7 +67,7 @@ func logComplete(ctx context.Context, f Fleet, t fleet.Task, attempt int) (bool,
 // pollInterval is the interval between checks of a growing log.
 const pollInterval = 200 * time.Millisecond
 
-// logFile copies the log of a task to a writer.
+// logFile holds the state of copying a task's log file to a writer.
 type logFile struct {
 	file     *os.File
 	to       io.Writer
@@ -74,13 +75,13 @@ type logFile struct {
 	attempts func() ([]fleet.Attempt, error)
 	over     func() (bool, error)
 
-	begun int   // number of the attempt that is being copied; 0 before the first
-	at    int64 // offset in the file of the next byte to copy
+	begun int   // number of the attempt being copied; 0 before the first one
+	at    int64 // offset in file of the next byte to copy
 }
 
-// copy copies the log. If the query has Follow, copy continues until the log is complete. It checks
-// whether the log is complete before each round of copying, so that the last round includes
-// everything.
+// copy copies the log to the writer. If the query's Follow is set, it also copies what is appended,
+// until the log is complete. In each round it first checks whether the log is complete and then
+// copies the new output, so that nothing is lost at the end.
 func (l *logFile) copy(ctx context.Context) error {
 	for first := true; ; first = false {
 		last, err := !l.query.Follow, error(nil)
@@ -125,9 +126,9 @@ type attemptPart struct {
 	from, to int64
 }
 
-// parts returns the sections of the requested attempts. Once copying has begun, it returns nil
-// while an attempt is starting, because it is still unknown at which offset that attempt's output
-// begins. If final is true, nothing more will be written, and parts always returns the sections.
+// parts returns the sections of the log that belong to the requested attempts. final says that the
+// log is complete. If it is not, and copying has begun, parts returns nil while an attempt is
+// starting, because the offset at which that attempt's output begins is still unknown.
 func (l *logFile) parts(final bool) ([]attemptPart, error) {
 	attempts, err := l.attempts()
 	if err != nil {
@@ -152,8 +153,8 @@ func (l *logFile) parts(final bool) ([]attemptPart, error) {
 	return parts, nil
 }
 
-// partsOf divides a log of this size, in bytes, into the sections of the attempts. It leaves out
-// attempts whose log is not set, because they have not started.
+// partsOf divides a log into the sections of the attempts. size is the log's size in bytes. partsOf
+// leaves out attempts without a log path, because they have not started.
 func partsOf(attempts []fleet.Attempt, size int64) (parts []attemptPart) {
 	attempts = slices.DeleteFunc(slices.Clone(attempts), func(a fleet.Attempt) bool { return a.Log == "" })
 	slices.SortFunc(attempts, func(a, b fleet.Attempt) int { return cmp.Compare(a.Number, b.Number) })
@@ -168,8 +169,8 @@ func partsOf(attempts []fleet.Attempt, size int64) (parts []attemptPart) {
 	return parts
 }
 
-// from returns the offset, in the file, of the first line to copy. The query's Tail limits how many
-// of the existing lines are copied.
+// from returns the offset in the file at which copying starts. If the query's Tail is not negative,
+// only that number of existing lines is copied.
 func (l *logFile) from(parts []attemptPart) (int64, error) {
 	if len(parts) == 0 {
 		return 0, nil
@@ -183,9 +184,8 @@ func (l *logFile) from(parts []attemptPart) (int64, error) {
 	return begin + at, err
 }
 
-// part copies the output of an attempt, starting at the offset l.at in the file. It does nothing if
-// all output of the attempt was copied, or if the attempt is earlier than the one that is being
-// copied.
+// part copies the output of the attempt p that was not copied yet. It does nothing if there is
+// none, or if copying has already reached a later attempt.
 func (l *logFile) part(p attemptPart) error {
 	if p.attempt < l.begun || p.to <= l.at {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// OpenApp opens gaffer in the command's project. It passes notices for the user to notice, or
-// prints them to stderr if notice is nil. It also writes the documents that an earlier gaffer
-// process could not write.
+// OpenApp opens gaffer's app in the command's project. It passes notices for the user to notice. If
+// notice is nil, it prints them to stderr. It also writes the documents of ended runs that an
+// earlier gaffer process could not write.
 func OpenApp(ctx context.Context, e *env.Env, notice func(text string)) (*app.App, error) {
 	opts, err := Options(e, notice)
 	if err != nil {
@@ -26,8 +26,8 @@ func OpenApp(ctx context.Context, e *env.Env, notice func(text string)) (*app.Ap
 	return a, nil
 }
 
-// Options returns the options for opening gaffer in the command's project. Notices for the user are
-// passed to notice, or printed to stderr if notice is nil.
+// Options returns the options with which OpenApp opens the app in the command's project. The app
+// passes notices for the user to notice. If notice is nil, it prints them to stderr.
 func Options(e *env.Env, notice func(text string)) (app.Options, error) {
 	p, err := e.Project()
 	if err != nil {
@@ -43,7 +43,7 @@ func Options(e *env.Env, notice func(text string)) (app.Options, error) {
 	return app.Options{Project: p, Config: c, Now: e.Now, Getenv: e.Getenv, Notice: notice, Version: e.Version, Agent: e.AgentName()}, nil
 }
 
-// WithApp opens gaffer, calls fn and closes gaffer.
+// WithApp opens gaffer's app with OpenApp, calls fn with it and closes it.
 func WithApp(ctx context.Context, e *env.Env, fn func(*app.App) error) error {
 	a, err := OpenApp(ctx, e, nil)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 type Asked struct {
 	fleet.Question
 	Server string `json:"server,omitempty"` // address of the fleet's server; empty for this machine
-	// Terminal is true if the question can only be answered in the agent's own
-	// terminal: a user has started the agent, and the setting hooks.answer_within is 0.
+	// Terminal is true if the question can only be answered in the agent's own terminal. That is
+	// so if the agent was started by a user, and its hook did not pass the question to gaffer.
 	Terminal bool   `json:"terminal,omitempty"`
 	Dir      string `json:"dir,omitempty"`  // folder in which the waiting agent works
 	Pane     string `json:"pane,omitempty"` // the tmux pane of the waiting agent
@@ -31,8 +31,8 @@ func (a Asked) Answer(ctx context.Context, reply fleet.Reply) error {
 	return a.fleet.Answer(ctx, a.ID, reply)
 }
 
-// Unattended returns the id of the question's run. ok is true if the run is on this machine and the
-// gaffer process that worked on it is gone.
+// Unattended returns the id of the question's run. ok is true if the run is on this machine and no
+// gaffer process works on it any more.
 func (a Asked) Unattended(ctx context.Context) (run string, ok bool) {
 	if a.Run == "" || a.fleet == nil || a.fleet.Where() != "" {
 		return "", false
@@ -41,7 +41,7 @@ func (a Asked) Unattended(ctx context.Context) (run string, ok bool) {
 	return a.Run, err == nil && r.Owner.Gone
 }
 
-// Line returns the question on one line, with the command that answers it.
+// Line returns the question on one line, with a hint how to answer it.
 func (a Asked) Line() string {
 	if a.Terminal {
 		return phrase.Line(a.Name) + " asks: " + phrase.Line(a.Text) + "; answer it in its own terminal"
@@ -50,9 +50,9 @@ func (a Asked) Line() string {
 }
 
 // ByHand returns the online agents that users have started by hand, on this machine and in the
-// fleet f. If everywhere is false, it returns only agents of the command's project: on this machine
-// those that work in the project's folder, on other machines those whose folder has the project's
-// name. It always includes agents whose folder is unknown.
+// fleet f. If everywhere is false, it leaves out agents of other projects. An agent on this machine
+// belongs to the command's project if its folder is in the project. An agent on another machine
+// belongs to it if its folder has the project's name. Agents whose folder is unknown are included.
 func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.Worker, error) {
 	opts, err := Options(e, nil)
 	if err != nil {
@@ -62,14 +62,15 @@ func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.
 	if err != nil {
 		return nil, err
 	}
-	if f.Where() != "" { // a server knows this machine's agents only if a worker runs on this machine
+	// A server knows the agents on this machine only if a worker runs here, so add them.
+	if f.Where() != "" {
 		here, err := app.WorkersByHand(ctx, opts)
 		if err != nil {
 			return nil, err
 		}
 		list = fleet.MergeWorkers(list, here)
 	}
-	machine, _ := os.Hostname() // host name that agents on this machine report
+	machine, _ := os.Hostname() // agents on this machine report this host name
 	return slices.DeleteFunc(list, func(w fleet.Worker) bool {
 		switch {
 		case !w.ByHand || !w.Online():
@@ -83,8 +84,8 @@ func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.
 	}), nil
 }
 
-// Questions returns the open questions of a fleet, and the prompts at which the agents in byHand
-// wait in their own terminals. The oldest question or prompt comes first.
+// Questions returns the open questions of a fleet, and those that the agents in byHand ask only in
+// their own terminals. The oldest question comes first.
 func Questions(ctx context.Context, f Fleet, byHand []fleet.Worker) ([]Asked, error) {
 	list, err := questionsOf(ctx, f)
 	return withPrompts(list, byHand), err
@@ -98,7 +99,8 @@ func questionsOf(ctx context.Context, f Fleet) (list []Asked, err error) {
 	return list, err
 }
 
-// withPrompts appends to list the prompt of each waiting agent that has no question in list.
+// withPrompts returns list with a question for each agent in byHand that waits at its own prompt
+// and has no question in list. It sorts the result by age, the oldest first.
 func withPrompts(list []Asked, byHand []fleet.Worker) []Asked {
 	for _, w := range byHand {
 		asked := slices.ContainsFunc(list, func(a Asked) bool { return a.Name == w.Name })
@@ -120,8 +122,8 @@ type Everything struct {
 }
 
 // WithQuestions collects the open questions of the configured server and of this machine, and calls
-// fn with them. If the server does not answer, fn gets the questions of this machine, and the error
-// in Failed.
+// fn with them. If the server does not answer, fn gets only this machine's questions, and the
+// server's error is in Failed.
 func WithQuestions(ctx context.Context, e *env.Env, fn func(Everything) error) (err error) {
 	fleets, err := fleetsOf(ctx, e)
 	defer func() {
@@ -140,7 +142,9 @@ func WithQuestions(ctx context.Context, e *env.Env, fn func(Everything) error) (
 	}
 	all := Everything{Fleets: fleets}
 	var byHand []fleet.Worker
-	known := map[string]bool{} // ids of the questions found so far; a server on this machine's database returns the same questions again
+	// known holds the ids of the questions found so far. If the server uses this machine's
+	// database, both fleets return the same questions.
+	known := map[string]bool{}
 	for _, f := range fleets {
 		list, err := questionsOf(ctx, f)
 		workers, failed := f.Workers(ctx)
@@ -165,9 +169,10 @@ func WithQuestions(ctx context.Context, e *env.Env, fn func(Everything) error) (
 	return fn(all)
 }
 
-// fleetsOf opens the fleets to search for questions. Without a configured server, this is the fleet
-// of this machine. With one, it is the server and, only if this machine already has a database, the
-// fleet of this machine. If it returns an error, the caller must still close the returned fleets.
+// fleetsOf opens the fleets to search for questions: that of the configured server, if any, and
+// that of this machine. If a server is configured and this machine has no database yet, it opens
+// only the server's fleet. Even if fleetsOf returns an error, the caller must close the returned
+// fleets.
 func fleetsOf(ctx context.Context, e *env.Env) (fleets []Fleet, err error) {
 	f, err := OpenFleet(ctx, e, nil)
 	if err != nil {

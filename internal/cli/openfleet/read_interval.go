@@ -2,8 +2,8 @@ package openfleet
 
 import "time"
 
-// ReadInterval returns the time between two reads of a run with this number of tasks. It is longer
-// for large runs, because reading them takes longer.
+// ReadInterval returns how long to wait between two reads of a run with this number of tasks. The
+// more tasks a run has, the longer a read takes, and the longer the interval is.
 func ReadInterval(tasks int) time.Duration {
 	switch {
 	case tasks < 200:

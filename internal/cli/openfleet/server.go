@@ -22,11 +22,11 @@ import (
 )
 
 // plainHTTP is the name of an environment variable. If its value is 1, tokens may be sent to other
-// machines over plain HTTP. This is not a setting, because a project's gaffer.yaml must not be able
-// to allow it.
+// machines over plain HTTP. There is no such setting in gaffer.yaml, because a project's
+// gaffer.yaml must not be able to allow this.
 const plainHTTP = "GAFFER_INSECURE_HTTP"
 
-// ServerFlags adds the flags that choose the server and the token.
+// ServerFlags adds the flags that set the server's address, its certificate and the access token.
 func ServerFlags(e *env.Env, cmd *cobra.Command) { e.ServerFlags(cmd.Flags()) }
 
 // FleetFlags adds the flags of a command that works on this machine or on a server. Rarely used
@@ -115,9 +115,10 @@ func parseServers(list string) (servers []*url.URL, err error) {
 	return servers, nil
 }
 
-// serverToken returns the token to send. It comes from the configured token file, from GAFFER_TOKEN
-// or, for a server on this machine, from the file that the server created at its first start. If
-// there is no token, it returns "", and the server decides whether to accept the request.
+// serverToken returns the access token for the servers. It comes from the configured token file,
+// else from GAFFER_TOKEN, else, for a server on this machine, from the file that the server created
+// at its first start. If there is no token, serverToken returns "": the server then decides whether
+// to accept the request.
 func serverToken(e *env.Env, servers []*url.URL) (string, error) {
 	if path := e.TokenFile(); path != "" {
 		text, err := readToken(path)
@@ -134,7 +135,7 @@ func serverToken(e *env.Env, servers []*url.URL) (string, error) {
 	}
 	state, err := e.StateDir()
 	if err != nil {
-		return "", nil // there is no state folder, so no server of this user has written a token
+		return "", nil // without a state folder there is no token file
 	}
 	text, err := readToken(filepath.Join(state, "token"))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -164,8 +165,7 @@ func readToken(path string) (string, error) {
 	return text, nil
 }
 
-// onLoopback reports whether all servers have loopback addresses. A token for this machine must not
-// be sent to another machine.
+// onLoopback reports whether all servers have loopback addresses, so that they are on this machine.
 func onLoopback(servers []*url.URL) bool {
 	return !slices.ContainsFunc(servers, func(u *url.URL) bool {
 		ip := net.ParseIP(u.Hostname())
@@ -173,8 +173,8 @@ func onLoopback(servers []*url.URL) bool {
 	})
 }
 
-// openRegular opens a file for reading. It returns an error if it is not a regular file. It never
-// blocks, even if the path is a FIFO.
+// openRegular opens a file for reading. It returns an error if path is not a regular file. If path
+// is a FIFO, it does not block.
 func openRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -15,9 +15,10 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Submit creates a run from a plan and returns its id. On this machine, no process works on the run
-// yet. On a server, any worker may take the run's tasks. If worker is not empty, only the worker
-// with that name may take them. The warnings name tasks that no current worker can run.
+// Submit creates a run from a plan and returns the run's id. On this machine, the caller must then
+// start a process that works on the run. On a server, any worker may take the run's tasks or, if
+// worker is not empty, only the worker with that name. The warnings name tasks that no current
+// worker of the server can run.
 func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, worker string) (id string, warnings []string, err error) {
 	far, ok := f.(*serverfleet.Fleet)
 	if !ok {

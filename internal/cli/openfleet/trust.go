@@ -18,10 +18,11 @@ import (
 	"gaffer/internal/exit"
 )
 
-// tlsConfig returns the TLS configuration for the servers, or nil if the default is enough. It
-// accepts the certificate with the configured fingerprint, or certificates of the configured
-// authorities. If neither is configured, it accepts certificates of the system's authorities and,
-// for a server on this machine, the certificate that the server created.
+// tlsConfig returns the TLS configuration for the servers, or nil for Go's default. If a
+// fingerprint is configured, it accepts only the certificate with that fingerprint. Otherwise, if
+// certificate authorities are configured, it accepts only their certificates. If neither is
+// configured, it accepts those of the system's authorities and, for a server on this machine, the
+// certificate that the server created.
 func tlsConfig(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, error) {
 	if !slices.ContainsFunc(servers, func(u *url.URL) bool { return u.Scheme == "https" }) {
 		return nil, nil
@@ -43,9 +44,9 @@ func tlsConfig(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, e
 	return trustOwnServer(e, servers), nil
 }
 
-// trustOwnServer returns a TLS configuration that accepts the system's authorities and the
-// certificate that this user's server on this machine has created. It returns nil if a server is on
-// another machine or if there is no certificate.
+// trustOwnServer returns a TLS configuration that accepts certificates of the system's authorities,
+// and the certificate that this user's server on this machine has created. It returns nil, which
+// means Go's default, if one of the servers is on another machine or there is no such certificate.
 func trustOwnServer(e *env.Env, servers []*url.URL) *tls.Config {
 	state, err := e.StateDir()
 	if err != nil || !onLoopback(servers) {
@@ -56,7 +57,7 @@ func trustOwnServer(e *env.Env, servers []*url.URL) *tls.Config {
 		pool = x509.NewCertPool()
 	}
 	if addCertificates(pool, filepath.Join(state, "tls.pem")) != nil {
-		return nil // the user's server has created no certificate
+		return nil // no server of this user has created a certificate
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 }
@@ -93,7 +94,7 @@ func pinned(sum [sha256.Size]byte) *tls.Config {
 	}
 }
 
-// otherServer is the error about a server whose certificate has an unexpected fingerprint.
+// otherServer is the error for a server whose certificate does not have the configured fingerprint.
 type otherServer struct{ fingerprint string }
 
 func (e *otherServer) Error() string {

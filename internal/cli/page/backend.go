@@ -14,27 +14,28 @@ import (
 	"gaffer/internal/ui/dashboard"
 )
 
-// Backend holds the handlers and stores that a command serves over HTTP.
+// Backend holds what a command needs to run a server: the handlers of HTTP requests, and the
+// storage of access tokens. If a handler is nil, the server answers its requests with status 404.
 type Backend struct {
-	Protocol  server.Protocol    // handles the requests of the coordinator protocol
-	Runs      server.Runs        // handles requests about runs; nil if there are none
-	Changes   server.Changes     // handles requests about changes; nil if there are none
-	Landing   server.Landing     // handles requests that merge changes; nil if there are none
-	Terminals server.Terminals   // shows the terminals of agents; nil if there are none
-	NewRuns   server.NewRuns     // handles requests that start runs; nil if there are none
-	Schedules server.Schedules   // handles requests about schedules; nil if there are none
-	Work      server.Work        // handles requests of gaffer's own workers; nil if there are none
-	Viewer    server.Viewer      // handles requests of a workflow's viewer; nil if there are none
+	Protocol  server.Protocol    // handles requests of the coordinator protocol
+	Runs      server.Runs        // handles requests about runs; if nil, they get status 404
+	Changes   server.Changes     // handles requests about changes of tasks; if nil, they get status 404
+	Landing   server.Landing     // handles requests to merge changes; if nil, they get status 404
+	Terminals server.Terminals   // handles requests to show agents' terminals; if nil, they get status 404
+	NewRuns   server.NewRuns     // handles requests to start runs; if nil, they get status 404
+	Schedules server.Schedules   // handles requests about schedules; if nil, they get status 404
+	Work      server.Work        // handles requests of gaffer's own workers; if nil, they get status 404
+	Viewer    server.Viewer      // handles requests of a workflow's viewer; if nil, they get status 404
 	Tokens    credential.Storage // stores access tokens
 	State     string             // path of gaffer's state folder on this machine
-	// DeleteOldRuns starts to delete, once an hour, the runs that ended longer ago than age. It
-	// continues until stop is called. It is nil in the result of [BackendOf].
+	// DeleteOldRuns starts a background job that deletes, once an hour, the runs that ended longer
+	// ago than age. The job runs until stop is called. BackendOf does not set DeleteOldRuns.
 	DeleteOldRuns func(age time.Duration) (stop func())
 	Close         func() error // releases all resources; called once, after the last request
 }
 
-// BackendOf returns the backend of a coordinator. The backend's Close closes the coordinator, and
-// its access tokens are in the coordinator's store.
+// BackendOf returns a backend with the handlers of the coordinator c. Access tokens are stored in
+// the coordinator's store. The backend's Close closes c.
 func BackendOf(c *app.Coordinator) Backend {
 	b := Backend{
 		Protocol: c.Protocol, Runs: c.Runs, Changes: c.Changes, Landing: c.Landing, NewRuns: c.NewRuns, Schedules: c.Schedules, Terminals: c.Terminals, Viewer: c.Viewer, Tokens: c.Protocol.Tokens(), State: c.State,
@@ -47,8 +48,8 @@ func BackendOf(c *app.Coordinator) Backend {
 }
 
 // Options returns the options of a server that listens on l and serves this backend. hosts are
-// further names by which clients may address the server. The caller adds the options that differ
-// between commands.
+// additional host names that clients may use for the server. The caller may then set further
+// options, such as time limits.
 func (b Backend) Options(e *env.Env, l net.Listener, hosts []string, log *slog.Logger) (server.Options, error) {
 	names, err := server.HostsOf(l.Addr(), hosts)
 	if err != nil {

@@ -10,15 +10,17 @@ import (
 	"gaffer/internal/ui/browser"
 )
 
-// MayOpenBrowser reports whether a command may open a browser in its environment. It returns false
-// in CI, and if stdout is not a terminal.
+// MayOpenBrowser reports whether a command may open a browser. It returns false if stdout is not a
+// terminal, or if the environment variable CI is set.
 func MayOpenBrowser(e *env.Env) bool { return display.IsTerminal(e.Out) && e.Getenv("CI") == "" }
 
-// OpenOrPrint opens a link in the browser, or prints how to open it. It reports whether the browser
-// was opened; a failure to open it is not an error.
+// OpenOrPrint opens a dashboard link in the browser if open is true. If it does not or cannot open
+// the browser, it prints how the user can open the dashboard. It reports whether the browser was
+// opened.
 //
-// The link is printed only to a terminal: other output may be stored, and the first browser that
-// uses the link is logged in. command is the gaffer command that creates another link.
+// The first browser that opens the link is logged in. So OpenOrPrint prints the link only to a
+// terminal, because other output may be stored. Elsewhere it prints address and command, the gaffer
+// command that creates another link.
 func OpenOrPrint(ctx context.Context, e *env.Env, address, link string, open bool, command string) (opened bool) {
 	if open {
 		err := browser.Open(ctx, e.Getenv, link)

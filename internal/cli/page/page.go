@@ -20,25 +20,25 @@ import (
 
 // Page is a dashboard that this process serves on this machine until Close.
 //
-// A page that Open returns keeps its access tokens in memory, and stores nothing in the database.
-// While a page is served, a file in the state folder holds its address and one of its tokens. With
-// that file, 'gaffer open' of the same user finds the page and logs in.
+// A page that Open returns keeps its access tokens in memory and not in the database. While a page
+// is served, a file in gaffer's state folder holds the page's address and one of its tokens. From
+// this file, 'gaffer open' of the same user learns how to open the page and log in.
 type Page struct {
 	URL string // the address of the server
 
 	server  *server.Server
 	close   func() error // closes the backend
-	forget  func() error // deletes the file in the state folder that publish has written
+	forget  func() error // deletes the file that publish has written
 	stop    context.CancelFunc
 	stopped chan error
 }
 
-// closeTimeout is how long Close waits for pending requests.
+// closeTimeout is how long Page.Close waits for unfinished requests.
 const closeTimeout = time.Second
 
-// Open serves the dashboard for the fleet of the app a, on a free port of the loopback address. run
-// is the id of the run with which the page ends, or "" if there is none. Errors of the server are
-// passed to notice.
+// Open serves the dashboard for the fleet of the app a, on a free port of the loopback address. If
+// the caller closes the page at the end of a run, run is that run's id; otherwise it is "". Open
+// passes errors of the server to notice.
 func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(text string)) (_ *Page, err error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,9 +57,9 @@ func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(t
 	return p, nil
 }
 
-// Serve serves the dashboard of a backend on l, in the background. run is the id of the run with
-// which the page ends, or "" if there is none. [Page.Close] closes b and l. If Serve returns an
-// error, b and l are still open.
+// Serve serves the dashboard of a backend on l, in the background. If the caller closes the page at
+// the end of a run, run is that run's id; otherwise it is "". [Page.Close] closes b and l. If Serve
+// returns an error, b and l are still open.
 func Serve(ctx context.Context, e *env.Env, b Backend, l net.Listener, run string, notice func(string)) (*Page, error) {
 	opts, err := b.Options(e, l, nil, slog.New(&errorHandler{notice}))
 	if err != nil {
@@ -79,9 +79,9 @@ func Serve(ctx context.Context, e *env.Env, b Backend, l net.Listener, run strin
 	return p, nil
 }
 
-// publish creates a token, and writes it with the page's address to a file in the state folder.
-// With this file, other commands of this user find the page and log in. The function forget deletes
-// the file.
+// publish creates an access token, and writes it with the page's address to a file in gaffer's
+// state folder. Other commands of the same user use the file to find the page and log in. The
+// returned function forget deletes the file.
 func publish(ctx context.Context, e *env.Env, b Backend, book *credential.TokenStore, address, run string) (forget func() error, err error) {
 	text, _, err := book.Create(ctx, credential.TokenSpec{Role: credential.Operator, Name: "page"})
 	if err != nil {
@@ -94,7 +94,8 @@ func publish(ctx context.Context, e *env.Env, b Backend, book *credential.TokenS
 	return localservers.Register(b.State, localservers.Server{URL: address, Project: project.Root, Run: run, Token: text})
 }
 
-// Link returns a link to a fragment of the page. The link logs in the first browser that opens it.
+// Link returns a link to the page with this URL fragment, see [RunFragment]. The link logs in the
+// first browser that opens it.
 func (p *Page) Link(fragment string) (string, error) {
 	path, err := p.server.LoginPath()
 	if err != nil {
@@ -109,23 +110,22 @@ func (p *Page) Visited() bool { return p.server.Visited() }
 // Watched reports whether a browser currently shows the page.
 func (p *Page) Watched() bool { return p.server.Watched() }
 
-// Close deletes the file in the state folder, stops the server and closes the backend.
+// Close deletes the file that publish has written, stops the server and closes the backend.
 func (p *Page) Close() error {
 	err := p.forget()
 	p.stop()
 	return errors.Join(err, <-p.stopped, p.close())
 }
 
-// RunFragment returns the URL fragment of a run on the page.
+// RunFragment returns the URL fragment with which the page shows a run.
 func RunFragment(run string) string { return "#/runs/" + url.PathEscape(run) }
 
-// TaskFragment returns the URL fragment of a task on the page.
+// TaskFragment returns the URL fragment with which the page shows a task of a run.
 func TaskFragment(run, task string) string {
 	return RunFragment(run) + "/tasks/" + url.PathEscape(task)
 }
 
-// URL returns the address at which a browser on this machine reaches the server that listens at
-// addr.
+// URL returns the URL at which a browser on this machine reaches the server that listens at addr.
 func URL(addr net.Addr, tls bool) string {
 	tcp := *addr.(*net.TCPAddr)
 	where := tcp.String()

@@ -1,5 +1,5 @@
-// Package permissions implements the command 'gaffer permissions': it shows which permissions agents
-// have asked for, and lists and changes the rules that answer them.
+// Package permissions implements the command 'gaffer permissions': it shows which permissions
+// agents have asked for, and lists and changes the rules that answer them.
 package permissions
 
 import (
@@ -40,7 +40,7 @@ type options struct {
 	plan  bool
 }
 
-// New creates the command.
+// New creates the command 'gaffer permissions' and its subcommands.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -102,7 +102,7 @@ func printRequests(e *env.Env, list []fleet.PermissionRequest) error {
 	return nil
 }
 
-// answers returns a text such as "3 allowed, 1 denied".
+// answers returns the numbers of answers to a request, such as "3 allowed, 1 denied".
 func answers(p fleet.PermissionRequest) string {
 	var parts []string
 	for _, count := range []struct {
@@ -119,8 +119,8 @@ func answers(p fleet.PermissionRequest) string {
 	return strings.Join(parts, ", ")
 }
 
-// by returns the names of those who have answered, the most frequent first. "you" stands for the
-// user.
+// by returns the names of those who have answered the requests, the most frequent first. It calls
+// the user "you".
 func by(p fleet.PermissionRequest) string {
 	var names []string
 	for _, a := range p.By {
@@ -135,8 +135,8 @@ func by(p fleet.PermissionRequest) string {
 
 func ago(e *env.Env, t time.Time) string { return phrase.Age(max(e.Now().Sub(t), 0)) + " ago" }
 
-// printPlan prints the rules of requests that were allowed and never denied as the key permissions
-// of a plan.
+// printPlan prints a list of permissions in the format of a plan. The list has the rules of those
+// requests that were allowed and never denied.
 func printPlan(e *env.Env, list []fleet.PermissionRequest) error {
 	var allowed, both []string
 	for _, p := range list {
@@ -213,7 +213,7 @@ func verb(g fleet.Grant) string {
 	return "allow"
 }
 
-// where names what a grant holds for: a task, a run or everything.
+// where returns a text that says what a grant holds for: a task, a run, or "always".
 func where(g fleet.Grant) string {
 	switch g.Scope {
 	case fleet.GrantTask:
@@ -258,7 +258,8 @@ it. Requests that it has already answered stay answered.`,
 	return cmd
 }
 
-// findGrant returns the grant that a user names by its id or by the start of its id.
+// findGrant returns the grant whose id is text or, if there is none, the only one whose id starts
+// with text.
 func findGrant(ctx context.Context, f openfleet.Fleet, text string) (fleet.Grant, error) {
 	list, err := f.Grants(ctx)
 	if err != nil {

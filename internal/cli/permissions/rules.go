@@ -16,10 +16,11 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// verbs returns the answers that a rule can give.
+// verbs returns the answers that a permission rule can give to an agent's request.
 func verbs() []string { return []string{"allow", "deny", "ask"} }
 
-// key returns the name of the setting that lists the rules with this answer.
+// key returns the name of the setting that lists the rules with the answer verb, such as
+// "permissions.allow".
 func key(verb string) string { return "permissions." + verb }
 
 func keys() (names []string) {
@@ -29,7 +30,8 @@ func keys() (names []string) {
 	return names
 }
 
-// change returns the command that adds rules with this answer to the user's settings.
+// change returns the command 'gaffer permissions allow', 'deny' or 'ask', depending on verb. The
+// command adds rules with this answer to the user's settings.
 func change(e *env.Env, verb string) *cobra.Command {
 	does := map[string]string{"allow": "allows", "deny": "denies", "ask": "asks you about"}[verb]
 	cmd := &cobra.Command{
@@ -87,7 +89,7 @@ they match, in all projects. A rule that has another answer there gets this one.
 	return cmd
 }
 
-// edited is the JSON form of a change of the settings.
+// edited is the JSON that a command prints after it has added or removed rules.
 type edited struct {
 	File   string   `json:"file"`
 	Answer string   `json:"answer,omitempty"` // allow, deny or ask; empty if rules were removed
@@ -144,8 +146,8 @@ an answer with --for has allowed is removed by 'gaffer permissions revoke'.`,
 	return cmd
 }
 
-// parseRules returns the rules without surrounding spaces and without duplicates. It returns an
-// error for the first text that is not a rule.
+// parseRules returns the permission rules in texts, without surrounding spaces and without
+// duplicates. It returns an error for the first text that is not a valid rule.
 func parseRules(texts []string) (rules []string, err error) {
 	for _, text := range texts {
 		text = strings.TrimSpace(text)
@@ -172,7 +174,7 @@ func editSettings(e *env.Env, command string, edit func(lists map[string][]strin
 	return path, config.EditLists(path, keys(), edit)
 }
 
-// ownRules returns the rules of the user's settings, for completion.
+// ownRules returns all permission rules in the user's settings, for shell completion.
 func ownRules(e *env.Env) (rules []string) {
 	c, err := e.Config()
 	if err != nil {
@@ -184,8 +186,8 @@ func ownRules(e *env.Env) (rules []string) {
 	return rules
 }
 
-// warnOverridden tells the user if an environment variable or a flag replaces the list of rules
-// that was changed, because the change then has no effect here.
+// warnOverridden warns the user if an environment variable or a flag replaces the list of rules
+// that was changed in the settings file. The change then has no effect.
 func warnOverridden(e *env.Env, verb string) {
 	c, err := e.Config()
 	if err != nil {

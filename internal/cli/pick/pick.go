@@ -1,5 +1,5 @@
-// Package pick implements the command 'gaffer pick': the user chooses one of several results for
-// the same task.
+// Package pick implements the command 'gaffer pick': the user chooses one of the results that
+// several agents have produced for the same task.
 package pick
 
 import (
@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New creates the command.
+// New creates the command 'gaffer pick'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pick TASK CANDIDATE",

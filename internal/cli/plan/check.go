@@ -102,8 +102,8 @@ func formatWords() []string {
 	return words
 }
 
-// check loads a plan and prints it, or the plan's problems. load returns the name of the plan for
-// messages, and the plan. agent and model are for tasks that name none.
+// check calls load, and prints the plan or its problems. load also returns a name for the plan,
+// which messages use. agent and model are the defaults for tasks without an agent or a model.
 func check(ctx context.Context, e *env.Env, load func(plan.Options) (string, plan.Plan, error), o plan.Options, agent, model string, asJSON bool) error {
 	p, err := e.Project()
 	if err != nil {
@@ -184,8 +184,8 @@ func addSandboxes(ctx context.Context, e *env.Env, p plan.Plan, tasks []checkedT
 	return err
 }
 
-// printProblems prints the problems of a plan as the command's result, and returns an error with
-// their number.
+// printProblems prints the problems of a plan as the command's result, and returns an error that
+// says how many there are.
 func printProblems(e *env.Env, arg string, problems plan.Problems, asJSON bool) error {
 	if asJSON {
 		if err := e.PrintJSON(refusal{Problems: problems}); err != nil {

@@ -18,7 +18,7 @@ const (
 	columns  = 80
 	maxID    = 24
 	maxAgent = 18
-	maxRows  = 40 // number of tasks of one stage that are drawn before "… and N more"; --json prints all tasks
+	maxRows  = 40 // drawn tasks per stage; a longer stage ends with "… and N more"
 )
 
 // picture draws a plan: one box per stage, an arrow to the next stage, and beside each
@@ -57,7 +57,8 @@ func (p *picture) measure() {
 		w.agent = max(w.agent, min(cells.Width(agent(t)), maxAgent))
 		needs = max(needs, cells.Width(p.needs(t)))
 	}
-	// The parts of a row: │ ✓ id  name  agent  ← needs │
+	// fixed is the width of a row without its columns name and needs. A row has the form
+	// │ ✓ id  name  agent  ← needs │
 	fixed := 6 + w.id + columnWidth(w.agent)
 	room := columns - fixed - 2
 	w.name = min(w.name, max(room-columnWidth(needs), room/2))
@@ -120,8 +121,7 @@ func (p *picture) box(n int, ids []string, last bool) {
 	fmt.Fprintf(p.out, "%s▼\n", strings.Repeat(" ", middle))
 }
 
-// line writes a row between the sides of the box. The row starts with text. After it, faint is
-// written in a faint style.
+// line writes a row of the box. The row consists of text, and then of faint in a faint style.
 func (p *picture) line(text, faint string) {
 	room := p.width.box - 4
 	text = cells.Truncate(text, room)
@@ -149,8 +149,8 @@ func (p *picture) row(t plan.Task) (text, faint string) {
 	return text, ""
 }
 
-// needs returns a text that says what a task waits for, such as "← api, all of stage 1". Tasks for
-// which it waits only because of its wave are named together.
+// needs returns a text that says what task t waits for, such as "← api, all of stage 1". If t waits
+// for a whole stage only because of its wave number, the text names the stage and not its tasks.
 func (p *picture) needs(t plan.Task) string {
 	const most = 4
 	words := slices.Clone(t.After)

@@ -14,7 +14,8 @@ type refusal struct {
 	Problems plan.Problems `json:"problems"`
 }
 
-// checked is the JSON form of a valid plan. It has the keys of gaffer's own plan format.
+// checked is the JSON form of a valid plan. A key that a plan file can have, too, has the same name
+// as there.
 type checked struct {
 	Valid      bool                `json:"valid"`
 	Name       string              `json:"name"`
@@ -50,7 +51,7 @@ type checkedTask struct {
 	Branch        string                  `json:"branch,omitempty"`
 	Land          string                  `json:"land,omitempty"`
 	Into          string                  `json:"into,omitempty"`
-	Env           map[string]secret.Value `json:"env,omitempty"` // variables of the task; literal values are hidden
+	Env           map[string]secret.Value `json:"env,omitempty"` // environment variables; literal values are hidden
 	Labels        []string                `json:"labels,omitempty"`
 	Priority      int                     `json:"priority,omitempty"`
 	Files         []string                `json:"files,omitempty"`

@@ -8,7 +8,7 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-// New creates the command group.
+// New creates the command group 'gaffer plan'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",

@@ -7,12 +7,13 @@ import (
 	"gaffer/internal/plan"
 )
 
-// lowerWaves determines which lower wave a task waits for because of its own wave number. A task
-// waits for all tasks of the next lower wave that occurs in the plan.
+// lowerWaves determines which lower wave a task waits for. The wave number of a task is chosen by
+// the author of the plan. A task waits for all tasks of the next lower wave that occurs in the
+// plan.
 type lowerWaves struct {
 	numbers []int       // wave numbers that occur in the plan, in ascending order
-	size    map[int]int // number of tasks, by wave
-	drawn   bool        // each stage contains exactly the tasks of the wave with its number
+	size    map[int]int // number of tasks, by wave number
+	drawn   bool        // each stage N consists of exactly the tasks with wave N
 }
 
 func newLowerWaves(tasks map[string]plan.Task, waves [][]string) lowerWaves {
@@ -33,8 +34,9 @@ func newLowerWaves(tasks map[string]plan.Task, waves [][]string) lowerWaves {
 	return l
 }
 
-// unnamed describes the next lower wave, such as "all of stage 1". It returns "" if the task has no
-// wave, if there is no lower wave, or if the task already names all tasks of that wave in after.
+// unnamed describes the wave that task t waits for, such as "all of stage 1". It returns "" if t
+// has no wave number, if there is no lower wave, or if t.After already names all tasks of that
+// wave.
 func (l lowerWaves) unnamed(t plan.Task, tasks map[string]plan.Task) string {
 	at, _ := slices.BinarySearch(l.numbers, t.Wave)
 	if t.Wave == 0 || at == 0 {

@@ -1,5 +1,5 @@
-// Package poll implements the command 'gaffer poll': it lists the attempts whose records say that
-// they are running, and checks whether they really are.
+// Package poll implements the command 'gaffer poll': it lists the attempts that are recorded as
+// running, and checks whether their processes still exist.
 package poll
 
 import (
@@ -20,7 +20,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New creates the command.
+// New creates the command 'gaffer poll'.
 func New(e *env.Env) *cobra.Command {
 	var repair bool
 	cmd := &cobra.Command{

@@ -1,5 +1,5 @@
-// Package pr implements the command 'gaffer pr': it opens a pull request for the change
-// of a task, and fetches its comments into the task's review.
+// Package pr implements the command 'gaffer pr': it opens a pull request for the change of a task,
+// and copies the comments on the pull request into the task's review.
 package pr
 
 import (
@@ -24,7 +24,7 @@ type options struct {
 	json           *bool
 }
 
-// New creates the command.
+// New creates the command 'gaffer pr'.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -93,7 +93,9 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 			return err
 		}
 		said = "there is nothing to send to the agent of %s"
-		if openfleet.HasDrafts(r) || r.State == fleet.ReviewSentBack { // also true if an earlier command has added or sent comments and was killed before the agent could continue
+		// Send the review if it has unsent comments. If an earlier command has sent it, call
+		// SendBack too, which makes sure that a process works on the run.
+		if openfleet.HasDrafts(r) || r.State == fleet.ReviewSentBack {
 			r, before, err := openfleet.SendBack(ctx, f, t.Run, t.ID, "")
 			if err != nil {
 				return err
@@ -106,7 +108,9 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 	if *o.json {
 		return e.PrintJSON(struct {
 			landing.Feedback
-			Round int `json:"round,omitempty"` // number of the review round in which the comments were sent to the agent; 0 if nothing was sent
+			// Round is the number of the review round in which the comments were sent to the agent.
+			// It is 0 if nothing was sent.
+			Round int `json:"round,omitempty"`
 		}{done, round})
 	}
 	for _, c := range done.Added {

@@ -30,7 +30,7 @@ type options struct {
 	json   *bool
 }
 
-// New creates the command.
+// New creates the command 'gaffer prune'.
 func New(e *env.Env) *cobra.Command {
 	o := options{older: env.Age(30 * 24 * time.Hour)}
 	cmd := &cobra.Command{
@@ -97,7 +97,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	})
 }
 
-// confirm prints how much data p counts, and asks the user whether to delete it.
+// confirm prints how much data would be deleted, and asks the user whether to delete it.
 func confirm(ctx context.Context, e *env.Env, p retention.Pruned) (bool, error) {
 	for _, row := range deletedCounts(p) {
 		e.Talk("%s", strings.Join(row, "  "))
@@ -129,8 +129,8 @@ func show(e *env.Env, p retention.Pruned, asJSON bool) error {
 	return nil
 }
 
-// worthShrinking is how many bytes of the database file must be free for the command to mention
-// them.
+// worthShrinking is the minimum number of free bytes in the database file at which the command
+// tells the user how to shrink the file.
 const worthShrinking = 1 << 20
 
 // deletedCounts returns a heading, and a row for each kind of data that was deleted or would be

@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New creates the command.
+// New creates the command 'gaffer ps'.
 func New(e *env.Env) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
@@ -77,17 +77,18 @@ func document(runs []fleet.Run, byHand []fleet.Worker) []any {
 		list = append(list, struct {
 			Name   string         `json:"name"`
 			Agents []fleet.Worker `json:"agents"`
-			Tasks  []fleet.Task   `json:"tasks"` // always empty, so that a filter over the tasks of all entries works
+			// Tasks is always empty. Every element has this key, so that a filter such as jq
+			// '.[].tasks[]' works.
+			Tasks []fleet.Task `json:"tasks"`
 		}{byHandName, byHand, []fleet.Task{}})
 	}
 	return list
 }
 
-// byHandName stands in place of a run's name for agents started by hand, in the table and in the
-// JSON.
+// byHandName is shown instead of a run's name for agents that users have started by hand.
 const byHandName = "by hand"
 
-// onlyShown returns the questions that belong to one of these runs or agents.
+// onlyShown returns the questions of tasks in runs and of agents in byHand, and drops all others.
 func onlyShown(questions []openfleet.Asked, runs []fleet.Run, byHand []fleet.Worker) []openfleet.Asked {
 	shown := map[string]bool{}
 	for _, w := range byHand {
@@ -194,8 +195,9 @@ func row(r fleet.Run, t fleet.Task, now time.Time, remote bool) []table.Cell {
 	return cells
 }
 
-// remarks returns the lines below the table: the open questions, the paused agent accounts, and the
-// runs that no gaffer process works on or, on a server, of which no worker has a task.
+// remarks returns the lines below the table: the open questions, the paused agent accounts and
+// reached cost limits, and the runs on which nobody works. On this machine, these are runs without
+// a gaffer process. On a server, they are runs of which no worker has a task.
 func remarks(p listing, now time.Time) (lines []string) {
 	for _, a := range p.questions {
 		lines = append(lines, a.Line())

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New creates the command.
+// New creates the command 'gaffer rebase'.
 func New(e *env.Env) *cobra.Command {
 	var onto string
 	cmd := &cobra.Command{

@@ -21,7 +21,7 @@ func printJSON(ctx context.Context, e *env.Env, store *ledger.Store, query ledge
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // ignore the error: the file has already been deleted
+	defer func() { _ = file.Close() }() // ignore the error: the file is temporary
 	if err := os.Remove(file.Name()); err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ are in your time zone. The dashboard has the same report as a page.`,
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "of all projects")
 	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
-	// This returns an error only for an undeclared flag, and the flag was declared above.
+	// Ignore the error: it is returned only for an undeclared flag. The flag was declared above.
 	_ = cmd.RegisterFlagCompletionFunc("since", cobra.FixedCompletions([]string{"yesterday", "today", "24h", "7d"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		at, err := env.Since(since, e.Now())
@@ -55,15 +55,14 @@ are in your time zone. The dashboard has the same report as a page.`,
 }
 
 // isWord reports whether the text of --since is "yesterday", "today" or a time of day. With such a
-// text, 'gaffer report' prints the morning report unless other flags ask for a page or select
-// records.
+// text, 'gaffer report' can print the morning report; see [options.morning].
 func isWord(since string) bool {
 	return since == "yesterday" || since == "today" || strings.Contains(since, ":") && !strings.Contains(since, "-")
 }
 
-// recordSince converts the text of --since for the report on records. That report does not know
-// texts such as yesterday, whose meaning depends on the user's time zone, so recordSince replaces
-// them by a time in UTC. It returns any other text unchanged.
+// recordSince converts the text of --since for the report on run and result records. That report
+// does not know texts such as "yesterday", whose meaning depends on the user's time zone.
+// recordSince replaces such a text by a time in UTC. It returns any other text unchanged.
 func recordSince(text string, now time.Time) string {
 	if at, err := env.Since(text, now); isWord(text) && err == nil {
 		return at.UTC().Format(time.RFC3339)
@@ -72,8 +71,8 @@ func recordSince(text string, now time.Time) string {
 }
 
 // morning returns the time at which the morning report begins. ok is true if the flags of 'gaffer
-// report' ask for the morning report. They do if --since is a word or a time of day, and no other
-// flag asks for a page or selects records.
+// report' ask for the morning report: --since is "yesterday", "today" or a time of day, and no
+// other flag asks for a page or selects records.
 func (o options) morning(e *env.Env) (since time.Time, ok bool) {
 	if !isWord(o.since) || o.html != "" || len(o.agents)+len(o.models)+len(o.templates) > 0 {
 		return since, false

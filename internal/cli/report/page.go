@@ -29,9 +29,9 @@ func writePage(e *env.Env, name string, r ledger.Report, from report.Source) err
 }
 
 // replace replaces the file at path atomically, or creates it. If it returns an error, the old file
-// is unchanged. A file that exists keeps its permissions. A new file gets those that the user's
-// umask allows. To that end it is made with os.Create in a temporary folder, because os.CreateTemp
-// would allow only the user to read it.
+// is unchanged. A file that exists keeps its permissions. A new file gets the permissions that the
+// user's umask allows. Therefore replace does not use os.CreateTemp, which creates a file that only
+// the user can read.
 func replace(path string, write func(io.Writer) error) (err error) {
 	before, err := os.Lstat(path)
 	switch {
@@ -51,7 +51,9 @@ func replace(path string, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // ignore the error: after success f is already closed, and after a failure the first error is returned
+	// Ignore the error: after success f is already closed, and after a failure the first error is
+	// returned.
+	defer func() { _ = f.Close() }()
 	out := bufio.NewWriter(f)
 	if err := write(out); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package report implements the commands 'gaffer report', which prints statistics about the run and
-// result records, and 'gaffer report morning', which prints what has become of tasks.
+// Package report implements two commands. 'gaffer report' prints statistics about the run and
+// result records. 'gaffer report morning' prints the state of the tasks since yesterday.
 package report
 
 import (
@@ -29,7 +29,7 @@ type options struct {
 	json                      *bool
 }
 
-// New creates the command.
+// New creates the command 'gaffer report'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [--since WHEN] [--agent NAME] [--html FILE]",
@@ -139,8 +139,8 @@ func (o options) query(e *env.Env) (ledger.Query, error) {
 	return q, nil
 }
 
-// maxSeen is how many of the names that occur in the records are printed when the user has typed an
-// unknown name.
+// maxSeen is the maximum number of existing names that are listed when the user has typed a name
+// that occurs in no record.
 const maxSeen = 12
 
 // printUnmatched prints the names in the query that occur in no record.

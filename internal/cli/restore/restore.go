@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New creates the command.
+// New creates the command 'gaffer restore'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "restore FILE",

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/exit"
 )
 
-// New creates the command.
+// New creates the command 'gaffer resume'.
 func New(e *env.Env) *cobra.Command {
 	var detach bool
 	cmd := &cobra.Command{
@@ -89,16 +89,19 @@ A server continues its runs without this command; they are only shown.`,
 	return cmd
 }
 
-// findUnlanded returns the id of the latest run with changes that its plan requests to merge, but
-// that were not merged. This happens if the gaffer process was killed after the tasks had ended. It
-// considers only the latest five runs. If none of them has such changes, it returns "".
+// findUnlanded returns the id of the latest run with unmerged changes that its plan tells gaffer to
+// merge. Such changes remain if the gaffer process was killed after the tasks had ended.
+// findUnlanded considers only the latest five runs. If none of them has such changes, it returns
+// "".
 func findUnlanded(ctx context.Context, t *runview.View) string {
 	all, err := t.Fleet.Runs(ctx, false, true)
 	if err != nil {
 		return ""
 	}
 	slices.SortFunc(all, func(a, b fleet.Run) int { return b.Created.Compare(a.Created) })
-	const most = 5 // only a few, because for each run git compares the changes with the target branch, which takes time
+	// Check only a few runs, because git takes time to compare the changes of each run with the
+	// target branch.
+	const most = 5
 	for _, r := range all[:min(len(all), most)] {
 		if c, err := t.App.Landing.Overview(ctx, r.ID); err == nil && c.Unlanded > 0 {
 			return r.ID

@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New creates the command.
+// New creates the command 'gaffer retry'.
 func New(e *env.Env) *cobra.Command {
 	var resume bool
 	cmd := &cobra.Command{
@@ -68,7 +68,7 @@ conversation with --budget or --tokens: what all its attempts may use together.`
 	return cmd
 }
 
-// retryTask queues a task again, with a new budget unless that is zero.
+// retryTask queues a task again. If budget is not zero, it becomes the task's budget.
 func retryTask(ctx context.Context, f openfleet.Fleet, t fleet.Task, budget fleet.Cost) error {
 	if budget == (fleet.Cost{}) {
 		return f.Retry(ctx, t.Run, t.ID)

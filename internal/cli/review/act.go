@@ -108,7 +108,9 @@ func commentAt(ctx context.Context, f openfleet.Fleet, c fleet.Change, o options
 	if at.Side = fleet.NewSide; o.old {
 		at.Side, at.Tree = fleet.OldSide, c.Base
 	}
-	const whole = 1_000_000 // number of lines of context: enough for the whole file, because a comment may be on an unchanged line
+	// whole is the number of context lines in the diff. It is large enough for the whole file,
+	// because a comment may be on an unchanged line.
+	const whole = 1_000_000
 	diff, err := f.ChangedFile(ctx, c.Run, c.Task, fleet.FileQuery{Path: at.Path, Tree: c.Tree, Context: whole})
 	if err != nil {
 		return at, err

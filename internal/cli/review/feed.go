@@ -26,15 +26,21 @@ type feed struct {
 
 	again chan struct{} // receives a value when the list or the change must be read again
 	mu    sync.Mutex
-	shown screen.Show // what the screen shows: the change of a task, or the list if shown.Task is empty
-	read  string      // result of stateOf for the shown change when it was last read; "" if it must be read again
+	// shown is what the screen shows: the change of a task, or the list of changes if shown.Task is
+	// empty.
+	shown screen.Show
+	// read is the result of stateOf for the shown change when the change was last read. It is "" if
+	// the change must be read again.
+	read string
 
-	unsaved screen.Act // the last comment that could not be saved, with its idempotency key; zero if there is none
+	// unsaved is the last comment that could not be saved, with its idempotency key. It is zero if
+	// there is none.
+	unsaved screen.Act
 }
 
 const (
 	pace      = 500 * time.Millisecond
-	retryTime = 2 * time.Second // wait before following the fleet again after an error
+	retryTime = 2 * time.Second // pause after an error, before watching for changes again
 )
 
 func newFeed(f openfleet.Fleet, notices <-chan string) *feed {
@@ -53,7 +59,9 @@ func (f *feed) perform(ctx context.Context, action any) program.Task {
 	case screen.Read:
 		return program.Task{Name: "read " + action.Path, Do: func() (any, error) {
 			diff, err := f.fleet.ChangedFile(ctx, action.Run, action.Task, fleet.FileQuery{Path: action.Path, Tree: action.Tree, From: action.From})
-			if err != nil { // the screen shows the error; as the error of the task, it would make the command fail if the user leaves before it is shown
+			if err != nil {
+				// Return the error as a message for the screen. As the error of the task, it would
+				// make the command fail if the user leaves the screen before the error is shown.
 				return screen.ReadFailure{Run: action.Run, Task: action.Task, Path: action.Path, Why: errorText(err)}, nil
 			}
 			return screen.File{Of: action, Diff: diff}, nil
@@ -80,8 +88,8 @@ func (f *feed) requestRead() {
 }
 
 // run reads the list and the shown change again whenever something may have changed, until ctx
-// ends. It also passes this machine's notices to the screen. It returns when all its goroutines
-// have ended.
+// ends. It also passes this machine's messages for the user to the screen. It returns when all its
+// goroutines have ended.
 func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -96,7 +104,9 @@ func (f *feed) run(ctx context.Context) {
 			all.Wait()
 			return
 		case notice := <-f.notices:
-			if f.fleet.Where() == "" { // a server's notices are not shown: if the server does not answer, the screen itself shows that
+			// Do not show a server's notices: if the server does not answer, the screen itself
+			// shows that.
+			if f.fleet.Where() == "" {
 				f.send(screen.Done{Err: errors.New(notice)})
 			}
 		case <-f.again:
@@ -136,7 +146,7 @@ func (f *feed) readAll(ctx context.Context) {
 	var entry screen.Entry
 	if at >= 0 {
 		entry = list.Entries[at]
-	} else { // the task is not in the list: it is a candidate or has no change
+	} else { // not in the list: the task is a candidate or has no change
 		if entry.Task, err = f.fleet.Task(ctx, shown.Run, shown.Task); failed(err) {
 			return
 		}
@@ -160,8 +170,8 @@ func (f *feed) readAll(ctx context.Context) {
 	f.mu.Unlock()
 }
 
-// stateOf returns a text that identifies the state of an entry of the list. If the text differs
-// from the text at the last read, the change must be read again.
+// stateOf returns a text that identifies the state of an entry in the list of changes. If the text
+// differs from the text at the last read, the change must be read again.
 func stateOf(e screen.Entry) string {
 	attempt := ""
 	if a := e.Task.Attempt; a != nil {
@@ -209,7 +219,7 @@ func changesOf(ctx context.Context, f openfleet.Fleet, run string) (list screen.
 	return list, nil
 }
 
-// act changes a review, or merges or discards a change.
+// act performs an action of the user on a change or its review, such as a merge or a comment.
 func (f *feed) act(ctx context.Context, a screen.Act) error {
 	switch a.Kind {
 	case screen.Merge:

@@ -29,7 +29,7 @@ type options struct {
 
 func (o options) acts() bool { return o.comment != "" || o.approve || o.sendBack }
 
-// New creates the command.
+// New creates the command 'gaffer review'.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -94,7 +94,7 @@ func review(ctx context.Context, e *env.Env, args []string, o options) (err erro
 		notice = func(text string) {
 			select {
 			case notices <- text:
-			default: // the screen has not read the earlier notices: drop this one
+			default: // the channel is full: drop the notice
 			}
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// planFlags adds the flags that say which plan is run, and how. 'gaffer schedule add' has them,
-// too.
+// planFlags adds the flags that say which plan is run, and how. Both 'gaffer run' and 'gaffer
+// schedule add' have these flags.
 func (o *options) planFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -65,7 +65,8 @@ func completePlanFlags(cmd *cobra.Command) {
 }
 
 func complete(cmd *cobra.Command, flag string, words []string) {
-	// This returns an error only for an undeclared flag, and planFlags has declared this flag.
+	// Ignore the error: it is returned only for an undeclared flag. planFlags has declared the
+	// flag.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 

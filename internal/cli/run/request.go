@@ -20,8 +20,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Request is what a user wants to run later: the arguments of 'gaffer run' that make sense without a
-// user in front of the terminal.
+// Request is what a user wants to run later: the arguments of 'gaffer run' that make sense without
+// a user in front of the terminal.
 type Request struct {
 	cmd   *cobra.Command
 	names []string // names of the flags that RequestFlags has added
@@ -42,9 +42,9 @@ func RequestFlags(cmd *cobra.Command) *Request {
 	return r
 }
 
-// Args returns arguments for [Load]. With them, Load reads the same plan again, even if it is
-// called in another folder. plans are the plans as the user has typed them. Args returns an error
-// if there is neither a plan nor the flag --from.
+// Args returns the arguments with which [Load] reads the same plan again, even if it is called in
+// another folder. plans are the plan arguments as the user has typed them. Args returns an error if
+// there is neither a plan nor the flag --from.
 func (r *Request) Args(e *env.Env, plans []string) ([]string, error) {
 	args := []string{}
 	for _, p := range plans {
@@ -72,8 +72,8 @@ func (r *Request) Args(e *env.Env, plans []string) ([]string, error) {
 	return args, wrong
 }
 
-// absolute returns the absolute path of a plan's file or folder. A plan that is neither, such as the
-// text of a prompt, stays as it is.
+// absolute returns the absolute path of a plan that is a file or folder. It returns any other plan,
+// such as the text of a prompt, unchanged.
 func absolute(e *env.Env, typed string) string {
 	if typed == "" {
 		return typed
@@ -85,9 +85,9 @@ func absolute(e *env.Env, typed string) string {
 	return path
 }
 
-// Load reads the plan that the arguments of 'gaffer run' name, in the project and folder of e. If
-// the plan has no task to run, it returns a [*schedulerun.NothingError]. It also returns an error
-// for a bead file, because 'gaffer dispatch' runs those.
+// Load reads the plan that the arguments of 'gaffer run' name, in the project and the current
+// folder of e. If the plan has no task to run, it returns a [*schedulerun.NothingError]. It also
+// returns an error for a bead file, because 'gaffer dispatch' runs those.
 func Load(ctx context.Context, e *env.Env, args []string) (plan.Plan, error) {
 	var o options
 	cmd := &cobra.Command{Use: "run"}

@@ -1,5 +1,5 @@
-// Package run implements the command 'gaffer run': it creates a run from a plan and
-// works on it until the run ends.
+// Package run implements the command 'gaffer run': it creates a run from a plan and executes the
+// run until it ends.
 package run
 
 import (
@@ -78,7 +78,7 @@ type options struct {
 	json   *bool
 }
 
-// New creates the command.
+// New creates the command 'gaffer run'.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -117,8 +117,8 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// check checks the flags, and how many plans there are with --from. It stores in o.load which
-// agents the settings define.
+// check returns an error if a flag is not valid, or if --from is used with more than one plan. It
+// also stores the names of the configured agents in o.load.
 func (o *options) check(e *env.Env, plans []string) error {
 	if err := o.over.Check(); err != nil {
 		return exit.Usage(err)
@@ -183,7 +183,9 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 	if err != nil {
 		return err
 	}
-	if !far { // check programs only on this machine: it is unknown which programs a server's workers have
+	// Check the programs only if the plan runs on this machine. The programs of a server's workers
+	// are unknown here.
+	if !far {
 		err := runview.CheckReady(ctx, e, name, *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 			return app.Preflight(ctx, opts, p)
 		})
@@ -204,7 +206,8 @@ func submit(ctx context.Context, e *env.Env, t *runview.View, p plan.Plan, o opt
 		return err
 	}
 	id, warnings, err := openfleet.Submit(ctx, e, t.Fleet, p, o.on)
-	if held, ok := errors.AsType[*engine.ItemsHeldError](err); ok && o.source.From != "" { // since the source was read, another run has taken the items
+	// If another run has taken the items since the source was read, there is nothing to do.
+	if held, ok := errors.AsType[*engine.ItemsHeldError](err); ok && o.source.From != "" {
 		return nothingToTake(e, app.SourcePlan{From: o.source.From, Plan: p, Found: len(held.Items), Held: held.Items}, *o.json)
 	}
 	if err != nil {
@@ -279,8 +282,8 @@ type item struct {
 	Prompt string `json:"prompt"`
 }
 
-// printItems prints the items of a source from which a run would be made. It leaves out the tasks
-// of candidates, so that each item is printed once.
+// printItems prints the items of a source from which a run would be made. If several agents compete
+// on an item, printItems still prints the item only once.
 func printItems(e *env.Env, p plan.Plan, asJSON bool) error {
 	list, rows := []item{}, [][]string{{"TASK", "TITLE", "AGENT", "ADDRESS"}}
 	for _, t := range p.Tasks {
@@ -297,8 +300,8 @@ func printItems(e *env.Env, p plan.Plan, asJSON bool) error {
 	return table.Texts(e, rows)
 }
 
-// planNames returns the text that stands for the plans in error messages: the plan as the user has
-// typed it or, if there are several, their number.
+// planNames returns a name for the plans, for messages: the only plan as the user has typed it, or
+// a text such as "3 plans".
 func planNames(args []string) string {
 	if len(args) > 1 {
 		return phrase.Count(len(args), "plan")

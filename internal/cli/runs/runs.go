@@ -31,8 +31,8 @@ type options struct {
 	limit  int
 }
 
-// waiting is the status that this command shows for a running run with an open question. The
-// protocols do not have this status.
+// waiting is the status that this command shows for a running run with an open question.
+// [fleet.Run] has the status Running for such a run.
 const waiting = "waiting"
 
 // statuses returns the valid values of --status.
@@ -40,7 +40,7 @@ func statuses() []string {
 	return []string{string(fleet.Running), waiting, string(fleet.Complete), string(fleet.Failed), string(fleet.Cancelled)}
 }
 
-// New creates the command.
+// New creates the command 'gaffer runs'.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -64,7 +64,7 @@ long they took and what they cost. A run with a task that waits for the user is
 	flags.IntVarP(&o.limit, "limit", "n", 20, "the latest `N` of the last 1000 runs; 0 is all of those")
 	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
-	// This returns an error only for an undeclared flag, and the flag was declared above.
+	// Ignore the error: it is returned only for an undeclared flag. The flag was declared above.
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		since, err := o.check(e.Now())

@@ -6,7 +6,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Detach starts a background process that works on a run. For a run on a server it starts none,
+// Detach starts a background process that executes a run. For a run on a server it starts none,
 // because the server's workers do the work. In both cases it prints the id of the run and how to
 // watch it.
 func (v *View) Detach(ctx context.Context, run string, asJSON bool) error {

@@ -17,8 +17,8 @@ const branchesWithin = 10 * time.Second
 
 // branches returns the branches of the project's repository. A value is true if the branch has
 // commits that are not in the checked-out branch. branches returns nil if no task of the run has a
-// branch, if the run is on a server, or if git fails or does not answer in time. Then the summary
-// names only branches whose worktree exists.
+// branch, if the run is on a server, or if git fails or does not answer in time. If the result is
+// nil, the summary names only branches whose worktree exists.
 func (v *View) branches(r fleet.Run) map[string]bool {
 	named := false
 	for _, task := range r.Tasks {
@@ -68,7 +68,7 @@ func branchLines(r fleet.Run, at summaryPlace) (lines []string) {
 		there, path := at.exists(t.Worktree), display.Printable(relative(at.dir, t.Worktree))
 		_, branch := at.branches[t.Branch]
 		switch {
-		case t.Branch == "" && there: // an older gaffer has created the run, and did not record branches
+		case t.Branch == "" && there: // an older gaffer version created the run, and recorded no branches
 			lines = append(lines, "  worktree  "+path)
 		case there:
 			lines = append(lines, "  branch    "+display.Printable(t.Branch)+" in "+path)

@@ -14,7 +14,7 @@ import (
 )
 
 // openingLines returns the first lines of a run's view, before any change: the run's name, tasks,
-// parallelism, counts and paused accounts, then its open questions.
+// parallelism, counts and pauses, then its open questions.
 func openingLines(r fleet.Run, remote bool, now time.Time) []string {
 	first := "run " + r.ID + ": " + phrase.Join(", ", display.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), parallelText(r, remote), phrase.Counts(r.Counts))
 	lines := []string{phrase.Join("; ", first, pausedText(r, now))}
@@ -38,8 +38,9 @@ func parallelText(r fleet.Run, remote bool) string {
 	return fmt.Sprintf("at most %d at once", cmp.Or(r.Parallel, localrun.DefaultParallel))
 }
 
-// pausedText returns a text such as "claude paused until 14:00, usage limit", or "" if no agent
-// account is paused.
+// pausedText returns a text about the paused agent accounts and reached cost limits that keep tasks
+// of the run from starting, such as "claude paused until 14:00, usage limit". It returns "" if
+// there are none.
 func pausedText(r fleet.Run, now time.Time) string {
 	var list []string
 	for _, l := range r.Paused(now) {

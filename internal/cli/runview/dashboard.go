@@ -108,9 +108,8 @@ func (v *View) openBrowser(ctx context.Context, address, link, command string) (
 	return opened
 }
 
-// release makes end close the dashboard without waiting for browsers. It is called when a
-// background process takes over the run, because the dashboard must not keep this process alive
-// then.
+// release makes [dashboard.end] close the dashboard without waiting for browsers. It is called when
+// a background process takes over the run, so that the dashboard does not keep this process alive.
 func (d *dashboard) release() {
 	if d != nil {
 		d.released = true
@@ -133,7 +132,7 @@ func (d *dashboard) end(err error) {
 	d.view.print(fmt.Sprintf("the dashboard is closed; 'gaffer serve' and then 'gaffer open %s' show the run again", d.run))
 }
 
-// linger returns when no browser has shown the page for lingerTime, or at a signal.
+// linger waits until no browser has shown the page for lingerTime, or until a signal arrives.
 func (d *dashboard) linger() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

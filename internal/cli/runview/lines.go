@@ -20,7 +20,8 @@ func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {
 	runs, failed := follow(ctx, v.Fleet, id, j.interval, &all)
 	j.work.start()
 	defer j.work.halt()
-	end.run, j.run = j.run, fleet.Run{} // keep only one copy of the run in memory, because it may be large
+	// Keep only one copy of the run in memory, because a run may be large.
+	end.run, j.run = j.run, fleet.Run{}
 	for _, line := range openingLines(end.run, v.remote(), v.env.Now()) {
 		v.env.Talk("%s", line)
 	}
@@ -39,7 +40,9 @@ func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {
 			case v.remote():
 				return end, pending(failed)
 			default:
-				runs = nil // receiving from a nil channel blocks: from now on, wait only for the end of the work
+				// The channel is closed. Set it to nil, so that the loop receives from it no more
+				// and waits for the end of the work.
+				runs = nil
 			}
 		case err := <-failed:
 			return end, err

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/ui/tui/terminal"
 )
 
-// errHungUp is the cause with which the context of the live view is cancelled after SIGHUP, which
-// means that the terminal was closed.
+// errHungUp is the cancellation cause of the live view's context after SIGHUP. The signal means
+// that the terminal was closed.
 var errHungUp = errors.New("hung up")
 
 // showLive shows a run in the terminal until the run ends or the user leaves the view. The last
@@ -86,7 +86,7 @@ func (l *liveView) note(text string) {
 }
 
 // follow passes new states of the run to the live view. It closes the view when the run has ended,
-// when following it or the work on it has failed, or after SIGHUP.
+// after SIGHUP, and if following the run or the work on it fails.
 func (l *liveView) follow(ctx context.Context, cancel context.CancelCauseFunc) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -112,7 +112,9 @@ func (l *liveView) follow(ctx context.Context, cancel context.CancelCauseFunc) {
 				close(l.runs)
 				return
 			default:
-				runs = nil // receiving from a nil channel blocks: from now on, wait only for the end of the work
+				// The channel is closed. Set it to nil, so that the loop receives from it no more
+				// and waits for the end of the work.
+				runs = nil
 			}
 		case l.err = <-failed:
 			cancel(nil)

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// PreflightCheck returns the problems that prevent the work from running on this machine. For a
-// plan it is [app.Preflight].
+// PreflightCheck returns the problems that prevent the work of a command from running on this
+// machine. The check for a plan calls [app.Preflight].
 type PreflightCheck func(context.Context, app.Options) ([]preflight.Problem, error)
 
 // CheckReady prints one line for each problem that check finds on this machine, and returns an

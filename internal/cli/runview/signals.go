@@ -16,7 +16,7 @@ const (
 	hangUp                    // SIGHUP: the terminal was closed, so continue in the background
 )
 
-// takeSignals replaces the command line's signal handler while this process works on a run. That
+// takeSignals replaces the command line's signal handler while this process executes a run. That
 // handler would exit at the second signal without restoring the terminal and without ending the
 // agents. If a signal has already cancelled ctx, takeSignals sends a request for it. After the
 // function release was called, no more requests are sent.

@@ -41,18 +41,22 @@ func (v *View) printSummary(r fleet.Run) error {
 
 // summaryPlace describes where a summary is printed. Paths below dir are printed relative to dir.
 // Worktrees and branches are printed only if they exist. If remote is true, the run is on a server
-// and has no files here.
+// and has no files on this machine.
 type summaryPlace struct {
-	dir      string
-	exists   func(path string) bool
-	remote   bool
-	changes  fleet.Changes   // changes of the tasks; empty if they are on another machine or git does not answer
-	branches map[string]bool // branches of the repository; the value is true if a branch has commits that are not in the checked-out branch
+	dir    string
+	exists func(path string) bool
+	remote bool
+	// changes counts the changes of the tasks. It is empty if the run is on a server, or if git
+	// does not answer.
+	changes fleet.Changes
+	// branches contains the branches of the repository. A value is true if the branch has commits
+	// that are not in the checked-out branch.
+	branches map[string]bool
 }
 
 // summaryLines returns the lines of a summary: what was done, what was verified, the cost, the
 // logs, the branches and worktrees (or the workers of a server), and what to do next. For the run
-// of a team it does not say what was verified, because the team's session reports that.
+// of a team it does not say what was verified, because 'gaffer team' prints that itself.
 func summaryLines(r fleet.Run, now time.Time, at summaryPlace) []string {
 	mark, _, _ := strings.Cut(phrase.Label(r.Status), " ")
 	lines := []string{

@@ -1,6 +1,6 @@
-// Package runview shows a run until it ends, and works on it if the command asks for that. In a
-// terminal it shows a live view; without a terminal it prints lines. 'gaffer run', 'resume', 'retry
-// --resume' and 'status --watch' use it.
+// Package runview shows a run until it ends. For commands such as 'gaffer run' it also executes the
+// run. In a terminal it shows a live view; without a terminal it prints lines. 'gaffer run',
+// 'resume', 'retry --resume' and 'status --watch' use it.
 package runview
 
 import (
@@ -18,11 +18,13 @@ import (
 	"gaffer/internal/ui/tui/terminal"
 )
 
-// View shows runs for one command and works on them.
+// View shows the runs of one command to the user, and executes them if the command asks for that.
 type View struct {
 	Fleet openfleet.Fleet
 	App   *app.App // nil if the fleet is on a server
-	Show  bool     // Work, and Detach for a run on a server, also open the run in the browser, but only once
+	// Show makes [View.Work] open the run in the browser, but only once. For a run on a server,
+	// [View.Detach] does so, too.
+	Show bool
 
 	env       *env.Env
 	notices   notices
@@ -30,8 +32,8 @@ type View struct {
 	dashboard *dashboard // the dashboard that this process serves; nil if there is none
 }
 
-// With opens gaffer on this machine in the command's project, calls fn and closes gaffer. Agents
-// that are still running at that time keep running.
+// With opens the fleet of this machine in the command's project, calls fn and closes the fleet.
+// Agents that are still running at that time keep running.
 func With(ctx context.Context, e *env.Env, fn func(*View) error) error {
 	v := newView(e)
 	a, err := openfleet.OpenApp(ctx, e, v.notices.send)
@@ -84,7 +86,7 @@ func (v *View) print(text string) { v.env.Talk("gaffer: %s", display.Printable(t
 type viewEnd struct {
 	run         fleet.Run
 	interrupted bool   // the run was cancelled, or the view was left because of a signal
-	left        string // error text, set if the user left while the agents were still ending; empty otherwise
+	left        string // error text if the user left while agents were still ending
 	detached    bool
 }
 
@@ -96,10 +98,10 @@ type job struct {
 	interval time.Duration
 }
 
-// Work works on a run until it has ended, and prints the result. If the run is on a server, Work
+// Work executes a run until it has ended, and prints the result. If the run is on a server, Work
 // only follows it. If the user detaches or closes the terminal, Work hands the run to a background
-// process and returns. It returns nil if the run is complete; see [verdict]. If not, the error
-// determines the exit code.
+// process and returns. Work returns nil if the run is complete. In other cases the error determines
+// the exit code; see [verdict].
 func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	v.openDashboard(ctx, run)
 	r, err := v.Fleet.Run(ctx, run)
@@ -131,7 +133,9 @@ func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	if err := v.printResult(end, asJSON); err != nil || v.App == nil || !end.run.Status.Final() {
 		return err
 	}
-	return v.App.Pending.Check(ctx, run) // return an error if the run's documents are not written yet, because scripts would read old documents
+	// Return an error if the run's documents are not written yet, because scripts would read old
+	// documents.
+	return v.App.Pending.Check(ctx, run)
 }
 
 // printResult prints the result of the run and returns the error that determines the exit code.

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/cli/openfleet"
 )
 
-// work works on a run in the background while a view shows the run. It can be halted and started
+// work executes a run in the background while a view shows the run. It can be halted and started
 // again; the agents keep running in between. If the run is on a server, start and halt do nothing,
 // because the server's workers do the work.
 type work struct {
@@ -21,10 +21,13 @@ type work struct {
 	app   *app.App // nil if the run is on a server
 	fleet openfleet.Fleet
 	run   string
-	ended chan result // receives a result when the run has ended or the work has failed; nil if the run is on a server
+	// ended receives a result when the run has ended or the work has failed. It is nil if the run
+	// is on a server.
+	ended chan result
 
-	mu   sync.Mutex
-	stop func() // stops the work and waits until it has stopped; nil if the work is not running
+	mu sync.Mutex
+	// stop stops the work and waits until it has stopped. It is nil if the work is not running.
+	stop func()
 }
 
 // result is how the work on a run ended.
@@ -60,7 +63,7 @@ func (w *work) start() {
 	w.stop = func() { cancel(); <-done }
 }
 
-// untilEnd works on the run until the run or ctx ends. It turns a panic into an error, so that the
+// untilEnd executes the run until the run or ctx ends. It turns a panic into an error, so that the
 // terminal is restored before the process exits.
 func (w *work) untilEnd(ctx context.Context) (r result) {
 	defer func() {
@@ -82,8 +85,8 @@ func (w *work) halt() {
 	}
 }
 
-// cancel cancels the run. If the work is halted, cancel starts it, because only the work ends the
-// agents.
+// cancel cancels the run. If the work is halted, cancel starts it again, because the agents are
+// ended only while the work is running.
 func (w *work) cancel(ctx context.Context, why string) error {
 	err := w.fleet.Cancel(ctx, w.run, "", why)
 	var late interface{ Conflict() bool }

@@ -1,5 +1,5 @@
-// Package schedule implements the command 'gaffer schedule': it adds, shows and changes the times at
-// which gaffer starts a run by itself.
+// Package schedule implements the command 'gaffer schedule': it adds, shows and changes the times
+// at which gaffer starts a run by itself.
 package schedule
 
 import (
@@ -26,7 +26,7 @@ decides. 'gaffer schedule show' says what became of each planned time.
 Schedules are kept in the database. Each belongs to the machine and the user
 that added it. Its runs work in the project's folder there.`
 
-// New creates the command.
+// New creates the command 'gaffer schedule'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{Use: "schedule", Short: "Start runs at planned times, such as every night", Long: long}
 	cmd.AddCommand(add(e), list(e), show(e), pause(e), resume(e), runNow(e), remove(e), restore(e), export(e), fire(e))

@@ -110,7 +110,7 @@ func printDetails(e *env.Env, s fleet.Schedule) error {
 	return table.Print(e, rows)
 }
 
-// timeIn returns a time in the schedule's time zone.
+// timeIn formats a time in the schedule's time zone.
 func timeIn(s fleet.Schedule, at time.Time) string {
 	if zone, err := time.LoadLocation(s.Zone); err == nil {
 		at = at.In(zone)
@@ -118,7 +118,8 @@ func timeIn(s fleet.Schedule, at time.Time) string {
 	return at.Format("Mon 2006-01-02 15:04 MST")
 }
 
-// nextText returns a text such as "next at Mon 2026-11-23 02:00 CET".
+// nextText returns a text such as "next at Mon 2026-11-23 02:00 CET". If there is no next time, the
+// text says why.
 func nextText(s fleet.Schedule) string {
 	if len(s.Next) == 0 {
 		return "but it has no next time: it is " + string(s.State)
@@ -133,8 +134,8 @@ func stateText(s fleet.Schedule) string {
 	return string(s.State)
 }
 
-// lastText returns the planned time that was handled last, and what became of it, or "" if there is
-// none.
+// lastText returns the latest planned time that has passed, and what happened at that time. It
+// returns "" if there is none.
 func lastText(s fleet.Schedule) string {
 	f := s.LastFire()
 	if f == nil {

@@ -1,5 +1,5 @@
-// Package schema implements the command 'gaffer schema': it prints the JSON Schema of a
-// document.
+// Package schema implements the command 'gaffer schema': it prints the JSON Schema of a kind of
+// document, such as a plan.
 package schema
 
 import (
@@ -17,7 +17,7 @@ import (
 	"gaffer/team"
 )
 
-// New creates the command.
+// New creates the command 'gaffer schema'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema [NAME]",
@@ -40,7 +40,7 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// schemas returns the JSON Schemas of all documents by name.
+// schemas returns the JSON Schemas that the command can print, by name.
 func schemas() map[string][]byte {
 	all := maps.Clone(team.Schemas())
 	all["plan"] = plan.Schema()

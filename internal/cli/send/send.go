@@ -24,7 +24,7 @@ import (
 // valid message, so a text that is cut off here is refused as too long.
 const mostText = 1 << 20
 
-// New creates the command.
+// New creates the command 'gaffer send'.
 func New(e *env.Env) *cobra.Command {
 	var now, wait bool
 	cmd := &cobra.Command{
@@ -101,7 +101,7 @@ type result struct {
 	Task    *fleet.Task   `json:"task,omitempty"` // the task after it has ended; only with --wait
 }
 
-// printNext prints what will happen with the message. t is the task before the message was sent.
+// printNext prints when the agent will get the message. t is the task before the message was sent.
 func printNext(e *env.Env, t fleet.Task) {
 	id := display.Printable(t.ID)
 	switch {
@@ -114,12 +114,11 @@ func printNext(e *env.Env, t fleet.Task) {
 	}
 }
 
-// errEnded stops Follow when the task has ended.
+// errEnded makes Follow return when the task has ended.
 var errEnded = errors.New("the task has ended")
 
-// awaitEnd waits until the task of the message has ended, and returns the current message and the
-// task. If an attempt ends while the message waits, the task is usually queued again to deliver the
-// message, and has then not ended.
+// awaitEnd waits until the task of the message has ended. It then returns the current state of the
+// message and of the task. A task that is queued again to deliver the message has not ended.
 func awaitEnd(ctx context.Context, f openfleet.Fleet, m fleet.Message) (result, error) {
 	err := f.Follow(ctx, m.Run, 500*time.Millisecond, func(r fleet.Run) error {
 		for _, t := range r.Tasks {

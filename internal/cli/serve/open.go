@@ -16,7 +16,7 @@ import (
 // Opener opens a database and returns a backend that serves it.
 type Opener func(ctx context.Context, terms app.ServerOptions) (page.Backend, error)
 
-// Open returns an Opener for the database that the settings of the command name.
+// Open returns an Opener for the database that the command's settings name.
 func Open(e *env.Env) Opener {
 	return func(ctx context.Context, terms app.ServerOptions) (page.Backend, error) {
 		a, err := openfleet.OpenApp(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })

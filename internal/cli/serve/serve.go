@@ -1,5 +1,5 @@
-// Package serve implements the command 'gaffer serve': it serves the coordinator over
-// HTTP.
+// Package serve implements the command 'gaffer serve': an HTTP server through which users and
+// workers on many machines share a fleet.
 package serve
 
 import (
@@ -47,13 +47,13 @@ type options struct {
 	logLimit    int
 	announce    bool
 	workersOnly bool
-	localRuns   bool // the user wants runs on this machine although others can reach the server
+	localRuns   bool // --workers-only=false was given
 	verbose     bool
 
-	terminal bool // stdout is the user's terminal and not a stored log
+	terminal bool // stdout is a terminal, and its reader is not an agent
 }
 
-// New creates the command.
+// New creates the command 'gaffer serve'.
 func New(e *env.Env) *cobra.Command { return newWith(e, Open(e), display.IsTerminal(e.Out)) }
 
 func newWith(e *env.Env, open Opener, terminal bool) *cobra.Command {
@@ -154,12 +154,15 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	o.terminal = o.terminal && e.Agent() == nil // tokens and links are printed only for the user, and not for an agent
+	// Print tokens and links only for a user, and not for an agent.
+	o.terminal = o.terminal && e.Agent() == nil
 	l, err := listen(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.Close() }() // ignore the error: if the server was started, it has already closed l; if not, l was not used
+	// Ignore the error: a server that was started has already closed l. If no server was started, l
+	// was not used.
+	defer func() { _ = l.Close() }()
 	b, err := open(ctx, app.ServerOptions{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Notify: true, WorkersOnly: o.workersOnly || !o.localRuns && o.forOthers(l), LoadPlan: runcmd.Loader(e)})
 	if err != nil {
 		return err
@@ -199,8 +202,8 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	return nil
 }
 
-// listen opens the listener. If other machines can reach the address, it returns an error with
-// --open-reads, and also if the server would use no TLS, unless --insecure allows that.
+// listen opens the listener. If other machines can reach the address, listen returns an error in
+// two cases: --open-reads is set, or the server would use no TLS and --insecure is not set.
 func listen(ctx context.Context, o options) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
 	if err != nil {
@@ -312,11 +315,13 @@ func register(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (
 		opts.Log.Warn("'gaffer open' will not find this server", "error", err)
 		return func() {}
 	}
-	return func() { _ = remove() } // ignore the error: if the file stays, it names a process that no longer exists, and is ignored
+	// Ignore the error: a file that stays names a process that no longer exists, and readers ignore
+	// such files.
+	return func() { _ = remove() }
 }
 
-// writeViewerFile writes the server's address to the file in which programs on this machine look
-// for a viewer. The function remove deletes the file.
+// writeViewerFile writes the server's address to ~/.fctry/viewer.port.json. Other programs on this
+// machine look there for the address of a viewer. The function remove deletes the file.
 func writeViewerFile(e *env.Env, opts server.Options, l net.Listener) (remove func() error, err error) {
 	home := e.Getenv("HOME")
 	if home == "" {

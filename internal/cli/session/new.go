@@ -81,7 +81,7 @@ func readDraft(ctx context.Context, e *env.Env, o newOptions) (session.Draft, er
 }
 
 // read reads the file that the user named, or stdin if the name is "-". It returns an error if the
-// content is larger than a document may be.
+// content exceeds the maximum size of a document.
 func read(ctx context.Context, e *env.Env, name string) ([]byte, error) {
 	if name != "-" {
 		return statefile.ReadBytes(host.OS(), e.Path(name))

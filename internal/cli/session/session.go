@@ -14,7 +14,7 @@ import (
 	"gaffer/statefile"
 )
 
-// New creates the command group.
+// New creates the command group 'gaffer session'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "session",

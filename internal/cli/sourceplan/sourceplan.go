@@ -1,5 +1,5 @@
-// Package sourceplan makes a plan from the items of a source, for the commands that have the flag
-// --from.
+// Package sourceplan makes a plan from the items of a source, such as GitHub issues, for the
+// commands that have the flag --from.
 package sourceplan
 
 import (
@@ -36,7 +36,7 @@ func (f *Flags) Add(cmd *cobra.Command) {
 	flags.IntVar(&f.Limit, "limit", 0, "with --from, take at most `N` items, the oldest first")
 	flags.BoolVar(&f.Again, "again", false, "with --from, also take items that have a complete task")
 	flags.StringVar(&f.Template, "template", "", "with --from, make the prompts from `FILE`; its {{ITEM}} is the item's text")
-	// This returns an error only for an undeclared flag, and the flag was declared above.
+	// Ignore the error: it is returned only for an undeclared flag. The flag was declared above.
 	_ = cmd.RegisterFlagCompletionFunc("from", completeSource)
 }
 
@@ -103,9 +103,9 @@ func parseReport(text string) (*plan.ItemReport, error) {
 	return &r, nil
 }
 
-// Load reads the source and makes the plan. args contains the name of the file with the defaults,
-// or nothing. Load returns a usage error if a server is configured, because the tasks of a source
-// run only on this machine.
+// Load reads the source and makes the plan. args contains at most one name: the name of the file
+// with the defaults of the tasks. Load returns a usage error if a server is configured, because the
+// tasks of a source run only on this machine.
 func (f Flags) Load(ctx context.Context, e *env.Env, args []string) (made app.SourcePlan, err error) {
 	far, err := openfleet.UsesServer(e)
 	if err != nil {
@@ -132,7 +132,7 @@ func (f Flags) Load(ctx context.Context, e *env.Env, args []string) (made app.So
 	return made, err
 }
 
-// Empty returns why a plan has no tasks.
+// Empty returns a text that says why a plan has no tasks, such as "no open item".
 func Empty(made app.SourcePlan) string {
 	if made.Found == 0 {
 		return "no open item"
@@ -140,7 +140,7 @@ func Empty(made app.SourcePlan) string {
 	return fmt.Sprintf("nothing to take, %s", LeftOut(made))
 }
 
-// LeftOut returns a text about the items that are left out, or "" if there are none.
+// LeftOut returns a text about the items that are left out of the plan, or "" if there are none.
 func LeftOut(made app.SourcePlan) string {
 	var parts []string
 	if n := len(made.Held); n > 0 {

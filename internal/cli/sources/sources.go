@@ -1,5 +1,5 @@
-// Package sources implements the command 'gaffer sources': it lists the sources that 'gaffer serve'
-// watches.
+// Package sources implements the command 'gaffer sources': it lists the sources of tasks, such as
+// issue trackers, that 'gaffer serve' watches.
 package sources
 
 import (
@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New creates the command.
+// New creates the command 'gaffer sources'.
 func New(e *env.Env) *cobra.Command {
 	var send bool
 	cmd := &cobra.Command{
@@ -108,7 +108,7 @@ func show(e *env.Env, list fleet.Sources) error {
 	return nil
 }
 
-// ago returns a text such as "3m ago", or "" if the time is zero.
+// ago returns a text such as "3m ago", or "" if t is zero.
 func ago(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -116,7 +116,7 @@ func ago(t, now time.Time) string {
 	return phrase.Elapsed(max(now.Sub(t), 0).Round(time.Second)) + " ago"
 }
 
-// in returns a text such as "in 3m", "now" if the time has come, or "" if it is zero.
+// in returns a text such as "in 3m". It returns "now" if the time t has come, and "" if t is zero.
 func in(t, now time.Time) string {
 	switch {
 	case t.IsZero():

@@ -7,8 +7,8 @@ import (
 	"gaffer/workflow"
 )
 
-// Open returns the store of the project's workflow state. Other command groups for the same
-// documents use it, too.
+// Open returns the store of the project's workflow state. Commands such as 'gaffer step' use it,
+// too.
 func Open(e *env.Env) (*workflow.Store, error) {
 	c, err := e.Config()
 	if err != nil {

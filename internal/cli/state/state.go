@@ -11,7 +11,7 @@ import (
 	"gaffer/workflow"
 )
 
-// New creates the command group.
+// New creates the command group 'gaffer state'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "state",

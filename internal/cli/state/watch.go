@@ -43,7 +43,7 @@ var errEnough = errors.New("shown often enough")
 type watcher struct {
 	env    *env.Env
 	asJSON bool
-	count  int // how often the state is printed, the state at the start included; 0 means no limit
+	count  int // maximum number of times the state is printed; 0 means no limit
 	last   jsontree.Value
 	shown  int
 }

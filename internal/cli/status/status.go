@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New creates the command.
+// New creates the command 'gaffer status'.
 func New(e *env.Env) *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{

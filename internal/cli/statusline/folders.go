@@ -23,11 +23,13 @@ type folders struct {
 	workflow string
 }
 
-// findFolders finds the project and its folders. dirs are the working folders that the agent
-// reports; the first that exists is used and, if none exists, the current folder. If named is true,
-// the project is the one that a flag or an environment variable names. If not, it is the project of
-// the working folder, and findFolders sets e.Dir to that folder. If there is no project, the
-// working folder stands for it.
+// findFolders finds the agent's working folder and the project. The working folder is the first
+// folder of dirs that exists or, if none exists, the current folder.
+//
+// If named is true, a flag or an environment variable names the project. If the working folder is
+// not in this project, the project's root is used instead. If named is false, findFolders sets
+// e.Dir to the working folder, and uses the project that contains it. If there is no project, the
+// working folder is used as the root.
 func findFolders(e *env.Env, named bool, dirs []string) folders {
 	dir := e.Dir
 	for _, d := range dirs {
@@ -58,8 +60,8 @@ func findFolders(e *env.Env, named bool, dirs []string) folders {
 	return p
 }
 
-// documents reads the documents that exist. It takes no lock and does not wait for a process that
-// is writing them.
+// documents reads the documents that the status line needs, if they exist. It takes no lock and
+// does not wait for a process that is writing them.
 func (p folders) documents(agent []byte) statusline.Documents {
 	d := statusline.Documents{
 		Project: filepath.Base(p.root), Agent: agent, Head: readHead(p.dir),
@@ -74,7 +76,7 @@ func (p folders) documents(agent []byte) statusline.Documents {
 }
 
 const (
-	maxFront  = 64 << 10 // number of bytes at the start of a spec that are enough for its front matter
+	maxFront  = 64 << 10 // bytes to read of a spec, for its front matter
 	maxConfig = 1 << 20
 	maxHead   = 4 << 10
 )

@@ -27,7 +27,7 @@ type options struct {
 	named            bool // a flag or an environment variable names the project
 }
 
-// New creates the command.
+// New creates the command 'gaffer statusline'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "statusline [--fleet]",

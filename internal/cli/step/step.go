@@ -1,5 +1,5 @@
-// Package step implements the commands 'gaffer step …': they record which step of a
-// workflow command is in progress or done, in the protocol's order.
+// Package step implements the commands 'gaffer step …': they record which step of a workflow
+// command is in progress or done. The steps have a fixed order.
 package step
 
 import (
@@ -9,7 +9,7 @@ import (
 	"gaffer/workflow"
 )
 
-// New creates the command group.
+// New creates the command group 'gaffer step'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "step",

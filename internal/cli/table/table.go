@@ -21,10 +21,13 @@ type Cell struct {
 	Style display.Style
 
 	// Keep, Least and Drop are used only in headings. They say what happens to the column in a
-	// narrow terminal.
-	Keep  bool // do not shorten the column while another column can be shortened
-	Least int  // do not shorten the column below this width while another column can be dropped; 0 means 16
-	Drop  int  // position in the order in which columns may be dropped, the lowest number first; 0 means never
+	// narrow terminal. Keep means: do not shorten the column while another column can be shortened.
+	Keep bool
+	// Least is the minimum width of the column while another column can be dropped; 0 means 16.
+	Least int
+	// Drop is the position of the column in the order in which columns are dropped, the lowest
+	// number first. 0 means that the column is never dropped.
+	Drop int
 }
 
 // Row returns a row of plain texts.
@@ -113,12 +116,12 @@ func clean(rows [][]Cell) [][]Cell {
 	return cleaned
 }
 
-// readableWidth is the width to which a column may be shortened while other columns can be dropped,
-// unless the column's heading sets another width.
+// readableWidth is the minimum width of a column while other columns can be dropped, if the heading
+// of the column sets no other minimum.
 const readableWidth = 16
 
 // fit returns the rows without the columns that do not fit the terminal, and the widths of the
-// remaining columns. If columns is 0, everything fits.
+// remaining columns. columns is the width of the terminal; 0 means no limit.
 //
 // fit saves width in this order: it uses short texts, drops empty columns, shortens the widest
 // columns to a readable width, drops columns that may be dropped, and then shortens the remaining
@@ -204,7 +207,7 @@ func shrink(heading []Cell, widths []int, columns int, shrinkKept bool, least fu
 }
 
 // cut shortens a text to a number of terminal columns. It cuts between two words if there is a
-// space in the last third.
+// space in the last third of these columns.
 func cut(text string, columns int) string {
 	if cells.Width(text) <= columns {
 		return text

@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// checkWords returns an error unless there are no arguments, or one argument of several words. A
-// single word is probably a mistyped command, and several arguments are requirements without
-// quotes. Agents cost money, so they must not start by mistake.
+// checkWords accepts no arguments, or one argument of several words. It returns an error in all
+// other cases: a single word is probably a mistyped command, and several arguments are probably
+// requirements without quotes. Agents cost money, so they must not start by mistake.
 func checkWords(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || len(args) == 1 && !oneWord(args[0]) {
 		return nil

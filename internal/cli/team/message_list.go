@@ -48,8 +48,8 @@ func listCommand(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// checkReceiver returns an error if role is neither empty nor a role that receives messages.
-// Without this check, a misspelt role would look like an empty inbox.
+// checkReceiver returns an error if role is not a role that receives messages. An empty role is
+// valid. Without this check, a misspelt role would look like an empty inbox.
 func checkReceiver(role string) error {
 	roles, _ := completeRoles(nil, nil, "")
 	if role == "" || slices.Contains(roles, role) {

@@ -99,7 +99,9 @@ func fieldNames(o sendOptions) []string {
 func completeRoles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var roles []string
 	for _, p := range team.Pairs() {
-		roles = append(roles, string(p[0])) // the senders are all roles, because each role that receives messages also sends some
+		// Add the sender. The senders are all roles with messages, because each receiver also sends
+		// messages.
+		roles = append(roles, string(p[0]))
 	}
 	return roles, cobra.ShellCompDirectiveNoFileComp
 }

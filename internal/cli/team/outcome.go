@@ -16,7 +16,7 @@ const stopWithError = "stop_with_error"
 
 // merged prints how many groups were merged and how they were tested. It counts the complete
 // groups, because every complete group is a merged group. It prints nothing if gaffer has not run
-// the session, or if no group was merged or returned yet.
+// the session, or if no group was merged or sent back to a developer yet.
 func (v view) merged(e *env.Env) error {
 	if v.run.Run == "" || len(v.Groups) == 0 {
 		return nil

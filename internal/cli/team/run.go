@@ -58,8 +58,8 @@ func (o *options) flags(cmd *cobra.Command) {
 
 var modes = []string{"auto", "simple", "parallel"}
 
-// request returns the options of a team. A flag that was given takes precedence over gaffer.yaml.
-// It returns an error if an option is not valid.
+// request returns the options of a team session. A flag that was given takes precedence over
+// gaffer.yaml. It returns an error if an option is not valid.
 func (o options) request(e *env.Env) (n teamsession.Request, err error) {
 	c, err := e.Config()
 	if err != nil {

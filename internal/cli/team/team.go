@@ -32,7 +32,7 @@ group is merged. Your own branch is changed only with --merge-into.
 'gaffer team resume' continues after any interruption. Values that no flag sets
 come from 'team' in gaffer.yaml: mode, developers, tests, iterations, roles.`
 
-// New creates the command group.
+// New creates the command group 'gaffer team'.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -63,7 +63,7 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// begin starts a team session and works on it.
+// begin starts a team session and executes it.
 func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
 	requirements, err := readRequirements(ctx, e, o.file, args)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // descriptionWidth is the maximum width of a description in the table.
 const descriptionWidth = 40
 
-// template is the JSON form of one template.
+// template is the JSON form of a prompt template.
 type template struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
@@ -27,13 +27,14 @@ type template struct {
 	Text        string   `json:"text,omitempty"` // set only if a single template is shown
 }
 
-// row is a template with statistics about its runs.
+// row is a prompt template with statistics about its runs.
 type row struct {
 	template
 	Runs        int      `json:"runs"`
 	Success     int      `json:"success"`
 	SuccessRate *float64 `json:"success_rate"` // in percent; null if no run has ended
-	LastUsed    *string  `json:"last_used"`    // start of the latest run; null if there is no run, or none with a valid start time
+	// LastUsed is the start of the latest run. It is null if no run has a valid start time.
+	LastUsed *string `json:"last_used"`
 }
 
 func describe(t prompt.Template) template {
@@ -63,7 +64,8 @@ func list(ctx context.Context, e *env.Env, asJSON bool) error {
 	return used.print(e, rows, dir)
 }
 
-// templateUses holds statistics about the use of templates, computed from the records.
+// templateUses holds statistics about the use of templates, computed from the run and result
+// records.
 type templateUses struct {
 	groups []ledger.Template
 	last   map[string]time.Time

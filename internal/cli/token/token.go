@@ -1,5 +1,5 @@
-// Package token implements the command 'gaffer token': it creates, lists and revokes
-// access tokens of a coordinator.
+// Package token implements the command 'gaffer token': it creates, lists and revokes access tokens
+// for a gaffer server.
 package token
 
 import (
@@ -22,7 +22,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New creates the command.
+// New creates the command 'gaffer token'.
 func New(e *env.Env) *cobra.Command { return newWith(e, serve.Open(e)) }
 
 func newWith(e *env.Env, open serve.Opener) *cobra.Command {

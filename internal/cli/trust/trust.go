@@ -1,5 +1,5 @@
-// Package trust implements the command 'gaffer trust': it allows gaffer to run the
-// programs that a project names.
+// Package trust implements the command 'gaffer trust': it allows gaffer to run the programs that
+// the settings of a project name.
 package trust
 
 import (
@@ -31,7 +31,7 @@ on the command line is not asked about: it runs what it says.
 
 GAFFER_TRUST=all trusts every project. It is for machines that you throw away.`
 
-// New creates the command.
+// New creates the command 'gaffer trust'.
 func New(e *env.Env) *cobra.Command {
 	var yes, list, remove bool
 	cmd := &cobra.Command{
@@ -78,8 +78,9 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// Ask prints a project's programs and asks the user at the terminal whether to trust them. If the
-// user agrees, it stores that. It returns an error if the user declines.
+// Ask prints the programs that a project's settings name, and asks the user at the terminal whether
+// to trust them. If the user agrees, Ask stores the decision. It returns an error if the user
+// declines.
 func Ask(ctx context.Context, e *env.Env, opts app.Options) error { return add(ctx, e, opts, false) }
 
 func add(ctx context.Context, e *env.Env, opts app.Options, yes bool) error {

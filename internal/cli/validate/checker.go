@@ -60,8 +60,8 @@ func (v *validator) checker(k kind) checker {
 	panic("validate: no checker for " + string(k))
 }
 
-// check validates the documents of one target, and calls visit for every document. It does nothing
-// if the target is the project's own documents and these do not exist.
+// check validates the documents of one target, and calls visit for every document. If the target is
+// the project's own documents and they do not exist, check does nothing.
 func (v *validator) check(ctx context.Context, t target, visit func(document) error) error {
 	if t.kind == all {
 		for _, k := range []kind{ledgers, sessions, workflows, teams} {
@@ -200,9 +200,8 @@ func checkFile(path string, check func(string, jsontree.Value) []statefile.Findi
 	return visit(document{Path: path, Found: append(statefile.CheckPortable(path, doc), check(path, doc.Value())...)})
 }
 
-// byDocument calls visit for every path, with the findings about the document at that path. It also
-// calls visit for documents without findings, and for documents with findings that are not in
-// paths.
+// byDocument calls visit once for every document, with the findings about it. The documents are
+// those at paths, even if they have no findings, and all others that have findings.
 func byDocument(paths []string, found []statefile.Finding, visit func(document) error) error {
 	at := map[string]int{}
 	var documents []document

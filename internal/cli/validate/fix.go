@@ -10,8 +10,7 @@ import (
 )
 
 // fix repairs the ledger records among the targets. It calls visit for every record, also for those
-// that need no repair or cannot be repaired. Records of the project that do not exist are not an
-// error.
+// that need no repair or cannot be repaired. It is no error if the project itself has no records.
 func (v *validator) fix(ctx context.Context, targets []target, visit func(ledger.Fix) error) error {
 	for _, t := range targets {
 		repair, ok := v.repairs(t.kind)

@@ -116,7 +116,7 @@ func (p *printer) line(style display.Style, word, text string) error {
 	return err
 }
 
-// item writes one item of the JSON list with the key section.
+// item appends v to the JSON list with the key section.
 func (p *printer) item(section string, v any) error {
 	before := ",\n    "
 	if p.section != section {

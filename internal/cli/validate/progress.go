@@ -9,7 +9,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Progress is printed only in a terminal, and only if the command runs for longer than quietFor.
+// The progress line is printed only in a terminal. It appears after quietFor, and is then updated
+// at most once per showEvery.
 const (
 	quietFor   = 700 * time.Millisecond
 	showEvery  = 100 * time.Millisecond
@@ -43,7 +44,7 @@ func (p *progress) tick(word string) {
 	}
 	if now := p.now(); now.After(p.next) {
 		p.next, p.on = now.Add(showEvery), true
-		_, _ = fmt.Fprintf(p.to, "\r%s files %s", thousands(p.n), word) // ignore the error: it is only progress
+		_, _ = fmt.Fprintf(p.to, "\r%s files %s", thousands(p.n), word) // ignore the error: the command works without the progress line
 	}
 }
 
@@ -51,6 +52,6 @@ func (p *progress) tick(word string) {
 func (p *progress) clear() {
 	if p.on {
 		p.on = false
-		_, _ = fmt.Fprint(p.to, "\r\x1b[K") // ignore the error: it is only progress
+		_, _ = fmt.Fprint(p.to, "\r\x1b[K") // ignore the error: the command works without the progress line
 	}
 }

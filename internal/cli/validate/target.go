@@ -34,7 +34,7 @@ type kindMark struct {
 }
 
 // target is what to validate: the documents of a kind at path or, if path is empty, the project's
-// own documents of that kind. A path whose kind is unknown gets one in resolve.
+// own documents of that kind. If the kind of a path is unknown, resolve infers it.
 type target struct {
 	kind kind
 	path string
@@ -81,8 +81,8 @@ func kindsOf(marks []kindMark) []kind {
 	return kinds
 }
 
-// flagBefore returns the kind of the last flag before the i-th path, or "" if no flag comes before
-// it.
+// flagBefore returns the kind of the last flag before the i-th path. It returns unknown if no flag
+// comes before the path.
 func flagBefore(marks []kindMark, i int) kind {
 	k := unknown
 	for _, m := range marks {

@@ -20,7 +20,7 @@ type options struct {
 	marks             []kindMark
 }
 
-// New creates the command.
+// New creates the command 'gaffer validate'.
 func New(e *env.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{

@@ -12,8 +12,9 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-// A release build sets these: -ldflags "-X gaffer/internal/cli/version.commit=…". In other builds
-// they are empty; the go command may have recorded commit and time in the binary.
+// A release build sets these variables with -ldflags "-X gaffer/internal/cli/version.commit=…". In
+// other builds they are empty, and describe uses the commit and time that the go command may have
+// recorded in the binary.
 var (
 	commit string
 	date   string // time of the commit, in RFC 3339
@@ -29,7 +30,7 @@ type info struct {
 	Platform string `json:"platform"`
 }
 
-// New creates the command.
+// New creates the command 'gaffer version'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
@@ -70,8 +71,9 @@ func (v info) String() string {
 // modifiedSuffix marks the commit of a release that was built from changed files.
 const modifiedSuffix = "-modified"
 
-// describe returns facts about this binary. If a release build has not set the commit, describe
-// uses the commit that the go command records when it builds inside a repository. build may be nil.
+// describe returns the version of this binary and how it was built. If a release build has not set
+// the commit, describe uses the commit that the go command records when it builds inside a
+// repository. build may be nil.
 func describe(version, commit, date string, build *debug.BuildInfo) info {
 	v := info{Version: version, Date: date, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	v.Commit, v.Modified = strings.CutSuffix(commit, modifiedSuffix)

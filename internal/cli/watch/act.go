@@ -8,8 +8,8 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// Focus implements [screen.Backend]. at replaces an earlier focus that followFocus has not read
-// yet.
+// Focus implements [screen.Backend]. If followFocus has not read the previous focus yet, at
+// replaces that focus.
 func (f *feed) Focus(at screen.Focus) {
 	select {
 	case <-f.focuses:

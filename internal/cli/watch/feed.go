@@ -37,23 +37,25 @@ type feed struct {
 	fleet   openfleet.Fleet
 	now     func() time.Time
 	notices <-chan string
-	focuses chan screen.Focus // holds the run and task that the user looks at now, until followFocus reads them
+	// focuses holds the run and task that the user looks at, until followFocus reads them.
+	focuses chan screen.Focus
 	send    func(any)
 
 	mu       sync.Mutex
 	runs     []fleet.Run   // runs of the fleet when it was last read
-	nextRead chan struct{} // closed when the fleet was read again, and then replaced by a new channel
-	last     time.Time     // when the fleet was last read
-	failing  bool          // reading the fleet has failed since the last success
+	nextRead chan struct{} // closed and replaced each time the fleet has been read
+	last     time.Time     // when the fleet was last read successfully
+	failing  bool          // the last attempt to read the fleet has failed
 }
 
 const (
 	fleetPace = 250 * time.Millisecond
-	retryTime = 2 * time.Second // wait before reading again after an error
+	retryTime = 2 * time.Second // pause after an error, before reading again
 )
 
 // run reads the fleet, and the run and task that the user looks at, until ctx ends. It also passes
-// this machine's notices to the screen. It returns when all its goroutines have ended.
+// this machine's messages for the user to the screen. It returns when all its goroutines have
+// ended.
 func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { f.followFleet(ctx) })
@@ -62,7 +64,9 @@ func (f *feed) run(ctx context.Context) {
 		for {
 			select {
 			case text := <-f.notices:
-				if f.fleet.Where() == "" { // a server's notices are not shown: if the server does not answer, the screen itself shows that
+				// Do not show a server's notices: if the server does not answer, the screen itself
+				// shows that.
+				if f.fleet.Where() == "" {
 					f.send(screen.Result{Text: text})
 				}
 			case <-ctx.Done():
@@ -160,9 +164,9 @@ func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan f
 	}
 }
 
-// waitForResume waits until the run, which ended at this time, is resumed, or until ctx ends. If
-// the run was resumed and has ended again between two reads, it has a later end time; then
-// waitForResume also returns.
+// waitForResume waits until the run is resumed, or until ctx ends. ended is the time at which the
+// run ended. A later end time means that the run was resumed and has ended again between two reads;
+// then waitForResume also returns.
 func (f *feed) waitForResume(ctx context.Context, run string, ended time.Time) {
 	for {
 		known, next := f.lastRead(run)

@@ -31,7 +31,9 @@ func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-cha
 		if !first && before.Status == now.Status && before.Tries == now.Tries && attemptOf(before) == attemptOf(now) {
 			continue
 		}
-		if first || attemptOf(before) != attemptOf(now) { // there is a new attempt, or the path of the attempt's log is known now
+		// Follow another log if there is a new attempt, or if the path of the attempt's log has
+		// become known.
+		if first || attemptOf(before) != attemptOf(now) {
 			end()
 			end = f.followLog(ctx, now)
 		}
@@ -41,7 +43,7 @@ func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-cha
 	}
 }
 
-// attempt identifies the log of an attempt. The path of the log becomes known a moment after the
+// attempt identifies the log of an attempt. The path of the log becomes known later than the
 // attempt's id.
 type attempt struct{ id, log string }
 
@@ -65,12 +67,12 @@ func (f *feed) sendTask(ctx context.Context, focus screen.Focus) bool {
 	return true
 }
 
-// logLines is how many lines at the end of an existing log are read.
+// logLines is how many lines from the end of the log are read at first.
 const logLines = 1000
 
-// followLog sends the output of a task's agent to the screen in the background, from the last
-// logLines lines on, and follows it if the task is running. The function stop ends the sending and
-// waits until it has ended.
+// followLog sends the output of a task's agent to the screen in the background. It begins with the
+// last logLines lines. If the task is running, it then sends new output as it is written. The
+// function stop ends the sending and waits until it has ended.
 func (f *feed) followLog(ctx context.Context, t fleet.Task) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -96,7 +98,8 @@ func (f *feed) followLog(ctx context.Context, t fleet.Task) (stop func()) {
 }
 
 // lines is a writer that sends the written text to the screen, in complete lines. It does not limit
-// the length of lines, because the caller has already limited it.
+// the length of lines, because followLog writes to it through an [agentlog.Writer], which limits
+// them.
 type lines struct {
 	send func(any)
 	log  screen.Log
@@ -120,7 +123,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush sends the collected lines. Begin is true only in the first call.
+// flush sends the collected lines to the screen. l.log.Begin is true only in the first call.
 func (l *lines) flush() {
 	l.send(l.log)
 	l.log.Begin, l.log.Lines = false, nil

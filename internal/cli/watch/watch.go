@@ -17,7 +17,7 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// New creates the command.
+// New creates the command 'gaffer watch'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [RUN]",
@@ -56,7 +56,7 @@ func showScreen(ctx context.Context, e *env.Env, args []string) (err error) {
 	fleet, err := openfleet.OpenFleet(ctx, e, func(text string) {
 		select {
 		case notices <- text:
-		default: // the screen has not read the earlier notices: drop this one
+		default: // the channel is full: drop the notice
 		}
 	})
 	if err != nil {

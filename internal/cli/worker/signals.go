@@ -34,7 +34,9 @@ func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) erro
 	defer leave()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(working) }()
-	before := ctx.Done() // a signal that came before this function was called has cancelled ctx: handle it too
+	// A signal that came before this function was called has cancelled ctx. Count it as a signal,
+	// too.
+	before := ctx.Done()
 	for n := 0; ; {
 		select {
 		case err := <-ended:
@@ -67,8 +69,8 @@ func handleSignal(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	}
 }
 
-// endError returns the command's error. err is the result of the worker's Run. If the third signal
-// ended the worker, the error names the tasks that are still running.
+// endError returns the error of 'gaffer worker'. err is the result of the worker's Run. If the
+// third signal ended the worker, the error names the tasks that are still running.
 func endError(err error, s *app.ServerWorker) error {
 	if err == nil || !errors.Is(err, context.Canceled) {
 		return err

@@ -1,5 +1,5 @@
-// Package worker implements the command 'gaffer worker': it runs tasks of a coordinator
-// on this machine.
+// Package worker implements the command 'gaffer worker': it takes tasks from a coordinator (a
+// gaffer server) and runs them on this machine.
 package worker
 
 import (
@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/exit"
 )
 
-// options holds the values of the command's flags.
+// options holds the values of the flags of 'gaffer worker'.
 type options struct {
 	name   string
 	slots  int
@@ -33,7 +33,7 @@ const (
 	maxSlots     = 1000
 )
 
-// New creates the command.
+// New returns the command 'gaffer worker'.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -71,7 +71,9 @@ minutes they are ended.`,
 }
 
 func run(ctx context.Context, e *env.Env, o options) error {
-	if err := e.RefuseAgents("gaffer worker"); err != nil { // an agent must not start a worker, because the worker's token gives access to all of the worker's tasks
+	// An agent must not start a worker, because the worker's token gives access to all tasks of the
+	// worker.
+	if err := e.RefuseAgents("gaffer worker"); err != nil {
 		return err
 	}
 	opts, err := workerOptions(e, o)
@@ -137,8 +139,9 @@ func check(opts app.ServerWorkerOptions) error {
 	return nil
 }
 
-// isInvalidLabel reports whether a worker may not have this label, because the label is reserved
-// for gaffer or contains characters that the labels of tasks cannot contain.
+// isInvalidLabel reports whether the user must not give a worker this label. A label is invalid if
+// it is empty, contains a character that is not allowed in labels, or begins with "project:", which
+// only gaffer itself may use.
 func isInvalidLabel(label string) bool {
 	return label == "" || strings.ContainsAny(label, "@, \t") || strings.HasPrefix(label, "project:")
 }

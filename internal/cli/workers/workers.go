@@ -1,5 +1,5 @@
-// Package workers implements the command 'gaffer workers': it lists the workers of a
-// fleet.
+// Package workers implements the command 'gaffer workers': it lists the workers of this machine or
+// of a server, and the agents that users started by hand.
 package workers
 
 import (
@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New creates the command.
+// New returns the command 'gaffer workers'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workers",
@@ -106,8 +106,8 @@ func row(w serverfleet.Worker, now time.Time) []table.Cell {
 	}
 }
 
-// taskText returns the task of a worker. For an agent started by hand, it returns what the agent
-// waits for, or the agent's folder.
+// taskText returns the task that a worker runs. For an agent that a user started by hand, it
+// returns what the agent waits for. If the agent waits for nothing, it returns the agent's folder.
 func taskText(w serverfleet.Worker) string {
 	if w.ByHand {
 		return cmp.Or(w.For, w.Dir)

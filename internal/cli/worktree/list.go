@@ -60,7 +60,7 @@ type row struct {
 	Missing    bool   `json:"missing,omitempty"` // the folder no longer exists
 	Dirty      int    `json:"dirty"`             // number of uncommitted files
 	Ahead      int    `json:"ahead"`             // number of commits since the base commit
-	Unpushed   int    `json:"unpushed"`          // number of commits since the base commit that exist on no other branch or remote
+	Unpushed   int    `json:"unpushed"`          // number of commits that exist on no other branch or remote
 	Files      int    `json:"files"`             // number of files that differ from the base commit
 	Insertions int    `json:"insertions"`
 	Deletions  int    `json:"deletions"`
@@ -117,9 +117,9 @@ func show(e *env.Env, rows []row) error {
 	return table.Texts(e, lines)
 }
 
-// state returns what the user should know before removing the worktree: whether its folder is gone,
-// what work exists only there, and which process uses it. If there is nothing, it returns "can be
-// removed".
+// state returns what the user should know before removing the worktree: that its folder is gone,
+// that it contains work which exists nowhere else, or that a process uses it. If none of these is
+// true, state returns "can be removed".
 func (r row) state() string {
 	var words []string
 	if r.Missing {

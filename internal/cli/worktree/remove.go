@@ -59,7 +59,8 @@ under refs/gaffer/rescue.`,
 	return cmd
 }
 
-// find returns the worktree that a user means by name, which is TASK or RUN/TASK.
+// find returns the worktree with the name that the user has typed. name has the form TASK or
+// RUN/TASK.
 func find(trees []worktree.Tree, name string) (worktree.Tree, error) {
 	run, task, whole := strings.Cut(name, "/")
 	if !whole {
@@ -84,5 +85,5 @@ type notFound struct{ name string }
 
 func (e *notFound) Error() string { return fmt.Sprintf("worktree %q: not found", e.name) }
 
-// NotFound returns true, so that the exit code is "not found".
+// NotFound makes the command end with the exit code for "not found".
 func (e *notFound) NotFound() bool { return true }

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-// New creates the command.
+// New returns the command 'gaffer worktree'.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "worktree",
@@ -29,8 +29,8 @@ func matchesRun(text, run string) bool {
 	return strings.HasPrefix(run, text) || strings.HasPrefix(run[strings.LastIndexByte(run, '-')+1:], text)
 }
 
-// completer returns a function that suggests, as completions, what words returns for the existing
-// worktrees.
+// completer returns a shell completion function for cobra. That function passes the existing
+// worktrees to words, and suggests the strings that words returns.
 func completer(e *env.Env, words func([]worktree.Tree) []string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx := cmd.Context()
@@ -39,7 +39,7 @@ func completer(e *env.Env, words func([]worktree.Tree) []string) func(*cobra.Com
 		}
 		repo, err := open(ctx, e)
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp // a shell prompt cannot show errors
+			return nil, cobra.ShellCompDirectiveNoFileComp // shell completion cannot show errors
 		}
 		trees, err := repo.List(ctx, "")
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package localfleet reads, follows and changes the runs in a store that this process has opened.
-// Package serverfleet does the same with the runs of a server, over HTTP.
+// Package localfleet reads, follows and changes the runs in a store, a database that this process
+// has opened. Package serverfleet does the same with the runs of a server, over HTTP.
 package localfleet
 
 import (
@@ -19,8 +19,8 @@ type Options struct {
 	Store   store.Store
 	Engine  *engine.Engine // the engine that writes to Store
 	Query   *runquery.Querier
-	Project string           // path of the project whose runs the methods read, unless they read those of all projects
-	Now     func() time.Time // current time according to the store
+	Project string           // path of the project whose runs the methods use by default
+	Now     func() time.Time // returns the current time of the store's clock
 	// Agent is the name of the agent that started this process. It is empty if a user started the
 	// process. An agent has fewer permissions than a user.
 	Agent string
@@ -59,14 +59,15 @@ func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (f
 	return f.opts.Query.Cost(ctx, q)
 }
 
-// Morning returns the morning report: what has happened to the tasks of this project, or of all
-// projects if everywhere is set.
+// Morning returns the morning report: what has happened since q.Since to the tasks of this project,
+// or of all projects if everywhere is set.
 func (f *Fleet) Morning(ctx context.Context, everywhere bool, q fleet.MorningQuery) (fleet.MorningReport, error) {
 	q.Project = f.projectFilter(everywhere)
 	return f.opts.Query.Morning(ctx, q, f.opts.Now())
 }
 
-// projectFilter returns the path of this project, or "" for all projects.
+// projectFilter returns the path of this project. If everywhere is set, it returns "", which means
+// all projects.
 func (f *Fleet) projectFilter(everywhere bool) string {
 	if everywhere {
 		return ""
@@ -116,28 +117,29 @@ func (f *Fleet) ProjectOf(ctx context.Context, run string) (string, error) {
 	return v.Project, err
 }
 
-// Follow calls show with the run's state, at once and then after every change, but at most once per
-// interval. It returns when the run has ended, show returns an error, or ctx ends.
+// Follow calls show with the run's state: at once, then after every change, and also regularly if
+// there is no change. Two calls are at least interval apart. Follow returns when the run has ended,
+// show returns an error, or ctx ends.
 func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, show func(fleet.Run) error) error {
 	return f.opts.Query.Follow(ctx, run, interval, show)
 }
 
 // Changes calls notify at once and then after every change in the store, but at most once per
-// interval. It returns when notify returns an error or ctx ends. The progress of agents is not a
-// change in the store, so notify is also called at intervals.
+// interval. It also calls notify regularly if there is no change, because the progress of agents
+// does not count as a change. It returns when notify returns an error or ctx ends.
 func (f *Fleet) Changes(ctx context.Context, interval time.Duration, notify func() error) error {
 	return f.opts.Query.Changes(ctx, interval, notify)
 }
 
-// Lanes returns the agent accounts that are paused.
+// Lanes returns the agent accounts that are paused, and the user's cost limits that are reached.
 func (f *Fleet) Lanes(ctx context.Context) ([]fleet.Lane, error) { return f.opts.Query.Lanes(ctx) }
 
 // Workers lists the workers that send heartbeats, and the agents that users started by hand on this
 // machine.
 func (f *Fleet) Workers(ctx context.Context) ([]fleet.Worker, error) { return f.opts.Workers(ctx) }
 
-// Questions returns the open questions of agents, oldest first. It leaves out expired questions
-// that belong to no task, because no process closes them if no server is running.
+// Questions returns the open questions of agents, oldest first. It leaves out questions that belong
+// to no task and have expired. They stay open in the store until a server runs and closes them.
 func (f *Fleet) Questions(ctx context.Context) ([]fleet.Question, error) {
 	list, err := f.opts.Query.Questions(ctx, "")
 	now := f.opts.Now()
@@ -170,7 +172,8 @@ func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
 	return f.opts.Engine.Withdraw(ctx, question, why)
 }
 
-// Answer answers a question. It returns an error if an agent started this process.
+// Answer answers a question. It returns an error if an agent started this process, because only
+// users may answer.
 func (f *Fleet) Answer(ctx context.Context, question string, a fleet.Reply) error {
 	if err := f.refuse("gaffer answer"); err != nil {
 		return err
@@ -178,8 +181,8 @@ func (f *Fleet) Answer(ctx context.Context, question string, a fleet.Reply) erro
 	return f.opts.Engine.Answer(ctx, engine.Answer{Question: question, Text: a.Text, Deny: a.Deny, Scope: a.Scope, Rule: a.Rule})
 }
 
-// refuse returns an error if an agent started this process. command is a command that an agent may
-// not use, even for a run that it has submitted.
+// refuse returns an error if an agent started this process. The error names command, a command that
+// only users may use.
 func (f *Fleet) refuse(command string) error {
 	if f.opts.Agent == "" {
 		return nil
@@ -201,8 +204,8 @@ func (f *Fleet) RemoveGrant(ctx context.Context, id string) error {
 	return f.opts.Engine.RemoveGrant(ctx, id, "")
 }
 
-// Permissions sums up agents' requests for permission since a time. It considers the runs of this
-// project, or of all projects if everywhere is set.
+// Permissions returns a summary of the permission requests that agents have made since the given
+// time, in the runs of this project, or of all projects if everywhere is set.
 func (f *Fleet) Permissions(ctx context.Context, everywhere bool, since time.Time) ([]fleet.PermissionRequest, error) {
 	return f.opts.Query.Permissions(ctx, fleet.PermissionQuery{Project: f.projectFilter(everywhere), Since: since})
 }
@@ -216,14 +219,14 @@ func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
 }
 
 // Retry queues a failed or cancelled task again, and the tasks that were cancelled only because of
-// it. If the run has ended, it becomes active again, and the next process that works on it runs the
-// task.
+// that task. If the run has ended, the run becomes active again, and the next process that works on
+// the run starts the task.
 func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.RetryWithBudget(ctx, run, task, fleet.Cost{})
 }
 
-// RetryWithBudget is like Retry, with a new budget for the task. Parts of budget that are zero
-// leave the task's budget unchanged.
+// RetryWithBudget is like Retry, with a new budget for the task. If the money or the tokens in
+// budget are zero, that part of the task's budget stays unchanged.
 func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error {
 	if err := f.MayChange(ctx, run, "gaffer retry"); err != nil {
 		return err
@@ -235,8 +238,9 @@ func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fl
 	return f.opts.Engine.RetryWith(ctx, engine.Retrying{TaskKey: store.TaskKey{Run: run, Task: task}, Why: why, Budget: engine.BudgetOf(budget)})
 }
 
-// RaiseBudget replaces the budget of a run. Parts of budget that are zero leave the run's budget
-// unchanged. Tasks that have failed because of the run's previous budget are queued again.
+// RaiseBudget replaces the budget of a run. If the money or the tokens in budget are zero, that
+// part of the run's budget stays unchanged. Tasks that have failed because of the run's previous
+// budget are queued again.
 func (f *Fleet) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	if err := f.MayChange(ctx, run, "gaffer resume"); err != nil {
 		return err
@@ -244,8 +248,8 @@ func (f *Fleet) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) 
 	return f.opts.Engine.RaiseBudget(ctx, engine.Raise{Run: run, Why: "the user raised the budget", Budget: engine.BudgetOf(budget)})
 }
 
-// MayChange returns an error if an agent started this process, unless that agent submitted the run.
-// command is the command that the agent used, for the error.
+// MayChange returns nil if this process may change the run. A user may change every run, and an
+// agent only a run that it has submitted. The error names command, the command that the agent used.
 func (f *Fleet) MayChange(ctx context.Context, run, command string) error {
 	if f.opts.Agent == "" {
 		return nil

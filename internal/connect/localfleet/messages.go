@@ -13,8 +13,8 @@ func (f *Fleet) Messages(ctx context.Context, run, task string) ([]fleet.Message
 	return f.opts.Engine.Messages(ctx, store.TaskKey{Run: run, Task: task})
 }
 
-// Send stores a message to the agent of a task. The caller must then ensure that a process works on
-// the run.
+// Send stores a message to the agent of a task. Afterwards, the caller must make sure that a
+// process works on the run, so that the agent receives the message.
 func (f *Fleet) Send(ctx context.Context, m fleet.Message) (fleet.Message, error) {
 	if err := f.MayChange(ctx, m.Run, "gaffer send"); err != nil {
 		return m, err
@@ -39,9 +39,9 @@ func (f *Fleet) WithdrawMessage(ctx context.Context, run, task, message string) 
 	return &engine.NotFoundError{What: "message", ID: message}
 }
 
-// Interrupt asks the worker of a running task to end the current turn of its agent. If messages
-// wait for the agent, it continues with them. If not, the task is cancelled, and a later message
-// can continue the conversation.
+// Interrupt asks the worker of a running task to end the agent's current turn. If messages wait for
+// the agent, the agent continues with them. If not, the task is cancelled, and a later message can
+// continue the conversation.
 func (f *Fleet) Interrupt(ctx context.Context, run, task string) error {
 	if err := f.MayChange(ctx, run, "gaffer interrupt"); err != nil {
 		return err

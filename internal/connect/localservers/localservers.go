@@ -27,14 +27,20 @@ type Server struct {
 	Process host.Process `json:"process"`
 	URL     string       `json:"url"`               // address of the server, without a path
 	Project string       `json:"project,omitempty"` // path of the project in which the server was started
-	Run     string       `json:"run,omitempty"`     // id of the run with which the server ends; empty if it serves until it is stopped
-	Token   string       `json:"token,omitempty"`   // token that the server accepts; empty if it accepts the user's token in the state folder
+	// Run is the id of a run. The server stops when this run ends. If Run is empty, the server runs
+	// until the user stops it.
+	Run string `json:"run,omitempty"`
+	// Token is a token that the server accepts. If it is empty, the server accepts the user's
+	// token, which is stored in the state folder.
+	Token string `json:"token,omitempty"`
 }
 
-// folder returns the path of the folder with the files of all servers.
+// folder returns the path of the folder with the files of all servers. state is the path of
+// gaffer's state folder.
 func folder(state string) string { return filepath.Join(state, "servers") }
 
-// Register writes the file for a server in this process. remove deletes the file.
+// Register writes the file for the server that runs in this process. The returned function remove
+// deletes the file.
 func Register(state string, s Server) (remove func() error, err error) {
 	s.Process = host.OS().Self()
 	data, err := json.Marshal(s)
@@ -46,7 +52,7 @@ func Register(state string, s Server) (remove func() error, err error) {
 		return nil, err
 	}
 	file := filepath.Join(dir, fmt.Sprintf("%d-%d.json", s.Process.PID, s.Process.Start))
-	temp, err := os.CreateTemp(dir, ".server-") // created with mode 0600
+	temp, err := os.CreateTemp(dir, ".server-") // CreateTemp sets the mode 0600
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +92,7 @@ func List(state string) ([]Server, error) {
 		case host.OS().Alive(s.Process) == host.Alive:
 			list = append(list, s)
 		case host.OS().Alive(s.Process) == host.Dead:
-			_ = os.Remove(file) // if this fails, the next call tries again
+			_ = os.Remove(file) // if this fails, the next call of List tries again
 		}
 	}
 	slices.SortFunc(list, func(a, b Server) int {

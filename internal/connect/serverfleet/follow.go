@@ -12,17 +12,18 @@ import (
 	"gaffer/internal/pause"
 )
 
-// How often a followed run is polled. The stream of changes does not contain the progress of
-// agents, so the run is polled too. A caller with a longer interval polls less often.
+// Intervals of requests to the server while a command follows a run. The server's stream of changes
+// does not contain the progress of agents, so Follow also requests the run at intervals.
 const (
-	minPoll      = 200 * time.Millisecond // minimum time between two polls
-	idlePoll     = 2 * time.Second        // minimum time between two polls if there are no changes
+	minPoll      = 200 * time.Millisecond // minimum time between two requests
+	idlePoll     = 2 * time.Second        // minimum time between two requests if there are no changes
 	maxRetryWait = 5 * time.Second        // maximum time between two tries while the server cannot be reached
 )
 
 // Follow calls show with the state of the run, at once and then after each change, but at most once
 // per interval. It returns when the run has ended, show returns an error, or ctx ends. If the
-// server cannot be reached, it waits, and prints a notice at the start and the end of the outage.
+// server cannot be reached, Follow retries until it can, and prints a notice at the start and at
+// the end of the outage.
 func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, show func(fleet.Run) error) error {
 	changes := f.listen(ctx, run)
 	defer changes.stop()
@@ -55,7 +56,7 @@ type changeSignal struct {
 }
 
 // listen subscribes to the changes of a run; an empty run means all runs. If the server refuses the
-// stream, the result never signals a change, and the caller only polls.
+// stream, the result never signals a change. The caller still sends requests at intervals.
 func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	ctx, cancel := context.WithCancel(ctx)
 	b := changeSignal{changes: make(chan struct{}, 1)}
@@ -73,9 +74,9 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	return b
 }
 
-// wait waits for a signal, and returns no earlier than after interval, or after minPoll if that is
-// longer. If there is no signal, it returns after ten times the interval, or after idlePoll if that
-// is longer. It returns an error only if ctx ends.
+// wait waits for a change, but never less than interval or minPoll, whichever is longer. If there
+// is no change, it returns after ten times that time or after idlePoll, whichever is longer. It
+// returns an error only if ctx ends.
 func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	interval = max(interval, minPoll)
 	soonest, latest := time.NewTimer(interval), time.NewTimer(max(10*interval, idlePoll))
@@ -116,8 +117,8 @@ func (a *outage) end() {
 	a.tries = 0
 }
 
-// cause returns the error that err wraps, or err if it wraps none. The text of a failed request's
-// error begins with the method and the path of the request. The text of the wrapped error does not.
+// cause returns the error that err wraps, or err if it wraps none. It removes the method and the
+// path of the request, with which the text of a failed request's error begins.
 func cause(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner

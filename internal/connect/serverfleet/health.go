@@ -9,17 +9,17 @@ import (
 	"gaffer/fleet"
 )
 
-// Health describes the state of a server, as far as the client's token may see it.
+// Health describes the state of a server. It contains only what the client's token allows to see.
 type Health struct {
 	Server    string           `json:"server"`
 	Version   string           `json:"version,omitempty"`
-	Name      string           `json:"name,omitempty"` // name of the token
-	Role      string           `json:"role,omitempty"` // role of the token
+	Name      string           `json:"name,omitempty"` // name of the client's token
+	Role      string           `json:"role,omitempty"` // role of the client's token
 	Project   string           `json:"project"`
 	Workers   []Worker         `json:"workers"`
 	Runs      []fleet.Run      `json:"runs"` // unfinished runs, without their tasks
 	Questions []fleet.Question `json:"questions"`
-	Lanes     []fleet.Lane     `json:"lanes"` // agent accounts that are paused
+	Lanes     []fleet.Lane     `json:"lanes"` // paused agent accounts, and cost limits that are reached
 	Advice    []string         `json:"advice"`
 }
 
@@ -51,8 +51,8 @@ func (f *Fleet) Doctor(ctx context.Context) (Health, error) {
 	return h, nil
 }
 
-// lacksRoute reports whether a request failed because the server is an older version that does not
-// have the route.
+// lacksRoute reports whether a request failed because the server does not have the HTTP route of
+// the request. Then the server is older than this gaffer.
 func lacksRoute(err error) bool {
 	refusal, ok := errors.AsType[*coordinator.Error](err)
 	return ok && refusal.NotFound()
@@ -83,7 +83,7 @@ func (h Health) Projects() map[string]int {
 	return slots
 }
 
-// advice returns what the user should do, one sentence each.
+// advice returns advice for the user about problems of the server, one sentence for each problem.
 func (h Health) advice() (list []string) {
 	online := h.Projects()
 	if h.Role == "viewer" || h.Role == "worker" {

@@ -15,11 +15,13 @@ import (
 	"gaffer/internal/pause"
 )
 
-// Log writes the output of a task's agents, one attempt after the other, as far as the server still
-// has it. If w has a method Begin(attempt int) error, it is called before the output of each
-// attempt. If w has a method CaughtUp() error, it is called when all existing output is written.
+// Log writes the output of a task's agents to w, one attempt after the other. It leaves out output
+// that the server no longer has. If w has a method Begin(attempt int) error, Log calls it before
+// the output of each attempt.
+//
 // With q.Follow, Log continues until the task or the requested attempt has ended. It reconnects if
-// the connection breaks or the server cannot be reached.
+// the connection breaks or the server cannot be reached. If w has a method CaughtUp() error, Log
+// calls it between the output that already existed and the new output.
 func (f *Fleet) Log(ctx context.Context, t fleet.Task, w io.Writer, q fleet.LogQuery) error {
 	if t.Attempt == nil {
 		return &Error{text: fmt.Sprintf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status), err: notFoundError{}}
@@ -93,15 +95,15 @@ type log struct {
 	to          io.Writer
 	query       fleet.LogQuery
 	next        int64                  // offset in the task's log of the next byte to write
-	end         int64                  // offset in the task's log at which writing ends; math.MaxInt64 if not known or not limited
+	end         int64                  // offset in the task's log at which writing ends; math.MaxInt64 means no limit
 	starts      []coordinator.LogStart // offsets at which attempts begin; not all of them may be known yet
-	begun       int                    // number of the attempt whose output is being written; 0 before the first output
+	begun       int                    // number of the attempt whose output is being written; 0 before the first one
 	writeFailed bool                   // the caller's writer has returned an error
 }
 
-// attemptEnded reports whether the task's latest attempt has ended. If so, the log must be
-// requested with Follow, because the worker may still be sending the last output. The server then
-// ends its answer when the log is complete.
+// attemptEnded reports whether the task's latest attempt has ended. If so, the caller must request
+// the log with Follow set, because the worker may still be sending the last output. The server ends
+// its answer when the log is complete.
 func (l *log) attemptEnded() bool { return l.task.Attempt.Status.Final() }
 
 // copy requests a part of the log and writes it to the caller's writer.
@@ -118,9 +120,9 @@ func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
 	return err
 }
 
-// Write passes data to the caller's writer, in pieces that each belong to one attempt. If the
-// writer returns an error, Write remembers that, so that the caller knows that it is not an error
-// of the server.
+// Write passes data to the caller's writer, in pieces that each belong to one attempt. If that
+// writer returns an error, Write sets writeFailed, which distinguishes the error from those of the
+// server.
 func (l *log) Write(p []byte) (done int, err error) {
 	for len(p) > 0 && err == nil {
 		piece := p
@@ -145,8 +147,8 @@ func (l *log) Write(p []byte) (done int, err error) {
 	return done, err
 }
 
-// passedBy reports whether the output at the current offset belongs to a later attempt than s. That
-// is so if a later attempt starts at or before the current offset.
+// passedBy reports whether the output at the current offset belongs to a later attempt than s:
+// whether a later attempt starts at or before this offset.
 func (l *log) passedBy(s coordinator.LogStart) bool {
 	return slices.ContainsFunc(l.starts, func(other coordinator.LogStart) bool {
 		return other.Attempt > s.Attempt && other.At <= l.next
@@ -160,11 +162,12 @@ func (l *log) reportLost(q coordinator.LogQuery, span coordinator.LogSpan) {
 	}
 }
 
-// writeLastLines writes the last n lines of the log. A request can only give a number of bytes, so
-// writeLastLines requests more and more bytes until they contain n lines.
+// writeLastLines writes the last n lines of the log. The server can return only a number of bytes
+// from the end of the log. So writeLastLines requests more and more bytes until they contain n
+// lines.
 func (l *log) writeLastLines(ctx context.Context, n int) error {
 	const most = 64 << 20
-	first := l.next // offset at which the requested attempt starts; 0 if all attempts are requested
+	first := l.next // start of the requested attempt; 0 if all attempts are requested
 	for size := int64(64 << 10); ; size *= 8 {
 		text, span, err := l.read(ctx, min(size, most))
 		if err != nil {
@@ -214,7 +217,7 @@ func lastLines(text []byte, n int) (offset int, ok bool) {
 	return end + 1, true
 }
 
-// betweenAttempts is how often a follower checks whether the next attempt has started.
+// betweenAttempts is how often [log.follow] checks whether the next attempt has started.
 const betweenAttempts = time.Second
 
 // follow copies new output until the task or the requested attempt has ended and all of its output
@@ -234,7 +237,9 @@ func (l *log) follow(ctx context.Context) error {
 		case err != nil:
 			absent.wait(ctx, err)
 		case l.next > before:
-			pause.For(ctx, minPoll) // the server has closed the connection, because an attempt has ended or the server is stopping
+			// Wait before the next request. The server has closed the connection, because an
+			// attempt has ended or the server is stopping.
+			pause.For(ctx, minPoll)
 		default:
 			pause.For(ctx, betweenAttempts)
 		}

@@ -8,14 +8,15 @@ import (
 	"gaffer/fleet"
 )
 
-// names caches the names of workers by id. It asks the server about each unknown id until one
-// request succeeds. A worker without a name is shown by its id.
+// names caches the names of workers. If a worker's id is not in the cache, names requests the names
+// of all workers from the server. It remembers ids that the server does not know, and requests them
+// only once. A worker without a name is shown by its id.
 type names struct {
 	mu   sync.Mutex
-	byID map[string]string // name of a worker by its id
+	byID map[string]string // names by worker id; "" if the worker has no name
 }
 
-// replaceIDs replaces the ids of workers in the tasks' attempts by their names.
+// replaceIDs replaces the worker's id in the attempt of each task by the worker's name.
 func (n *names) replaceIDs(ctx context.Context, c *coordinator.Client, tasks []fleet.Task) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -27,7 +28,8 @@ func (n *names) replaceIDs(ctx context.Context, c *coordinator.Client, tasks []f
 	}
 }
 
-// requestMissing requests the names of workers that are not in the cache.
+// requestMissing requests the names of all workers from the server if the cache lacks a worker of
+// the tasks.
 func (n *names) requestMissing(ctx context.Context, c *coordinator.Client, tasks []fleet.Task) {
 	var met []string
 	for _, t := range tasks {

@@ -23,9 +23,9 @@ func (e *Error) Unwrap() error { return e.err }
 // Hint returns what the user can do next, or "".
 func (e *Error) Hint() string { return e.hint }
 
-// problem converts an error of the client to the error for the user. If the server refused the
-// request because of its content, the text is the same as if a local gaffer had refused it. Other
-// errors name the server's address.
+// problem converts an error of the HTTP client to the error for the user. If the server refused
+// what the user wanted to do, the text is the same as if gaffer had refused it on this machine. The
+// texts of other errors contain the server's address.
 func (f *Fleet) problem(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -50,7 +50,8 @@ func (f *Fleet) problem(err error) error {
 	return &Error{fmt.Sprintf("server %s: %v", f.opts.Address, err), f.unexpectedHint(refusal), err}
 }
 
-// unexpectedHint returns a hint for an answer that does not look like one of a gaffer server.
+// unexpectedHint returns a hint for an error answer that a gaffer server would not send, or "". It
+// knows only one cause: the address begins with http://, but the server uses TLS.
 func (f *Fleet) unexpectedHint(refusal *coordinator.Error) string {
 	if refusal.Code == "http" && refusal.Status == http.StatusBadRequest && strings.HasPrefix(f.opts.Address, "http://") {
 		return "if it has TLS, its address begins with https://"
@@ -71,7 +72,7 @@ func unreachableHint(err error) string {
 	return "'gaffer serve' starts one; --local asks this machine"
 }
 
-// isTemporary reports whether the same request may succeed later.
+// isTemporary reports whether a request that failed with err may succeed if it is sent again later.
 func isTemporary(err error) bool {
 	if refusal, ok := errors.AsType[*coordinator.Error](err); ok {
 		return refusal.Temporary()

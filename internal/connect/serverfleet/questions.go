@@ -67,8 +67,8 @@ func (f *Fleet) RemoveGrant(ctx context.Context, id string) error {
 	return f.grantProblem(f.client.Questions.RemoveGrant(ctx, id))
 }
 
-// Permissions sums up agents' requests for permission since a time. It considers the runs of the
-// project, or of all projects if everywhere is set.
+// Permissions returns a summary of the permission requests that agents have made since the given
+// time, in the runs of the project, or of all projects if everywhere is set.
 func (f *Fleet) Permissions(ctx context.Context, everywhere bool, since time.Time) ([]fleet.PermissionRequest, error) {
 	q := fleet.PermissionQuery{Project: f.opts.Project, Since: since}
 	if everywhere {
@@ -78,8 +78,8 @@ func (f *Fleet) Permissions(ctx context.Context, everywhere bool, since time.Tim
 	return list, f.grantProblem(err)
 }
 
-// grantProblem is like [Fleet.problem], with one difference. If the server is too old to know
-// answers that hold for longer than one request, the error says so.
+// grantProblem is like [Fleet.problem], with one difference. An answer to a permission request can
+// also decide later requests. If the server is too old to support this, the error says so.
 func (f *Fleet) grantProblem(err error) error {
 	if refusal, ok := errors.AsType[*coordinator.Error](err); ok && refusal.NotFound() && strings.HasPrefix(refusal.Message, "there is no such path") {
 		return &Error{

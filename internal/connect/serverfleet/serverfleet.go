@@ -1,5 +1,5 @@
 // Package serverfleet reads, follows and changes the runs of a server over HTTP. Package localfleet
-// does the same in a store that this process has opened.
+// does the same with the runs in a database that this process has opened.
 package serverfleet
 
 import (
@@ -20,9 +20,9 @@ type Options struct {
 	Address string            // address of the server, for messages to the user
 	Project string            // name of the project in which runs and tasks are searched
 	Notice  func(text string) // prints a message to the user; never nil
-	// Agent is the name of the agent that started this process, as package caller finds it. It is
-	// empty if a user started the process. The server knows only tokens, so the Fleet itself
-	// refuses what an agent may not do, such as answering, cancelling or retrying.
+	// Agent is the name of the agent that started this process. It is empty if a user started the
+	// process. The server cannot distinguish an agent from a user who has the same token. So the
+	// Fleet itself refuses what an agent may not do, such as answering, cancelling or retrying.
 	Agent string
 }
 
@@ -42,7 +42,7 @@ func (f *Fleet) refuse(command string) error {
 	return &caller.RefusedError{What: command, Agent: f.opts.Agent}
 }
 
-// New returns a Fleet. It sends no request.
+// New returns a Fleet that uses the client c. New itself sends no request to the server.
 func New(c *coordinator.Client, o Options) *Fleet { return &Fleet{client: c, opts: o} }
 
 // Where returns the server's address.
@@ -51,10 +51,12 @@ func (f *Fleet) Where() string { return f.opts.Address }
 // Project returns the name of the project in which runs and tasks are searched.
 func (f *Fleet) Project() string { return f.opts.Project }
 
-// Close does nothing. It exists because a local fleet must be closed.
+// Close does nothing. It exists so that a Fleet has the same methods as a local fleet, which must
+// be closed.
 func (f *Fleet) Close() error { return nil }
 
-// Run returns a run with its tasks. It replaces worker ids by names.
+// Run returns a run with its tasks. In the tasks' attempts, it replaces the ids of workers by their
+// names.
 func (f *Fleet) Run(ctx context.Context, id string) (fleet.Run, error) {
 	r, err := f.run(ctx, id)
 	return r, f.problem(err)
@@ -102,13 +104,15 @@ func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.R
 	return list, f.problem(err)
 }
 
-// FindRun returns the id of the run that a user names, by the rules of localfleet.Fleet.FindRun.
+// FindRun returns the id of the run that a user names. It accepts the same texts as FindRun of
+// package localfleet.
 func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
 	id, err := f.client.Runs.Find(ctx, f.opts.Project, text, unfinished)
 	return id, f.problem(err)
 }
 
-// FindTask returns the task that a user names, by the rules of localfleet.Fleet.FindTask.
+// FindTask returns the task that a user names. It accepts the same texts as FindTask of package
+// localfleet.
 func (f *Fleet) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	t, err := f.client.Runs.FindTask(ctx, f.opts.Project, text)
 	if err != nil {
@@ -141,8 +145,9 @@ func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (strin
 	return r.ID, f.problem(err)
 }
 
-// Answer answers a question. If the answer should also hold for later questions, Answer first
-// checks that the server knows such answers, because an older server would ignore the scope.
+// Answer answers a question. An answer can also decide later requests for permission. In that case,
+// Answer first checks that the server supports this, because an older server would silently apply
+// the answer only once.
 func (f *Fleet) Answer(ctx context.Context, question string, a fleet.Reply) error {
 	if err := f.refuse("gaffer answer"); err != nil {
 		return err
@@ -164,7 +169,7 @@ func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
 }
 
 // Retry queues a failed or cancelled task again, and the tasks that were cancelled only because of
-// it.
+// that task.
 func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	if err := f.refuse("gaffer retry"); err != nil {
 		return err
@@ -172,8 +177,8 @@ func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.problem(f.client.Runs.Retry(ctx, run, task))
 }
 
-// RetryWithBudget is like Retry, with a new budget for the task. Parts of budget that are zero
-// leave the task's budget unchanged.
+// RetryWithBudget is like Retry, with a new budget for the task. If the money or the tokens in
+// budget are zero, that part of the task's budget stays unchanged.
 func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error {
 	if err := f.refuse("gaffer retry"); err != nil {
 		return err
@@ -181,8 +186,9 @@ func (f *Fleet) RetryWithBudget(ctx context.Context, run, task string, budget fl
 	return f.problem(f.client.Runs.RetryWithBudget(ctx, run, task, budget))
 }
 
-// RaiseBudget replaces the budget of a run. Parts of budget that are zero leave the run's budget
-// unchanged. Tasks that have failed because of the run's previous budget are queued again.
+// RaiseBudget replaces the budget of a run. If the money or the tokens in budget are zero, that
+// part of the run's budget stays unchanged. Tasks that have failed because of the run's previous
+// budget are queued again.
 func (f *Fleet) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	if err := f.refuse("gaffer resume"); err != nil {
 		return err
@@ -247,8 +253,8 @@ func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (f
 	return report, f.problem(err)
 }
 
-// Morning returns the morning report: what has happened to the tasks of the project, or of all
-// projects if everywhere is set.
+// Morning returns the morning report: what has happened since q.Since to the tasks of the project,
+// or of all projects if everywhere is set.
 func (f *Fleet) Morning(ctx context.Context, everywhere bool, q fleet.MorningQuery) (fleet.MorningReport, error) {
 	if q.Project = f.opts.Project; everywhere {
 		q.Project = ""
@@ -270,7 +276,8 @@ func (f *Fleet) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult
 	return made, f.problem(err)
 }
 
-// Turns returns the turns of a task's conversation. A fork can continue after any of them.
+// Turns returns the turns of the agent's conversation in a task. [Fleet.Fork] can continue after
+// any of them.
 func (f *Fleet) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
 	all, err := f.client.Runs.Turns(ctx, run, task)
 	return all, f.problem(err)
@@ -287,7 +294,7 @@ func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 	return fleet.Merge(all, running), f.problem(err)
 }
 
-// Lanes returns the agent accounts that are paused.
+// Lanes returns the agent accounts that are paused, and the user's cost limits that are reached.
 func (f *Fleet) Lanes(ctx context.Context) ([]fleet.Lane, error) {
 	list, err := f.client.Lanes(ctx)
 	return list, f.problem(err)

@@ -29,39 +29,40 @@ func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
 	return list, nil
 }
 
-// WorkerOf converts an agent of the coordinator protocol to a worker. Of the agent's meta data, it
-// uses only the members that gaffer's workers write, and skips those that have another type.
+// WorkerOf converts an agent of the coordinator protocol to a worker. From the agent's metadata, a
+// JSON object, it reads the members that gaffer's workers write. It skips a member whose value has
+// an unexpected type.
 func WorkerOf(a coordinator.Agent) Worker {
 	w := Worker{
 		ID: a.ID, Name: a.Name, WorkerStatus: string(a.WorkerStatus), ClaudeStatus: a.ClaudeStatus, ClaudeSince: a.ClaudeSince,
 		Task: a.CurrentTaskID, LastSeen: a.LastSeen,
 	}
 	var said map[string]json.RawMessage
-	_ = json.Unmarshal(a.Meta, &said) // if meta is not an object, there is nothing to read
+	_ = json.Unmarshal(a.Meta, &said) // ignore the error: if Meta is not an object, there is nothing to read
 	for name, to := range map[string]any{
 		"labels": &w.Labels, "agents": &w.Allowed, "pools": &w.Pools, "slots": &w.Slots, "version": &w.Version, "host": &w.Host, "held": &w.Held, "source": &w.Source, "run": &w.Run, "programs": &w.Programs,
 		"by_hand": &w.ByHand, "dir": &w.Dir, "for": &w.For, "pid": &w.PID, "pane": &w.Pane,
 	} {
-		_ = json.Unmarshal(said[name], to) // ignore the error: a member of another type is skipped
+		_ = json.Unmarshal(said[name], to) // ignore the error: skip a member of an unexpected type
 	}
 	var program string
 	if _ = json.Unmarshal(said["program"], &program); program == "gaffer" {
-		w.Task = strings.Replace(w.Task, ".", "/", 1) // the protocol's RUN.TASK is RUN/TASK for users
+		w.Task = strings.Replace(w.Task, ".", "/", 1) // the protocol writes RUN.TASK, users see RUN/TASK
 	}
 	return w
 }
 
-// Prefixes of a worker's labels. A label with projectLabel names a project that the worker works
-// for. The label with workerLabel is the worker's own name.
+// Prefixes of labels that gaffer gives to workers. A label that begins with projectLabel names a
+// project whose tasks the worker takes. The label that begins with workerLabel names the worker.
 const (
 	projectLabel = "project:"
 	workerLabel  = "@"
 )
 
-// MissingLabels returns the labels of the tasks that no online worker can take. Each string is the
-// comma-separated set of labels of one or more tasks; it is empty for tasks without labels. These
-// tasks would wait until a suitable worker starts. on is the name of the only worker that may take
-// the tasks, or empty.
+// MissingLabels finds the tasks of a plan that no online worker can take, and returns their labels.
+// Each string of the result has the labels of one or more such tasks, separated by commas. It is
+// empty for tasks without labels. on is the name of the only worker that may take the tasks; if it
+// is empty, any worker may.
 func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {
@@ -79,9 +80,10 @@ func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking [
 	return lacking
 }
 
-// DisallowedAgents returns those agents of a plan that none of the online workers with the needed
-// labels may run. Tasks of these agents would wait. on is the name of the only worker that may take
-// the tasks, or empty.
+// DisallowedAgents returns the agents of a plan for which a task would have to wait: workers with
+// the labels that the task needs are online, but none of them may run its agent. agentOf returns
+// the agent of a task. on is the name of the only worker that may take the tasks; if it is empty,
+// any worker may.
 func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf func(plan.Task) string) (agents []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {
@@ -98,10 +100,9 @@ func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf
 	return agents
 }
 
-// IdleWarnings returns warnings about tasks that no online worker can run. The caller submits the
-// run anyway, because a suitable worker may start later. serverArg is the flag with the server's
-// address, after a space. It is part of the command in a warning that tells the user how to start a
-// worker.
+// IdleWarnings returns warnings about tasks of a plan that no online worker can run. These tasks
+// wait until a suitable worker starts. Some warnings contain the command that starts a worker.
+// serverArg is the argument of this command that names the server, with a space before it.
 func IdleWarnings(workers []Worker, p plan.Plan, project, on, serverArg string, agentOf func(plan.Task) string) (warnings []string) {
 	for _, name := range DisallowedAgents(workers, p, project, on, agentOf) {
 		warnings = append(warnings, fmt.Sprintf("no worker that is online and has the labels runs agent %s: its tasks wait", name))

@@ -15,13 +15,15 @@ type Event struct {
 	Time time.Time `json:"time"`
 	// Kind is one of these words:
 	//   - joined: the coordinator has answered for the first time
-	//   - away: the coordinator does not answer; back: it answers again
-	//   - started, adopted: the worker works on an attempt, a new one or that of an earlier process
-	//   - asked: the agent has asked the user
-	//   - ended: the coordinator has accepted the end of an attempt
-	//   - gone: the coordinator has refused that end, because the attempt belongs to the worker no more
+	//   - away: the coordinator does not answer
+	//   - back: the coordinator answers again
+	//   - started: the worker has started a new attempt
+	//   - adopted: the worker continues an attempt that an earlier worker process started
+	//   - asked: the agent has asked the user a question
+	//   - ended: the coordinator has accepted the worker's report that an attempt has ended
+	//   - gone: the coordinator has refused such a report: the attempt is no longer this worker's
 	//   - released: the worker has given the attempt back
-	//   - notice: only Text is set, and sometimes Attempt
+	//   - notice: a message for the user, in Text
 	Kind    string `json:"event"`
 	Run     string `json:"run,omitempty"`
 	Task    string `json:"task,omitempty"`
@@ -43,8 +45,8 @@ func (e *Engine) report(attempt string, what Event) {
 	e.opts.Report(what)
 }
 
-// DeniedError is an error from the channel of [Engine.Failed]. The coordinator has refused the
-// worker and will refuse all its further requests.
+// DeniedError reports that the coordinator has refused the worker, and will refuse all further
+// requests of the worker. The worker gets it from the channel that [Engine.Failed] returns.
 type DeniedError struct{ Err *coordinator.Error }
 
 func (e *DeniedError) Error() string { return "the coordinator refuses this worker: " + e.Err.Error() }
@@ -74,9 +76,8 @@ func stopsWorker(e *coordinator.Error) bool {
 	return e.Denied() || e.Code == "name_taken" || e.Status == 404 && e.Code == "not_found"
 }
 
-// UnreachableError reports that a request got no answer that the worker can act on. It has no
-// Unwrap method, so that callers do not act on the cause: the coordinator may have performed the
-// request.
+// UnreachableError reports that a request got no usable answer. The coordinator may have performed
+// the request nevertheless. The type has no method Unwrap, so that callers treat all causes alike.
 type UnreachableError struct{ Err error }
 
 func (e *UnreachableError) Error() string { return e.Err.Error() }
@@ -122,8 +123,8 @@ func (l *connection) answered() {
 }
 
 // unanswered is called with the error of a request that got no valid answer. It reports the start
-// of an outage. If the coordinator refuses the worker, or if its certificate is not trusted before
-// it has ever answered, unanswered stops the worker instead.
+// of an outage. It stops the worker instead in two cases: the coordinator refuses the worker, or
+// the coordinator has never answered and its certificate is not trusted.
 func (l *connection) unanswered(err error) {
 	var refused *coordinator.Error
 	if errors.As(err, &refused) && stopsWorker(refused) {
@@ -152,9 +153,10 @@ func unverified(err error) bool {
 	return errors.As(err, &wrong) || errors.As(err, &other) && other.Untrusted()
 }
 
-// UntrustedError is an error from the channel of [Engine.Failed]. The coordinator's certificate was
-// not trusted at the first contact. After a successful contact, a wrong certificate only counts as
-// an outage, because another machine may have the coordinator's address for a while.
+// UntrustedError reports that the coordinator's certificate is not trusted and the coordinator has
+// never answered. The worker gets it from the channel that [Engine.Failed] returns. After the first
+// answer, a wrong certificate counts only as an outage, because another machine may temporarily
+// have the coordinator's address.
 type UntrustedError struct{ Err error }
 
 func (e *UntrustedError) Error() string { return "the coordinator is not trusted: " + e.Err.Error() }
@@ -166,11 +168,11 @@ func (e *UntrustedError) Hint() string {
 	return "--fingerprint SHA-256 trusts the certificate that 'gaffer serve --tls' has made and prints, --ca FILE those of an authority"
 }
 
-// fail stores an error after which the worker must stop.
+// fail sends an error, after which the worker must stop, to the channel of [Engine.Failed].
 func (l *connection) fail(err error) {
 	select {
 	case l.failed <- err:
-	default: // there already is an earlier error
+	default: // the channel already has an earlier error
 	}
 }
 
@@ -179,9 +181,10 @@ const (
 	maxBackoff = 5 * time.Second
 )
 
-// backoff returns how long to wait after the n-th failure in a row. It grows with n and is partly
-// random, so that workers that failed at the same time do not retry at the same time. If the
-// coordinator has said in err how long to wait, backoff returns at least that, up to maxBackoff.
+// backoff returns how long to wait after the n-th failure in a row. The wait grows with n. It is
+// partly random, so that workers that failed at the same time do not retry at the same time. If the
+// coordinator's refusal in err says how long to wait, the wait is at least that long. It is never
+// longer than maxBackoff.
 func (l *connection) backoff(n int, err error) time.Duration {
 	most := min(minBackoff<<min(n-1, 10), maxBackoff)
 	wait := most/2 + time.Duration(l.opts.Rand()*float64(most/2))

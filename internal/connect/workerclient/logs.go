@@ -22,17 +22,18 @@ import (
 	"gaffer/statefile/host"
 )
 
-// logs sends the output of attempts to the coordinator. Each log that was not sent completely yet
-// has a record file, so that the next process can continue after a crash. The record file does not
-// say how much was sent, because the coordinator knows how many bytes it has received.
+// logs sends the output of attempts (their logs) to the coordinator. For each log that is not
+// completely sent, there is a record file on disk, so that the next process can continue after a
+// crash. The record file does not say how much was sent, because the coordinator knows how many
+// bytes it has received.
 type logs struct {
 	opts       Options
 	client     *coordinator.WorkClient
 	connection *connection
 
 	mu      sync.Mutex
-	sending map[string]*sending // by the id of the attempt
-	empty   chan struct{}       // closed and replaced when a log was removed from sending
+	sending map[string]*sending // logs that are not completely sent, by attempt id
+	empty   chan struct{}       // closed and replaced whenever a log is removed from the map sending
 }
 
 // sending is the log of one attempt while it is being sent.
@@ -60,9 +61,9 @@ func (l *logs) recordFile(attempt string) string {
 	return filepath.Join(l.opts.Logs, attempt+recordSuffix)
 }
 
-// begin writes the record file of an attempt's log, and adds the log to those that run sends.
-// adopted means that an earlier process started the attempt, so the coordinator may already have a
-// part of the log.
+// begin writes the record file of an attempt's log, so that a later process can send the log after
+// a crash. It also adds the log to those that the method run sends. adopted means that an earlier
+// process started the attempt, so the coordinator may already have a part of the log.
 func (l *logs) begin(key coordinator.WorkKey, log string, adopted bool) error {
 	s := &sending{WorkKey: key, Log: log}
 	if adopted {
@@ -81,7 +82,7 @@ func (l *logs) begin(key coordinator.WorkKey, log string, adopted bool) error {
 	return nil
 }
 
-// end records that an attempt writes no more output.
+// end notes that an attempt writes no more output.
 func (l *logs) end(attempt string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,8 +112,8 @@ func (l *logs) recover(held []engine.Assignment) error {
 	return nil
 }
 
-// read reads the record file of an attempt's log. If the file is damaged, read deletes it and
-// returns nil.
+// read reads the record file of a log that an earlier process did not send completely. If the file
+// is damaged, read deletes it and returns nil.
 func (l *logs) read(attempt string) *sending {
 	s := &sending{ended: true, sent: -1}
 	data, err := statefile.ReadBytes(host.OS(), l.recordFile(attempt))
@@ -141,7 +142,8 @@ func (l *logs) run(ctx context.Context) {
 	}
 }
 
-// sendRound sends pieces of all logs until there is no new output. Running attempts come first.
+// sendRound sends pieces of all logs in turn until there is no more new output. In each turn, the
+// logs of running attempts come first.
 func (l *logs) sendRound(ctx context.Context) error {
 	for again := true; again; {
 		again = false
@@ -175,9 +177,9 @@ func (l *logs) list() (list []sending) {
 	return list
 }
 
-// send sends the next piece of a log. If it does not know how much the coordinator has received, it
-// sends an empty piece to find out. more is true if there may be more to send now. A log that can
-// never be sent is forgotten, without an error.
+// send sends the next piece of a log. If s.sent is negative, send does not know how much the
+// coordinator has received, and sends an empty piece to find out. more is true if there may be more
+// to send now. If the log can never be sent, send calls forget and returns no error.
 func (l *logs) send(ctx context.Context, s sending) (more bool, err error) {
 	p := coordinator.LogPiece{WorkKey: s.WorkKey, Offset: max(s.sent, 0)}
 	if s.sent >= 0 {
@@ -225,7 +227,9 @@ func (l *logs) forget(attempt string, reason error) {
 	if reason != nil {
 		l.opts.Report(Event{Kind: "notice", Attempt: attempt, Text: fmt.Sprintf("the log of attempt %s is not sent: %v", attempt, reason)})
 	}
-	_ = os.Remove(l.recordFile(attempt)) // if this fails, the next process finds the file, and asks the coordinator again how much it has
+	// Ignore the error: if the file stays, the next process tries to send the log again, and then
+	// deletes the file.
+	_ = os.Remove(l.recordFile(attempt))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.sending, attempt)
@@ -233,8 +237,8 @@ func (l *logs) forget(attempt string, reason error) {
 	l.empty = make(chan struct{})
 }
 
-// readPiece returns the bytes of a file from offset on, at most [coordinator.MaxLogPiece]. It
-// returns none if the file does not exist or is not a regular file.
+// readPiece returns the bytes of a file from offset on, at most [coordinator.MaxLogPiece] of them.
+// It returns no bytes if the file does not exist or is not a regular file.
 func readPiece(path string, offset int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // do not block if an agent has replaced the file by a FIFO
 	if errors.Is(err, fs.ErrNotExist) {
@@ -255,8 +259,8 @@ func readPiece(path string, offset int64) ([]byte, error) {
 	return buf[:n], err
 }
 
-// flush waits until the logs of all ended attempts are sent, or ctx ends. It sends nothing itself:
-// [logs.run] must be executing in another goroutine.
+// flush waits until the logs of all ended attempts are sent, or ctx ends. It sends nothing itself.
+// The caller must have started [logs.run], which sends the logs, in another goroutine.
 func (l *logs) flush(ctx context.Context) {
 	for {
 		l.mu.Lock()

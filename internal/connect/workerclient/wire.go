@@ -13,7 +13,7 @@ import (
 	"gaffer/statefile"
 )
 
-// checkWork returns an error if an id in w cannot be a file name on this machine.
+// checkWork returns an error if an id in w cannot be used as a file name on this machine.
 func checkWork(w coordinator.Work) error {
 	for what, name := range map[string]string{"attempt": w.Attempt.ID, "run": w.Run.ID, "task": w.Task.Task} {
 		if err := statefile.CheckName(what, name); err != nil {
@@ -23,11 +23,12 @@ func checkWork(w coordinator.Work) error {
 	return nil
 }
 
-// lease converts a lease in milliseconds to a duration. The result is never 0, because 0 would mean
-// a lease that never ends.
+// lease converts the length of a lease from milliseconds to a duration. The result is at least one
+// millisecond, because 0 would mean a lease that never ends.
 func lease(ms int64) time.Duration { return max(millis(ms), time.Millisecond) }
 
-// maxDuration is the longest duration that is accepted from a coordinator.
+// maxDuration is the longest duration that a worker accepts from a coordinator. Longer durations
+// are shortened to it.
 const maxDuration = 10 * 365 * 24 * time.Hour
 
 func millis(ms int64) time.Duration {
@@ -81,8 +82,8 @@ func outcome(o coordinator.WorkOutcome, now time.Time) engine.FinishResult {
 	return engine.FinishResult{Status: store.Status(o.Status), RetryAt: timeAfter(now, o.RetryInMS), NewConversation: o.Fresh}
 }
 
-// The lengths in bytes to which texts of agents are cut, because the coordinator refuses longer
-// texts.
+// Maximum lengths, in bytes, of texts of agents that are sent to the coordinator. The coordinator
+// refuses longer texts, so they are cut before they are sent.
 const (
 	maxWord  = 200
 	maxDoing = 1000
@@ -99,9 +100,9 @@ func wireHeld(h engine.HeldAttempt, now time.Time) coordinator.HeldWork {
 	return w
 }
 
-// wireProgress prepares the progress of an agent for the coordinator. It shortens texts. It removes
-// what the coordinator cannot use: a time of this machine's clock, and an offset in this machine's
-// log file.
+// wireProgress returns the progress of an agent in the form that is sent to the coordinator. It
+// shortens texts. It clears Said and LogFrom, which have a meaning only on this machine: a time of
+// this machine's clock, and an offset in a local log file.
 func wireProgress(p fleet.Progress) fleet.Progress {
 	p.State, p.Doing, p.Source, p.Said = shortLine(p.State, maxWord), shortText(p.Doing, maxDoing), shortLine(p.Source, maxWord), time.Time{}
 	p.Thread, p.Log, p.LogFrom = shortLine(p.Thread, maxWord), shortText(p.Log, maxPath), 0
@@ -140,7 +141,7 @@ func wireQuestion(a engine.Ask) coordinator.WorkQuestion {
 		w.Options = append(w.Options, shortText(o, maxOption))
 	}
 	if w.Tool = shortLine(a.Tool, maxWord); len(a.Input) <= coordinator.MaxWorkText && len(a.Tool) <= maxWord {
-		w.Input = a.Input // the whole input or none: rules must not decide about a part of it
+		w.Input = a.Input // never a part of the input: permission rules must check all of it
 	}
 	if len(a.Dir) <= maxPath {
 		w.Dir = a.Dir
@@ -153,12 +154,13 @@ func wireQuestion(a engine.Ask) coordinator.WorkQuestion {
 	return w
 }
 
-// shortText shortens a text to maxBytes, and replaces bytes that databases do not accept.
+// shortText shortens a text to maxBytes, and replaces bytes that databases do not accept: invalid
+// UTF-8 and NUL.
 func shortText(s string, maxBytes int) string {
 	return truncate.Bytes(strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD"), maxBytes)
 }
 
-// shortLine is like shortText, and also puts the text on one line.
+// shortLine is like shortText, and also replaces control characters, such as newlines, by spaces.
 func shortLine(s string, most int) string {
 	return shortText(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

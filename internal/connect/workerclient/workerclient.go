@@ -1,8 +1,8 @@
-// Package workerclient connects a worker to the engine of a coordinator on another machine. It
-// sends the worker's requests and its agents' output over HTTP. It repeats the worker's first
-// request, and the requests with output, until they succeed. The worker itself must repeat all
-// other requests. The package reports one event when the coordinator can no longer be reached, and
-// another event when it answers again.
+// Package workerclient connects a worker to a coordinator, which may be on another machine. It
+// sends the worker's requests and the output of the worker's agents over HTTP. It repeats the
+// worker's first request, and the requests with output, until they succeed. The worker itself must
+// repeat all other requests. The package reports one event when the coordinator can no longer be
+// reached, and another event when the coordinator answers again.
 package workerclient
 
 import (
@@ -23,8 +23,9 @@ import (
 type Options struct {
 	// Connect returns a client with its own connections. timeout limits one try of a request.
 	Connect func(timeout time.Duration) (*coordinator.Client, error)
-	Worker  coordinator.WorkerInfo // sent with each heartbeat; has all labels of the worker
-	// Programs returns which agents this machine can run. It may be nil.
+	Worker  coordinator.WorkerInfo // describes the worker; sent with each heartbeat
+	// Programs returns which agents this machine can run. If it is nil, heartbeats do not report
+	// this.
 	Programs func() []fleet.AgentProgram
 	Now      func() time.Time
 	Rand     func() float64 // returns random numbers in [0, 1), to spread retries
@@ -35,17 +36,17 @@ type Options struct {
 	LogOf func(store.Task) string
 }
 
-// Engine sends a worker's requests to a coordinator. It is safe for concurrent use. It repeats only
-// the request of Held, and the requests with output. It sends each other request once; if there is
-// no answer, the worker must send the request again.
+// Engine sends a worker's requests to a coordinator. It is safe for concurrent use. It repeats the
+// request of [Engine.Held], and the requests with agents' output, until they succeed. It sends
+// every other request once. If there is no answer, the worker must call the method again.
 type Engine struct {
 	opts       Options
 	connection *connection
 	work       *coordinator.WorkClient // for claims, ends of attempts and questions
 	beats      *coordinator.WorkClient // for heartbeats, which must not wait behind other requests
-	polls      *coordinator.WorkClient // for long polls, which the server holds until there is news
+	polls      *coordinator.WorkClient // for long polls: the server answers them when something has changed
 	logs       *logs
-	idle       chan struct{} // receives a value when the worker has no attempt and there is no task to claim
+	idle       chan struct{} // gets a value when the worker has no attempt and finds no task
 
 	mu   sync.Mutex
 	held map[string]heldAttempt // the worker's attempts, by id
@@ -57,15 +58,15 @@ type heldAttempt struct {
 	run  coordinator.WorkRun
 }
 
-// Timeouts for one try of a request, by kind of request.
+// Timeouts for one try of a request: for claims and other work, heartbeats, long polls and output.
 const (
 	workTimeout = 15 * time.Second
 	beatTimeout = 8 * time.Second
-	pollTimeout = 40 * time.Second // the server holds a long poll for 25 s
+	pollTimeout = 40 * time.Second // the server answers a long poll after 25 s at the latest
 	logTimeout  = 30 * time.Second
 )
 
-// New returns an Engine. It sends no request.
+// New returns an Engine. New itself sends no request to the coordinator.
 func New(opts Options) (*Engine, error) {
 	e := &Engine{opts: opts, connection: newConnection(opts), held: map[string]heldAttempt{}, idle: make(chan struct{}, 1)}
 	var uploads *coordinator.WorkClient
@@ -81,12 +82,12 @@ func New(opts Options) (*Engine, error) {
 	return e, err
 }
 
-// Failed returns a channel. It receives the first error after which no request can succeed, such as
-// a rejected token.
+// Failed returns a channel from which the caller gets the first error after which no request can
+// succeed. An example is the rejection of the worker's token.
 func (e *Engine) Failed() <-chan error { return e.connection.failed }
 
-// Idle returns a channel. It receives a value each time there is no task to claim and the worker
-// has no attempt.
+// Idle returns a channel from which the caller gets a value when a claim has found no task and the
+// worker is running no attempt.
 func (e *Engine) Idle() <-chan struct{} { return e.idle }
 
 // Run returns what the coordinator has told the worker about the run of an attempt. The result is
@@ -108,8 +109,8 @@ func (e *Engine) HeldTasks() (tasks []store.TaskKey) {
 }
 
 // Held registers the worker with the coordinator, and returns the attempts that the worker has
-// according to the coordinator. It repeats the request until there is an answer. The lease of each
-// returned attempt is what remains of it at that time.
+// according to the coordinator. It repeats the request until there is an answer. In each returned
+// assignment, Lease is the time that is left of the attempt's lease when Held returns.
 func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 	list, sent, err := e.requestHeld(ctx)
 	if err != nil {
@@ -127,8 +128,8 @@ func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
 	return held, e.logs.recover(held)
 }
 
-// requestHeld requests the worker's attempts until there is an answer. sent is when the answered
-// request was sent.
+// requestHeld requests the worker's attempts from the coordinator, and retries until there is an
+// answer. sent is the time at which it began the successful try.
 func (e *Engine) requestHeld(ctx context.Context) (list []coordinator.Work, sent time.Time, err error) {
 	for n := 1; ; n++ {
 		sent = e.opts.Now()
@@ -148,8 +149,9 @@ func (e *Engine) requestHeld(ctx context.Context) (list []coordinator.Work, sent
 	}
 }
 
-// addHeld stores an attempt that the worker has got from the coordinator, starts to send its log,
-// and reports an event. adopted means that the worker had the attempt before this process started.
+// addHeld stores an attempt that the worker has got from the coordinator, starts to send the
+// attempt's log, and reports an event. adopted means that the worker already had the attempt before
+// this process started.
 func (e *Engine) addHeld(w coordinator.Work, adopted bool) (engine.Assignment, error) {
 	if err := checkWork(w); err != nil {
 		return engine.Assignment{}, err
@@ -170,7 +172,8 @@ func (e *Engine) addHeld(w coordinator.Work, adopted bool) (engine.Assignment, e
 	return a, nil
 }
 
-// removeHeld removes an attempt that has ended. Output that was not sent yet is still sent.
+// removeHeld removes an attempt that has ended from the worker's attempts. Output that was not sent
+// yet is still sent.
 func (e *Engine) removeHeld(attempt string) {
 	e.mu.Lock()
 	delete(e.held, attempt)
@@ -203,7 +206,7 @@ func (e *Engine) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, 
 	return e.addHeld(given.Work, false)
 }
 
-// signalIdle sends a value to e.idle, unless the worker has attempts.
+// signalIdle sends a value to e.idle if the worker is running no attempt.
 func (e *Engine) signalIdle() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -273,14 +276,16 @@ func (e *Engine) FinishAndClaim(ctx context.Context, f engine.Finish, c engine.C
 	return outcome(done.Outcome, e.opts.Now()), e.nextAssignment(done.Work), nil
 }
 
-// nextAssignment returns the task that the worker got in the answer to a turn, or nil if it got
-// none.
+// nextAssignment returns the next task from the coordinator's answer to [Engine.FinishAndClaim]. It
+// returns nil if the answer contains no task, or an invalid one.
 func (e *Engine) nextAssignment(w *coordinator.Work) *engine.Assignment {
 	if w == nil {
 		return nil
 	}
 	a, err := e.addHeld(*w, false)
-	if err != nil { // do not run an invalid task; the coordinator queues it again when the lease expires
+	// The task is invalid, so do not run it. The coordinator queues it again when the attempt's
+	// lease expires.
+	if err != nil {
 		e.opts.Report(Event{Kind: "notice", Text: err.Error()})
 		return nil
 	}
@@ -303,9 +308,10 @@ func (e *Engine) Release(ctx context.Context, _ string, held []engine.HeldAttemp
 	return nil
 }
 
-// requestError converts the error of a request. If the coordinator refused the request for good,
-// requestError returns the conflict error that a local engine would return. If the caller cancelled
-// the request, it returns the error of ctx. All other errors count as an unreachable coordinator.
+// requestError converts the error of a request to the error for the worker. If the caller cancelled
+// the request, requestError returns the error of ctx. If the coordinator permanently refuses the
+// request, but not the worker, it returns an [*engine.ConflictError]. Every other error becomes an
+// [*UnreachableError].
 func (e *Engine) requestError(ctx context.Context, err error) error {
 	refused := (*coordinator.Error)(nil)
 	switch {
@@ -322,13 +328,16 @@ func (e *Engine) requestError(ctx context.Context, err error) error {
 	return &UnreachableError{err}
 }
 
-// Listen sends logs and waits for news until ctx ends. It calls wake when there may be a task to
-// claim, and attend when there may be orders or answers for running attempts.
+// Listen sends logs, and waits for changes on the coordinator, until ctx ends. It calls wake when
+// there may be a task to claim, and attend when there may be orders or answers for running
+// attempts.
 func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { e.logs.run(ctx) })
-	const now = -1 // asks the server for changes after its latest one, because the worker knows no number yet
+	// The worker does not know the sequence number of the latest change yet. With -1 instead of
+	// that number, it asks only for changes after the latest one.
+	const now = -1
 	after, failures := int64(now), 0
 	for ctx.Err() == nil {
 		news, err := e.polls.Wait(ctx, e.opts.Worker.ID, after)
@@ -356,7 +365,7 @@ func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 func (e *Engine) Flush(ctx context.Context) { e.logs.flush(ctx) }
 
 // ReportStopping tells the coordinator that the worker has no attempts and stops. If the request
-// fails, the coordinator notices a little later that the worker is offline.
+// fails, the coordinator notices later, by the missing heartbeats, that the worker is offline.
 func (e *Engine) ReportStopping(ctx context.Context) {
 	_, _ = e.beats.Heartbeat(ctx, coordinator.WorkBeat{Worker: e.opts.Worker, Gone: true})
 }

@@ -18,16 +18,18 @@ import (
 // DefaultKeep is how many bytes of an attempt's log are kept by default.
 const DefaultKeep = 8 << 20
 
-// The kinds of a log's items. The id of the attempt is the parent of the pieces, and the id of the
-// head.
+// The kinds of the store items of a log. The id of the attempt is the parent of the items with the
+// pieces. It is also the id of the item with the head.
 const (
 	PieceKind = "log"
 	HeadKind  = "log-head"
 )
 
 const (
-	maxPiece   = 64 << 10 // maximum number of bytes in one piece
-	smallPiece = 4 << 10  // if the last piece has fewer bytes, new data is added to it; if not, a new piece is created
+	maxPiece = 64 << 10 // maximum number of bytes in one piece
+	// If the last piece has fewer bytes than smallPiece, new data is added to that piece. If not, a
+	// new piece is created.
+	smallPiece = 4 << 10
 )
 
 // GapError rejects data that starts after the end of the log. The log was not changed.
@@ -55,7 +57,7 @@ type EndedError struct{ Attempt string }
 
 func (e *EndedError) Error() string { return fmt.Sprintf("log of attempt %s: has ended", e.Attempt) }
 
-// Conflict marks the error as a conflict with the log's end.
+// Conflict marks the error as a conflict with the stored log, which is complete.
 func (e *EndedError) Conflict() bool { return true }
 
 // head describes which bytes of a log are kept.
@@ -92,11 +94,11 @@ func readHead(r items, attempt string) (h head, err error) {
 	return h, nil
 }
 
-// Append adds data to the log of an attempt, and returns the offset that it expects next. offset is
-// the position of data in the log. Append skips the part of data that is already stored, so a
-// request may be repeated. It returns a [*GapError] if offset is beyond the end of the log, and an
-// [*EndedError] if the log is complete and data has more bytes. It keeps the last limit bytes of
-// the log, and at most one piece more.
+// Append adds data to the log of an attempt, and returns the offset of the next byte to append.
+// offset is the position of data in the log. Append skips the part of data that is already stored,
+// so a request may be repeated. It returns a [*GapError] if offset is beyond the end of the log,
+// and an [*EndedError] if the log is complete and data continues after its end. It keeps the last
+// limit bytes of the log, and at most one piece more.
 func Append(s *engine.Tx, attempt string, offset int64, data []byte, limit int64) (next int64, err error) {
 	return write(s, attempt, offset, data, limit, false)
 }

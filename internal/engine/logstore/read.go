@@ -27,7 +27,8 @@ func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, erro
 	var out []byte
 	at := offset - maxPiece // the store returns pieces after this position; earlier pieces end before offset
 	for len(out) < limit {
-		// Read only as many pieces as needed: an unneeded piece costs more than another query.
+		// Read only as many pieces as needed, because an unneeded piece costs more than another
+		// query.
 		list, err := r.Items(PieceKind, attempt, at, min(piecesAtOnce, 2+(limit-len(out))/maxPiece))
 		if err != nil || len(list) == 0 {
 			return out, err

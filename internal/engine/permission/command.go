@@ -11,11 +11,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// commandPattern is the pattern of a rule for Bash. It is the exact text of a command, or its first
-// words: "go test:*" and "go test *" name go test with any arguments.
+// commandPattern is the pattern of a rule for Bash. It is the exact text of a command, or the first
+// words of commands: "go test:*" and "go test *" match go test with any arguments.
 type commandPattern struct {
-	text  string   // the exact command; empty if prefix is set
-	words []string // the words of text if it is a simple command, or the first words that a command must have
+	text string // the exact command; empty if prefix is set
+	// words are the words of text if text is a simple command. If prefix is set, they are the first
+	// words that a command must have.
+	words []string
 	// prefix is set if more words may follow. lastIsPrefix is also set if the last of words may be
 	// only the beginning of a word, as in the pattern "npm run test*".
 	prefix, lastIsPrefix bool
@@ -49,8 +51,8 @@ func parseCommandPattern(text string) (*commandPattern, error) {
 }
 
 // simpleWords returns the words of the simple command in text. Variables that the command sets come
-// first, as NAME=value. It returns an error if text is not one simple command, or if the shell would
-// change one of its words.
+// first, as NAME=value. It returns an error if text is not one simple command, or if the shell
+// would change one of its words.
 func simpleWords(text string) ([]string, error) {
 	c := readCommand(text)
 	switch {
@@ -69,14 +71,15 @@ func simpleWords(text string) ([]string, error) {
 	return words, nil
 }
 
-// word is a word of a command. If it is not literal, the shell computes its value.
+// word is a word of a command. If literal is false, the shell computes the word's value, for
+// example from a variable.
 type word struct {
 	text    string
 	literal bool
 }
 
-// answer says whether a rule names a call or a part of it. It is maybe if this depends on something
-// that only the shell knows, such as the value of a variable.
+// answer says whether a rule matches a call or a part of it. It is maybe if this depends on
+// something that only the shell knows, such as the value of a variable.
 type answer int
 
 const (
@@ -85,9 +88,9 @@ const (
 	yes
 )
 
-// matches reports whether the pattern names the command with these words. The command must begin
-// with the pattern's words. If the pattern is exact, it must have no further words. The result is
-// maybe if it depends on a word that the shell computes.
+// matches reports whether the pattern matches the command with these words. The command must begin
+// with the pattern's words. If the pattern is exact, the command must have no further words. The
+// result is maybe if it depends on a word that the shell computes.
 func (p *commandPattern) matches(words []word) answer {
 	if len(p.words) == 0 || len(words) < len(p.words) || !p.prefix && len(words) > len(p.words) {
 		// A word that the shell computes may become several words, or none. So the command may have
@@ -117,21 +120,25 @@ func (p *commandPattern) begins(words []word) answer {
 	return yes
 }
 
-// part is a part of a request which must be allowed: a simple command, or a file that the shell reads
-// or writes.
+// part is a part of a tool call that the rules must allow: a simple shell command, a file that is
+// read or written, or the whole call of another tool.
 type part struct {
-	tool   string // Bash, Edit or Read, or the tool of a request that is no shell command
+	tool   string // the call's tool; for a file of a shell redirection, Edit or Read
 	words  []word // for Bash
-	path   string // for Edit and Read, absolute or relative to the work folder; empty if unknown
+	path   string // for Edit and Read; relative to the work folder or absolute; empty if unknown
 	opaque bool   // no pattern can allow the part
-	hidden bool   // the part is inside an argument of another part; only deny and ask rules look at it
+	// hidden is set if the part is inside an argument of another part. In sh -c 'rm x', for
+	// example, rm x is a hidden part. Allow rules ignore hidden parts.
+	hidden bool
 }
 
 // command is a parsed shell command.
 type command struct {
 	parts  []part
-	failed bool // the text cannot be read; parts is incomplete
-	moves  bool // the command may change its work folder, as cd does, so that relative paths cannot be resolved
+	failed bool // the text cannot be parsed; parts is incomplete
+	// moves is set if the command may change its work folder, as cd does, so that relative paths
+	// cannot be resolved.
+	moves bool
 }
 
 // maxCommand is the maximum length of a command that is parsed, in bytes.
@@ -141,7 +148,8 @@ const maxCommand = 64 << 10
 // long.
 const maxBrackets = 1000
 
-// maxNesting is how many shells may be nested in a command, as in sh -c 'sh -c …'.
+// maxNesting is how many shells may be nested in a command. For example, sh -c 'sh -c ls' has two
+// nested shells.
 const maxNesting = 5
 
 // readCommand parses a shell command and returns its parts. If the command may change its work
@@ -155,8 +163,8 @@ func readCommand(text string) *command {
 	return &r.command
 }
 
-// hidePaths removes the relative paths of files from the parts, because the command does not run in
-// the work folder, or may leave it. No pattern can then allow these parts.
+// hidePaths removes the relative paths of files from the parts, because the command runs outside of
+// the work folder, or may leave that folder. No pattern can then allow these parts.
 func (c *command) hidePaths() {
 	for i, p := range c.parts {
 		if p.tool != bashTool && !path.IsAbs(p.path) {
@@ -187,8 +195,8 @@ func (r *commandReader) script(text string, nesting int) {
 }
 
 // unreadable records that the current script cannot be parsed. If the script is an argument of a
-// command such as sh -c, it adds one hidden part with an unknown word, which any deny or ask rule
-// may name. If the script is the whole command, it sets failed.
+// command such as sh -c, unreadable adds one hidden part with an unknown word, which any deny or
+// ask rule may match. If the script is the whole command, unreadable sets failed.
 func (r *commandReader) unreadable() {
 	if r.nesting > 0 {
 		r.add(part{tool: bashTool, words: []word{{}}})
@@ -235,13 +243,13 @@ func (r *commandReader) statement(s *syntax.Stmt) {
 		if c.Stmt != nil {
 			r.statement(c.Stmt)
 		}
-	default: // loops, functions, declarations and arithmetic can change what later commands mean
+	default: // other constructs, such as functions, can change what later commands mean
 		r.opaque(c)
 	}
 }
 
-// opaque adds a part that no pattern can allow. It also adds the commands inside n as parts, because
-// a deny rule may name one of them.
+// opaque adds a part that no pattern can allow. It also adds the commands inside n as parts,
+// because a deny rule may match one of them.
 func (r *commandReader) opaque(n syntax.Node) {
 	r.add(part{tool: bashTool, opaque: true})
 	syntax.Walk(n, func(n syntax.Node) bool {
@@ -253,7 +261,7 @@ func (r *commandReader) opaque(n syntax.Node) {
 			r.redirect(n)
 			return false
 		case *syntax.ExtGlob:
-			r.unreadable() // its text may contain commands, and is not parsed
+			r.unreadable() // the pattern's text may contain commands, and is not parsed
 		}
 		return true
 	})
@@ -287,7 +295,8 @@ func (r *commandReader) call(c *syntax.CallExpr) {
 	r.hidden(args)
 }
 
-// word returns a word's value. It also adds the commands in the word, such as $(date), as parts.
+// word returns the value of a word. It also adds the commands in the word, such as $(date), as
+// parts.
 func (r *commandReader) word(w *syntax.Word) word {
 	value := word{literal: true}
 	if lit, ok := w.Parts[0].(*syntax.Lit); ok && len(w.Parts) == 1 && lit.Value == "[" {
@@ -338,14 +347,15 @@ func (r *commandReader) wordPart(p syntax.WordPart, first bool) (string, bool) {
 }
 
 // isPlainParameter reports whether the expansion is only $NAME or ${NAME}. Other forms can contain
-// commands, or run the commands in a value.
+// commands, or execute commands in the value of a variable.
 func isPlainParameter(p *syntax.ParamExp) bool {
 	return p.Param != nil && p.Flags == nil && !p.Excl && !p.Length && !p.Width && !p.IsSet && p.NestedParam == nil && p.Index == nil &&
 		len(p.Modifiers) == 0 && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
 }
 
-// unescape returns the value of unquoted text, and whether the text is literal, which means that
-// the shell replaces no part of it. first says that the text is the beginning of a word.
+// unescape returns the value of unquoted text. The second result is whether the text is literal,
+// which means that the shell replaces no part of it. first says that the text is the beginning of a
+// word.
 func unescape(text string, first bool) (string, bool) {
 	var b strings.Builder
 	literal := !first || !strings.HasPrefix(text, "~")
@@ -380,7 +390,7 @@ func unescapeQuoted(text string) string {
 
 // redirect adds the file that a redirection reads or writes.
 func (r *commandReader) redirect(rd *syntax.Redirect) {
-	if rd.N != nil && strings.Trim(rd.N.Value, "0123456789") != "" { // {NAME}> sets a variable
+	if rd.N != nil && strings.Trim(rd.N.Value, "0123456789") != "" { // {NAME}>FILE sets the variable NAME
 		r.add(part{tool: bashTool, opaque: true})
 	}
 	var target word
@@ -401,7 +411,7 @@ func (r *commandReader) redirect(rd *syntax.Redirect) {
 		return
 	case syntax.DplIn, syntax.DplOut:
 		if target.literal && strings.Trim(target.text, "0123456789-") == "" {
-			return // it only copies the descriptor of an open file, as in 2>&1
+			return // the redirection only copies a file descriptor, as in 2>&1
 		}
 	}
 	if target.literal && slices.Contains([]string{"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"}, target.text) {
@@ -417,8 +427,9 @@ func (r *commandReader) redirect(rd *syntax.Redirect) {
 	r.add(p)
 }
 
-// hidden adds the commands that a command such as eval or sh -c runs. Only deny and ask rules use
-// them: the command itself is a part too, which an allow rule must name.
+// hidden adds the commands that a command such as eval or sh -c runs. Only deny and ask rules are
+// compared with them. Allow rules are compared with the eval or sh -c command itself, which is a
+// part too.
 func (r *commandReader) hidden(args []word) {
 	var script []word
 	switch name := path.Base(args[0].text); {
@@ -449,7 +460,7 @@ func (r *commandReader) hidden(args []word) {
 	r.script(strings.Join(texts, " "), r.nesting+1)
 }
 
-// runners are programs that run the command in their arguments.
+// runners returns the names of programs that run the command in their arguments.
 func runners() []string {
 	return []string{
 		"sudo", "doas", "env", "command", "builtin", "exec", "nohup", "nice", "ionice", "time", "timeout", "stdbuf", "setsid", "xargs", "busybox",
@@ -457,9 +468,9 @@ func runners() []string {
 	}
 }
 
-// views returns the ways to read a simple command when a deny or ask rule is compared with it:
-// unchanged, without the variables that it sets, with the name of the program instead of its path,
-// and without a program such as sudo that runs it.
+// views returns the variants of a simple command with which a deny or ask rule is compared:
+// unchanged, without the variables that the command sets, with the name of the program instead of
+// its path, and without a program such as sudo that runs the command.
 func views(words []word) (list [][]word) {
 	list = append(list, words)
 	for len(words) > 0 && isAssignment(words[0]) {
@@ -488,8 +499,8 @@ func views(words []word) (list [][]word) {
 }
 
 // maxViews is how many words after a program such as sudo are examined as the beginning of another
-// command. If there are more, it is unknown what the program runs, so any deny or ask rule may name
-// it.
+// command. If there are more, it is unknown what the program runs, so any deny or ask rule may
+// match it.
 const maxViews = 50
 
 func isAssignment(w word) bool {

@@ -2,8 +2,10 @@
 // syntax of Claude Code: the name of a tool, or a tool with a pattern, as in "Bash(go test:*)".
 //
 // The package is pure: it reads no files and starts no programs. It judges a shell command by its
-// syntax tree. Rules allow a command only if each of its parts is named by an allow rule. They deny
-// it if a deny rule names at least one part. A pattern never allows a command that cannot be parsed.
+// syntax tree. A command is denied if a deny rule matches at least one of its parts. The allow
+// rules allow it only if each part is matched by one of them. A command that cannot be parsed is
+// allowed only by a rule with its exact text, by a rule for all calls of the tool, or by the
+// policy.
 package permission
 
 import (
@@ -23,7 +25,7 @@ const (
 	DenyAll     Policy = "deny"  // every request is denied, whatever the rules say
 )
 
-// UserQuestion is the tool name that rules use for questions of agents that are not about a tool.
+// UserQuestion is the tool name that rules use for agents' questions that are not about a tool.
 const UserQuestion = "AskUserQuestion"
 
 // Call is a tool call that an agent asks permission for.
@@ -33,7 +35,7 @@ type Call struct {
 	Dir   string          // absolute path of the agent's work folder; empty if unknown
 }
 
-// Rules are the rules that hold for an agent.
+// Rules are the permission rules for an agent, by what they do with a call that they match.
 type Rules struct{ Allow, Deny, Ask []Rule }
 
 // Outcome is what happens to a request.
@@ -46,20 +48,23 @@ const (
 	Asked   Outcome = "ask" // the user decides
 )
 
-// Decision is the outcome for one call.
+// Decision is the outcome for one call, and what has decided it.
 type Decision struct {
 	Outcome Outcome
-	Rules   []Rule // the rules that decided; empty if the policy did
-	// Unclear is set if the call is denied because the deny rule in Rules may name a part of the
-	// call, and Decide cannot find out whether it does.
+	Rules   []Rule // the rules that decided; empty if the policy decided
+	// Unclear is set if the call was denied although Decide cannot find out whether the deny rule
+	// in Rules matches a part of the call.
 	Unclear bool
 }
 
 // Decide returns the outcome for a call. Deny rules come first, then ask rules, then allow rules.
-// If no rule decides, the policy does. If it is unclear whether a deny or ask rule names the call,
-// an allow rule counts only if it has the exact text of the command. A grant that allows the call
-// takes precedence over an ask rule, if the grant is at least as narrow as that rule: the user was
-// asked before, and has made the grant. The policy DenyAll denies every call.
+// If no rule decides, the policy does. The policy DenyAll denies every call, whatever the rules
+// say.
+//
+// If it is unclear whether a deny or ask rule matches the call, an allow rule counts only if it has
+// the exact text of the command. A grant is a rule that the user has made by answering an earlier
+// question. A grant that allows the call takes precedence over an ask rule, if the grant is at
+// least as narrow as the ask rule.
 func Decide(policy Policy, rules Rules, call Call) Decision {
 	if policy == DenyAll {
 		return Decision{Outcome: Denied}
@@ -96,7 +101,7 @@ func Decide(policy Policy, rules Rules, call Call) Decision {
 	return Decision{Outcome: Asked}
 }
 
-// Names reports whether the rule names the call or a part of it.
+// Names reports whether the rule matches the call or a part of it.
 func (r Rule) Names(call Call) bool { return analyse(call).named(r) == yes }
 
 // By returns who has decided, for the stored answer: "rule Bash(go test:*)", "grant WebFetch" or

@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// request is a parsed call.
+// request is a parsed tool call.
 type request struct {
-	call    Call
-	text    string // the command, if the tool is Bash
-	host    string // the host of the URL, if the tool is WebFetch; empty if the URL has none
-	parts   []part
-	failed  bool // the command cannot be read; parts is incomplete
-	escapes bool // the call turns off the sandbox of the agent's program; no rule can allow such a call
+	call   Call
+	text   string // the command, if the tool is Bash
+	host   string // host of the URL, if the tool is WebFetch; may be empty
+	parts  []part
+	failed bool // the command cannot be parsed; parts is incomplete
+	// escapes is set if the call turns off the sandbox of the agent's program. No rule can allow
+	// such a call.
+	escapes bool
 }
 
 // analyse parses a call. A shell command has one part for each simple command and each file of a
@@ -25,8 +27,8 @@ func analyse(call Call) *request {
 	if call.Tool == "" {
 		req.call.Tool = UserQuestion
 	}
-	// Use a map, because the names of members must match exactly. A struct with JSON tags would
-	// ignore upper and lower case.
+	// Use a map, because the names of members must match exactly. If the input were decoded into a
+	// struct, names in the wrong case would match too.
 	input := map[string]json.RawMessage{}
 	_ = json.Unmarshal(call.Input, &input) // an input that is not an object has no members
 	member := func(name string) (text string) {
@@ -69,8 +71,8 @@ func analyse(call Call) *request {
 	return req
 }
 
-// named reports whether the rule names the call or one of its parts. This is how deny and ask rules
-// apply; for allow rules, see covered.
+// named reports whether the rule matches the call or one of its parts. It is used for deny and ask
+// rules. For allow rules, see covered.
 func (req *request) named(r Rule) answer {
 	if r.covers(req.call.Tool) && r.pattern == nil {
 		return yes
@@ -122,8 +124,8 @@ func (req *request) partNamed(r Rule, p part) answer {
 	return found
 }
 
-// covered returns the rules that together allow all parts of the call. It returns no rules if a part
-// is not allowed. exact is set if one rule has the exact text of the command.
+// covered returns the rules that together allow all parts of the call. It returns no rules if a
+// part is not allowed. exact is set if one rule has the exact text of the command.
 func (req *request) covered(rules []Rule) (used []Rule, exact bool) {
 	if req.escapes {
 		return nil, false
@@ -189,9 +191,9 @@ func (req *request) ruleAllows(r Rule, p part) bool {
 	return false
 }
 
-// answeredByGrant reports whether the user's grants make it unnecessary to ask because of the rule
-// ask. That is so if each part that ask may name is allowed by a grant that is at least as narrow
-// as ask.
+// answeredByGrant reports whether the user need not be asked because of the rule ask, since grants
+// already allow the call. That is so if each part that ask may match is allowed by a grant that is
+// at least as narrow as ask.
 func (req *request) answeredByGrant(allow []Rule, ask Rule) bool {
 	if req.escapes {
 		return false
@@ -221,8 +223,8 @@ func (req *request) hasText(r Rule) bool {
 	return ok && req.call.Tool == bashTool && c.text != "" && c.text == strings.TrimSpace(req.text)
 }
 
-// within reports whether outer names every call that the rule r names. It returns false if it cannot
-// find that out.
+// within reports whether outer matches every call that the rule r matches. If this is unknown, it
+// returns false.
 func (r Rule) within(outer Rule) bool {
 	if !outer.covers(r.tool) {
 		return false
@@ -275,7 +277,7 @@ func segments(p string) []string {
 }
 
 // isProtected reports whether a file is in one of the [protected] folders, and the pattern does not
-// contain the name of this folder. pattern may be nil.
+// contain the name of this folder. A nil pattern contains no name.
 func (req *request) isProtected(name string, pattern *pathPattern) bool {
 	file := segments(path.Clean(name))
 	if inside, _ := req.locate(name); inside != nil {

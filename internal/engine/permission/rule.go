@@ -10,15 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// Rule is a parsed rule. Its zero value names nothing.
+// Rule is a parsed rule. The zero value matches no call.
 type Rule struct {
 	Text  string
 	Grant bool // a user has made the rule by answering a question
 
-	all     bool // the rule names every call
+	all     bool // the rule matches every call
 	tool    string
-	server  bool    // the rule names all tools of an MCP server; tool is mcp__SERVER
-	pattern pattern // nil if the rule names all calls of the tool
+	server  bool    // the rule is for all tools of an MCP server; tool is mcp__SERVER
+	pattern pattern // nil if the rule matches all calls of the tool
 }
 
 // pattern is what is between the parentheses of a rule. It is a [*commandPattern], a [*pathPattern]
@@ -40,10 +40,10 @@ var toolName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_-]*)(?:\((?s:(.*))\))?$`)
 })
 
-// mcpPrefix begins the names of tools of MCP servers: mcp__SERVER__TOOL.
+// mcpPrefix is the beginning of the names of MCP tools, such as mcp__SERVER__TOOL.
 const mcpPrefix = "mcp__"
 
-// Parse reads a rule. The error is a [*RuleError].
+// Parse parses a rule. If the text is not a rule, the error is a [*RuleError].
 func Parse(text string) (Rule, error) {
 	wrong := func(format string, args ...any) (Rule, error) {
 		return Rule{}, &RuleError{text, fmt.Sprintf(format, args...)}
@@ -94,7 +94,8 @@ func Parse(text string) (Rule, error) {
 	return r, nil
 }
 
-// Everything returns a rule that names every call. It stands for a rule that cannot be read.
+// Everything returns a rule that matches every call. It is used in place of a rule that cannot be
+// parsed.
 func Everything(text string) Rule { return Rule{Text: text, all: true} }
 
 func isControl(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }
@@ -112,8 +113,8 @@ func ParseAll(texts []string) ([]Rule, error) {
 	return rules, nil
 }
 
-// Tool returns the name of the rule's tool, and the text of its pattern without the parentheses. The
-// pattern is empty if the rule names all calls of the tool.
+// Tool returns the name of the rule's tool, and the text of its pattern without the parentheses.
+// The pattern is empty if the rule matches all calls of the tool.
 func (r Rule) Tool() (name, pattern string) {
 	if r.pattern == nil {
 		return r.tool, ""
@@ -130,9 +131,9 @@ const (
 	fetchTool = "WebFetch"
 )
 
-// covers reports whether the rule is about a tool: the rule names this tool, its MCP server, or
-// every call. A rule for Edit is also about the other tools that change files, and a rule for Read
-// about the other tools that read files.
+// covers reports whether the rule applies to a tool: the rule is for this tool, for its MCP server,
+// or for every call. A rule for Edit also applies to the other tools that change files, and a rule
+// for Read to the other tools that read files.
 func (r Rule) covers(tool string) bool {
 	switch {
 	case r.all || r.tool == tool:
@@ -176,10 +177,10 @@ func (d domainPattern) matches(host string) bool {
 	return host == string(d)
 }
 
-// pathPattern is a pattern for paths of files. The segments are patterns of [path.Match]; the segment
-// ** stands for any number of segments.
+// pathPattern is a pattern for paths of files. Each segment is a pattern of [path.Match]. The
+// segment ** matches any number of segments.
 type pathPattern struct {
-	absolute bool // the pattern begins at the root of the file system; if false, in the work folder
+	absolute bool // relative to the file system's root; if false, to the work folder
 	segments []string
 }
 
@@ -198,14 +199,15 @@ func parsePathPattern(text string) (*pathPattern, error) {
 			return nil, fmt.Errorf("segment %q of the path is not a pattern", s)
 		}
 	}
-	// As in .gitignore, a pattern without a slash names files at any depth.
+	// As in .gitignore, a pattern without a slash matches files at any depth.
 	if !p.absolute && !strings.Contains(text, "/") {
 		p.segments = append([]string{"**"}, p.segments...)
 	}
 	return p, nil
 }
 
-// matches reports whether the pattern names the file with these path segments, or a folder above it.
+// matches reports whether the pattern matches the file with these path segments, or a folder that
+// contains the file.
 func (p *pathPattern) matches(file []string) bool {
 	for n := len(file); n > 0; n-- {
 		if matchSegments(p.segments, file[:n]) {
@@ -223,7 +225,8 @@ func matchSegments(pattern, file []string) bool {
 		next := make([]bool, len(file)+1)
 		for i := range reached {
 			switch {
-			case s == "**" && k == len(pattern)-1: // at the end of a pattern, ** stands for at least one segment: src/** does not name src
+			// A ** at the end of a pattern matches at least one segment: src/** does not match src.
+			case s == "**" && k == len(pattern)-1:
 				next[i] = i > 0 && (reached[i-1] || next[i-1])
 			case s == "**":
 				next[i] = reached[i] || i > 0 && next[i-1]
@@ -237,8 +240,9 @@ func matchSegments(pattern, file []string) bool {
 	return reached[len(file)]
 }
 
-// protected returns the names of folders whose files change what programs do later. An allow rule
-// covers changes to files in such a folder only if its pattern contains the folder's name.
+// protected returns the names of folders with settings or hooks that change what programs do later.
+// An allow rule covers changes to files in such a folder only if its pattern contains the folder's
+// name.
 func protected() []string { return []string{".git", ".claude", ".codex"} }
 
 // names reports whether one of the pattern's segments is segment itself, in upper or lower case.

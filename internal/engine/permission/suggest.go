@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Suggest returns rules that would allow the call, the narrowest first. It returns none for a question
-// that is not about a tool.
+// Suggest returns rules that would allow the call, the narrowest first. It returns none for a
+// question that is not about a tool.
 func Suggest(call Call) []string {
 	if call.Tool == "" {
 		return nil
@@ -18,8 +18,8 @@ func Suggest(call Call) []string {
 	var texts []string
 	switch {
 	case call.Tool == bashTool:
-		// Do not suggest a command that ends with *, because a rule with this text would be a
-		// pattern and name other commands too.
+		// Suggest a rule with the exact command. If the command ends with *, do not, because the
+		// rule would be a pattern and match other commands too.
 		if exact, err := Parse(bashTool + "(" + strings.TrimSpace(req.text) + ")"); err == nil && req.hasText(exact) {
 			texts = append(texts, exact.Text)
 		}
@@ -53,9 +53,9 @@ func subcommands() []string {
 
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]*$`) })
 
-// usualPrefix returns the program and its subcommand, such as "go test", or "" for programs without
-// subcommands: a rule for all calls of rm would be too wide to suggest. For "run", it adds the next
-// word, as in "npm run test".
+// usualPrefix returns the program and its subcommand, such as "go test". For "run", it adds the
+// next word, as in "npm run test". For programs without subcommands, it returns "", because a rule
+// such as one for all calls of rm would be too wide to suggest.
 func usualPrefix(words []word) string {
 	if len(words) < 2 || !words[0].literal || !words[1].literal || !slices.Contains(subcommands(), words[0].text) || !plainWord().MatchString(words[1].text) {
 		return ""
@@ -84,7 +84,9 @@ func (req *request) suggestPaths(tool string) (texts []string) {
 	}
 	whole := prefix + strings.Join(file, "/")
 	if prefix == "" && len(file) == 1 {
-		whole = "/" + whole // with a slash, the pattern names only this file, and none of the same name in other folders
+		// With a slash, the pattern matches only this file. Without a slash, it would match files
+		// with the same name in all folders.
+		whole = "/" + whole
 	}
 	texts = append(texts, tool+"("+whole+")")
 	if len(file) > 1 {
@@ -97,8 +99,9 @@ func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }
 
-// Script returns the script of a command that only runs a script in a shell of the system, such as
-// bash -lc 'go test ./...'. Some agent programs send all their commands in this form.
+// Script returns the script in a command of the form bash -lc 'go test ./...', which only runs a
+// script in a system shell. Some agent programs send all their commands in this form. For any other
+// command, ok is false.
 func Script(text string) (script string, ok bool) {
 	c := readCommand(text)
 	if len(c.parts) == 0 || c.failed || c.parts[0].opaque || c.parts[0].tool != bashTool {

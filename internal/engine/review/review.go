@@ -21,7 +21,7 @@ import (
 	"gaffer/fleet"
 )
 
-// RefusedError reports that a change of a review is not allowed in its current state.
+// RefusedError reports that the review's current state does not allow what the user wants to do.
 type RefusedError struct{ What, Why string }
 
 func (e *RefusedError) Error() string { return e.What + ": " + e.Why }
@@ -93,10 +93,10 @@ func Drafts(r fleet.Review) (n int) {
 	return n
 }
 
-// AddComment adds the comment c as a draft, and returns it with its id. c has a location and a
-// text. It also has a key if the client may repeat the request: a second comment with the same key
-// is not added, and the first one is returned. A comment that is added while the agent works on
-// earlier comments waits for the next round.
+// AddComment adds the comment c as a draft, and returns it with its id. The caller sets the text
+// and the location of c. It also sets a key if the client may repeat the request: a second comment
+// with the same key is not added, and the first one is returned. A comment that is added while the
+// agent works on earlier comments waits for the next round.
 func AddComment(r *fleet.Review, c fleet.Comment, who string, now time.Time) (fleet.Comment, error) {
 	c, err := validComment(c)
 	if err != nil {
@@ -210,8 +210,8 @@ func Resolve(r *fleet.Review, id string, resolved bool) error {
 	return nil
 }
 
-// View marks a file as viewed. digest identifies the diff that the user has seen; the mark is no
-// longer valid when the file's diff changes. An empty digest removes the mark.
+// View marks a file as viewed. digest identifies the diff of the file that the user has seen. When
+// the diff changes, the file no longer counts as viewed. An empty digest removes the mark.
 func View(r *fleet.Review, path, digest string) error {
 	if path == "" || len(path) > MaxPath || len(digest) > 200 || !utf8.ValidString(path+digest) || strings.ContainsRune(path+digest, 0) {
 		return &InvalidError{"viewed", "want the path of a file and the digest of its diff"}
@@ -231,8 +231,8 @@ func View(r *fleet.Review, path, digest string) error {
 	return nil
 }
 
-// Approve approves the change. tree is the id of the git tree that the user has seen. If it is
-// empty, the review keeps the tree that it has stored before. Approve returns a [*RefusedError] if
+// Approve approves the change. tree is the id of the git tree that the user has seen. If tree is
+// empty, the review keeps the id that it has stored before. Approve returns a [*RefusedError] if
 // there are drafts, if the agent works on comments, or if the change was merged or discarded.
 func Approve(r *fleet.Review, tree string) error {
 	if err := checkTree(tree); err != nil {
@@ -262,8 +262,8 @@ func Reopen(r *fleet.Review) error {
 }
 
 // SendBack marks all drafts as sent, starts a new round, and returns the prompt for the agent. tree
-// is the id of the git tree that the user has seen. If it is empty, the review keeps the tree that it
-// has stored before.
+// is the id of the git tree that the user has seen. If tree is empty, the review keeps the id that
+// it has stored before.
 func SendBack(r *fleet.Review, tree string) (text string, err error) {
 	if err := checkTree(tree); err != nil {
 		return "", err
@@ -313,8 +313,9 @@ func RecordAnswers(r *fleet.Review, rounds []int, answers map[string]Answer, att
 	return found
 }
 
-// EndRound ends the round of a review that was sent back, because the agent no longer works on the
-// comments. It does nothing in any other state.
+// EndRound sets a review that was sent back to open, because the agent no longer works on the
+// comments. If the review has drafts, the new state is commented. EndRound does nothing in any
+// other state.
 func EndRound(r *fleet.Review) {
 	if r.State == fleet.ReviewSentBack {
 		r.State = fleet.ReviewOpen
@@ -323,8 +324,8 @@ func EndRound(r *fleet.Review) {
 }
 
 // VoidApproval sets the state of an approved review to open, because the agent works on the change
-// again. It does the same with a merged review, because the agent's next commits are not merged yet.
-// Landing still describes the last merge.
+// again. It does the same with a merged review, because the agent's next commits are not merged
+// yet. r.Landing still describes the last merge.
 func VoidApproval(r *fleet.Review) {
 	if r.State == fleet.ReviewApproved || r.State == fleet.ReviewMerged {
 		r.State = fleet.ReviewOpen
@@ -403,7 +404,7 @@ func checkTree(tree string) error {
 	return nil
 }
 
-// seenTree returns tree. If tree is empty, it returns the tree that the review has stored as seen.
+// seenTree returns tree or, if tree is empty, the tree that the review has stored as seen.
 func seenTree(r fleet.Review, tree string) string {
 	if tree == "" {
 		return r.Seen

@@ -29,7 +29,7 @@ func (l *Querier) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport
 	}
 	for _, run := range runs {
 		if !run.Ended.IsZero() && run.Ended.Before(q.Since) || !q.Until.IsZero() && !run.Created.Before(q.Until) {
-			continue // all its attempts are outside of the time span
+			continue // all attempts of the run are outside of the time span
 		}
 		attempts, err := l.attemptCosts(ctx, run)
 		if err != nil {
@@ -54,9 +54,11 @@ func (l *Querier) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport
 
 // costCount adds up the attempts of a cost report.
 type costCount struct {
-	query      fleet.CostQuery
-	total      costSum
-	rows, days map[string]*costSum // by the key of the group, such as an agent's name, and by day
+	query fleet.CostQuery
+	total costSum
+	// rows contains the sums by the key of their group, such as an agent's name. days contains the
+	// sums by day, such as 2026-11-18.
+	rows, days map[string]*costSum
 	hours      map[string]*costSum // by day and hour, such as 2026-11-18T09
 	budgets    []fleet.RunBudget
 }
@@ -69,8 +71,8 @@ type costSum struct {
 }
 
 // addRun adds the attempts of a run that are within the time span of the query. If the run has a
-// budget, addRun also adds this budget, unless no attempt is within the time span and the run is
-// not running.
+// budget, addRun also adds this budget to the report, provided that the run is running or has an
+// attempt within the time span.
 func (c *costCount) addRun(run store.Run, attempts []attemptCost) {
 	included := false
 	var spent store.Amount // cost of all attempts of the run, including those outside of the time span
@@ -130,8 +132,8 @@ func (s *costSum) add(a attemptCost) {
 	}
 }
 
-// result returns the sum as the row of a report. The row has no USD if the cost of all attempts is
-// unknown.
+// result returns the sum as the row of a report. If the cost of every attempt is unknown, row.USD
+// is nil.
 func (s *costSum) result() fleet.CostRow {
 	row := s.row
 	row.Tokens, row.Input, row.Output, row.Cached = s.spent.Tokens, s.spent.Input, s.spent.Output, s.spent.Cached

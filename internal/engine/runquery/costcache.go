@@ -15,7 +15,7 @@ import (
 type attemptCost struct {
 	started      time.Time
 	agent, model string
-	account      string // the agent's name, with the user's account after a slash if it has used one
+	account      string // such as "claude", or "claude/work" with the user's account work
 	running      bool
 	spent        store.Amount
 }
@@ -29,8 +29,8 @@ type costCache struct {
 	attempts int // number of attempts in byRun
 }
 
-// endedCosts are the costs of a run that ended at the time ended. If the run is continued, it runs
-// again or has a later end. Then costCache.get does not return these costs any more.
+// endedCosts are the costs of a run that ended at the time ended. If the run is continued later,
+// its row has no end or a later one. costCache.get then ignores these costs.
 type endedCosts struct {
 	ended    time.Time
 	attempts []attemptCost
@@ -61,8 +61,8 @@ func (c *costCache) put(run store.Run, list []attemptCost) {
 }
 
 // attemptCosts returns the costs of a run's attempts. It leaves out attempts that use no model and
-// have cost nothing. The caller has read the row of the run earlier. If the run was continued since
-// then, the costs are cached with the old end of the run, so that no later call uses them.
+// have cost nothing. If the run was continued after the caller read its row, the costs are cached
+// with the old end of the run. Later calls then ignore them.
 func (l *Querier) attemptCosts(ctx context.Context, run store.Run) ([]attemptCost, error) {
 	if list, ok := l.costs.get(run); ok {
 		return list, nil
@@ -101,8 +101,8 @@ func (l *Querier) attemptCosts(ctx context.Context, run store.Run) ([]attemptCos
 	return list, nil
 }
 
-// usesNoModel reports whether the agent with this name is only a command, or a part of gaffer that
-// merges branches or picks candidates.
+// usesNoModel reports whether the agent with this name is only a command, or one of gaffer's own
+// agents, which merge branches or pick candidates.
 func usesNoModel(agent string) bool {
 	return agent == plan.CommandAgent || strings.HasPrefix(agent, "gaffer-")
 }

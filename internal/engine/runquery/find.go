@@ -16,7 +16,7 @@ type NotFoundError struct{ What, Name string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %q: not found", e.What, e.Name) }
 
-// NotFound marks the error as caused by a name that nothing has.
+// NotFound marks the error as caused by a name that does not exist.
 func (e *NotFoundError) NotFound() bool { return true }
 
 // Hint returns advice for the user: the commands that list runs and tasks.
@@ -88,9 +88,9 @@ func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	return "", err
 }
 
-// matchID returns the id in ids that the user means by text: the id that equals text, or the only
-// id that has a form which begins with text. forms returns the forms in which a user may write an
-// id, such as its short form. If text is empty or "-", matchID returns the first id. what is the
+// matchID returns the id in ids that the user means by text. forms returns the forms in which a
+// user may write an id, such as its short form. If no id equals text, matchID returns the only id
+// with a form that begins with text. If text is empty or "-", it returns the first id. what is the
 // kind of the ids, for errors.
 func matchID(what, text string, ids []string, forms func(id string) []string) (string, error) {
 	if (text == "" || text == "-") && len(ids) > 0 {
@@ -115,9 +115,10 @@ func matchID(what, text string, ids []string, forms func(id string) []string) (s
 }
 
 // FindTask returns the task that a user has named. text is RUN/TASK, or only TASK. RUN is as in
-// [Querier.FindRun], and TASK is a whole id or the beginning of one. TASK alone finds the latest
-// run that has a task with exactly this id. If no run has one, it finds the latest run with ids
-// that begin with TASK; if that run has several of them, FindTask returns an [*AmbiguousError].
+// [Querier.FindRun], and TASK is a whole id or the beginning of one. Without RUN, FindTask chooses
+// the latest run that has a task with exactly the id TASK. If there is none, it chooses the latest
+// run that has tasks whose ids begin with TASK. If there are several such tasks in this run, it
+// returns an [*AmbiguousError].
 func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Task, error) {
 	if at := strings.IndexByte(text, '/'); at >= 0 {
 		run, err := l.FindRun(ctx, project, text[:at], false)

@@ -10,9 +10,9 @@ import (
 )
 
 // Follow calls show with the current state of the run: once at the start, and then after each
-// change in the store, at most once per interval. It also calls show every second if there is no
-// change, because agents' activity is stored without an event. It returns when the run has ended,
-// when show returns an error, or when ctx ends.
+// change in the store, at most once per interval. Even without a change, it calls show every second
+// (or every interval, if that is longer), because a change of an agent's activity appends no event.
+// It returns when the run has ended, when show returns an error, or when ctx ends.
 func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration, show func(fleet.Run) error) error {
 	f := &follower{querier: l, id: run}
 	for {
@@ -29,8 +29,9 @@ func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration
 }
 
 // Changes calls notify once at the start, and then after each change in the store, at most once per
-// interval. It also calls notify every second if there is no change, because agents' activity is
-// stored without an event. It returns when notify returns an error or when ctx ends.
+// interval. Even without a change, it calls notify every second (or every interval, if that is
+// longer), because a change of an agent's activity appends no event. It returns when notify returns
+// an error or when ctx ends.
 func (l *Querier) Changes(ctx context.Context, interval time.Duration, notify func() error) error {
 	for {
 		var last int64
@@ -50,13 +51,13 @@ func (l *Querier) Changes(ctx context.Context, interval time.Duration, notify fu
 	}
 }
 
-// activityInterval is how long Follow and Changes wait for an event. Then they go on even without
-// one, because a change of an agent's activity appends no event.
+// activityInterval is how long Follow and Changes wait for an event before they continue without
+// one. They cannot rely on events alone, because a change of an agent's activity appends no event.
 const activityInterval = time.Second
 
-// waitForChange waits for an event with a number above cursor. If there is none, it returns after
-// activityInterval, or after interval if that is longer. It never returns before interval has
-// passed, unless ctx ends or the store fails.
+// waitForChange waits for an event with a sequence number above cursor. If there is none, it
+// returns after activityInterval, or after interval if that is longer. It never returns before
+// interval has passed, unless ctx ends or the store fails.
 func (l *Querier) waitForChange(ctx context.Context, cursor int64, interval time.Duration) error {
 	pause := time.NewTimer(interval)
 	defer pause.Stop()
@@ -77,7 +78,7 @@ func (l *Querier) waitForChange(ctx context.Context, cursor int64, interval time
 type follower struct {
 	querier *Querier
 	id      string
-	last    int64 // Seq of the last event whose changes run contains
+	last    int64 // Seq of the last event that is included in run
 	run     fleet.Run
 	at      map[string]int // index in run.Tasks of each task, by the id of the task
 }
@@ -107,7 +108,8 @@ func (f *follower) refresh(r store.Reader) error {
 		return err
 	}
 	run := f.querier.runOf(row)
-	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts // copy the tasks: the receiver of the previous state still uses the old slice
+	// Copy the tasks, because the receiver of the previous state still uses the old slice.
+	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts
 	for _, id := range changed {
 		if err := f.readTask(r, &run, id); err != nil {
 			return err
@@ -151,9 +153,9 @@ func (f *follower) readActivity(r store.Reader, run *fleet.Run) error {
 	return err
 }
 
-// changedTasks reads the events after f.last and advances f.last. It returns the ids of the run's
-// tasks that these events are about, without duplicates. If there are maxEvents events or more, ok
-// is false, and f.last does not change.
+// changedTasks reads the events after the event f.last, and then advances f.last. It returns the
+// ids of the run's tasks that these events are about, without duplicates. If there are maxEvents
+// events or more, ok is false, and f.last does not change.
 func (f *follower) changedTasks(r store.Reader) (tasks []string, ok bool, err error) {
 	events, err := r.Events(f.last, maxEvents)
 	if err != nil || len(events) == maxEvents {
@@ -170,7 +172,7 @@ func (f *follower) changedTasks(r store.Reader) (tasks []string, ok bool, err er
 	return tasks, true, nil
 }
 
-// readTask reads the task with an id, and replaces it in run.Tasks or adds it there. It also
+// readTask reads the task with the given id, and replaces it in run.Tasks or adds it there. It also
 // corrects run.Counts.
 func (f *follower) readTask(r store.Reader, run *fleet.Run, id string) error {
 	row, err := r.Task(store.TaskKey{Run: f.id, Task: id})

@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Summaries returns the first limit runs of those that [Querier.Runs] would return, without their
-// tasks.
+// Summaries returns the runs that [Querier.Runs] would return, but only the first ones, at most
+// limit, and without their tasks.
 func (l *Querier) Summaries(ctx context.Context, project string, ended bool, limit int) (list []fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -33,8 +33,8 @@ func (l *Querier) Summaries(ctx context.Context, project string, ended bool, lim
 	return list, err
 }
 
-// Latest returns the rows of the first limit runs that [Querier.Runs] would return. Callers must
-// not rely on the rows' plans, which are missing if the store can read rows without them.
+// Latest returns the rows of the runs that [Querier.Runs] would return, but only the first ones, at
+// most limit. The rows may lack their plans, because some stores can read rows without the plans.
 func (l *Querier) Latest(r store.Reader, project string, ended bool, limit int) (list []store.Run, err error) {
 	quick, ok := r.(store.Summaries)
 	if !ok {
@@ -61,7 +61,8 @@ func (l *Querier) Latest(r store.Reader, project string, ended bool, limit int) 
 
 func (l *Querier) summary(r store.Reader, row store.Run) (v fleet.Run, err error) {
 	if row.Conducted && row.Plan == nil && l.opts.Annotate != nil {
-		if row, err = r.Run(row.ID); err != nil { // read the run again with its plan, which Annotate needs
+		// Read the run again with its plan, which Annotate needs.
+		if row, err = r.Run(row.ID); err != nil {
 			return v, err
 		}
 	}
@@ -86,7 +87,7 @@ func Count(r store.Reader, run string) (c fleet.Counts, err error) {
 	return c, err
 }
 
-// Summary returns the run with an id, without its tasks.
+// Summary returns the run with the given id, without its tasks.
 func (l *Querier) Summary(ctx context.Context, id string) (v fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		row, err := r.Run(id)

@@ -19,8 +19,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// lateMerges limits which ended runs a report reads: it finds a run's merges and reviews only if
-// the run ended at most this long before the report's start. So a report need not read the reviews
+// lateMerges limits which ended runs a report reads. A report contains merges and reviews of
+// runs that ended at most this long before the report's start, so that it need not read the reviews
 // of all older runs.
 const lateMerges = 30 * 24 * time.Hour
 
@@ -66,8 +66,8 @@ func (l *Querier) Morning(ctx context.Context, q fleet.MorningQuery, now time.Ti
 		if !run.Ended.IsZero() && run.Ended.Before(q.Since.Add(-lateMerges)) {
 			continue
 		}
-		// Read each run in its own transaction, so that a report over many runs holds no snapshot for
-		// long.
+		// Read each run in its own transaction, so that a report over many runs holds no snapshot
+		// for long.
 		if err := l.store.Read(ctx, func(r store.Reader) error {
 			rows, err := readMorning(r, run, q.Since)
 			if err == nil {
@@ -90,16 +90,16 @@ type morningRows struct {
 	questions []store.Question
 }
 
-// readMorning reads the rows of a run that a report since this time needs. If the run ended before
-// since, these are only the reviews, unless one of the reviews has changed at the time since or
-// later.
+// readMorning reads the rows of a run for a report that starts at the time since. If the run ended
+// before since and none of its reviews has changed from then on, readMorning reads only the
+// reviews.
 func readMorning(r store.Reader, run store.Run, since time.Time) (rows morningRows, err error) {
 	rows = morningRows{run: run, attempts: map[string]store.Attempt{}, reviews: map[string]fleet.Review{}}
 	items, err := r.Items(engine.ReviewKind, run.ID, math.MinInt64, math.MaxInt32)
 	if err != nil {
 		return rows, err
 	}
-	reviewed := false // whether a review has changed at the time since or later
+	reviewed := false // whether a review has changed at or after the time since
 	for _, item := range items {
 		var v fleet.Review
 		if err := json.Unmarshal(item.Data, &v); err != nil {
@@ -144,10 +144,11 @@ type questionGroup struct {
 // questionCount counts the questions of a group.
 type questionCount struct {
 	fleet.MorningQuestion
-	asked time.Time // when the question in Example was asked
+	asked time.Time // when the question whose text is in Example was asked
 }
 
-// accountCount counts the attempts of an account. Money is in micro-dollars, so that sums are exact.
+// accountCount counts the attempts of an account. Money is in micro-dollars, so that sums are
+// exact.
 type accountCount struct {
 	fleet.MorningAccount
 	micro int64 // cost of the attempts, in micro-dollars
@@ -173,7 +174,7 @@ func (c *morningCount) addRun(rows morningRows) error {
 		}
 	}
 	counts := fleet.Counts{}
-	accounts := map[string]string{} // name of each task's account, by task; empty for a task that uses no model
+	accounts := map[string]string{} // name of each task's account, by task; empty if the task uses no model
 	for _, t := range rows.tasks {
 		counts.Add(fleet.Status(t.Status))
 		spec, err := plan.DecodeTask(t.Spec)
@@ -329,7 +330,8 @@ func endedBefore(run store.Run, at time.Time) bool {
 func (rows morningRows) failureLine(t store.Task, last store.Attempt) string {
 	if t.Outcome == string(failure.VerifyFailed) {
 		var checks []fleet.Check
-		_ = json.Unmarshal(last.Checks, &checks) // if this fails, checks is empty, and the reason is the attempt's summary
+		// If decoding fails, checks is empty, and the attempt's summary is used as the reason.
+		_ = json.Unmarshal(last.Checks, &checks)
 		for _, check := range checks {
 			if !check.OK {
 				return line(fmt.Sprintf("%s (exit %d)", check.Command, check.Exit))
@@ -377,8 +379,8 @@ func line(text string) string {
 }
 
 // answerLine returns the answer of an agent on one line. If the answer is a JSON object, like the
-// answers of a team's roles, answerLine returns only its summary, message or status, or "" if it
-// has none.
+// answers of the agents in a team, answerLine returns only its summary, message or status. If the
+// object has none of these, it returns "".
 func answerLine(text string) string {
 	var answer map[string]any
 	if json.Unmarshal([]byte(text), &answer) != nil {
@@ -400,7 +402,8 @@ func itemOf(i plan.SourceItem) *fleet.SourceItem {
 }
 
 func (c *morningCount) addNotStarted(fires []fleet.MorningFire, err error) error {
-	c.report.NotStarted = append([]fleet.MorningFire{}, fires...) // set the list instead of appending to it, so that a repeated call changes nothing
+	// Set the list instead of appending to it, so that a repeated call changes nothing.
+	c.report.NotStarted = append([]fleet.MorningFire{}, fires...)
 	for i := range fires {
 		c.report.NotStarted[i].Why = line(fires[i].Why)
 	}

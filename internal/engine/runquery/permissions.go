@@ -12,8 +12,8 @@ import (
 )
 
 // Permissions counts the requests of agents for permission since q.Since, grouped by the rule that
-// would answer them. The rule with the latest request comes first. Permissions leaves out requests
-// in runs that Options.Hide hides.
+// would answer them. The rule of the latest request comes first. Permissions leaves out requests in
+// runs that Options.Hide hides.
 func (l *Querier) Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error) {
 	count := permissionCount{}
 	err := l.store.Read(ctx, func(r store.Reader) error {
@@ -24,7 +24,7 @@ func (l *Querier) Permissions(ctx context.Context, q fleet.PermissionQuery) ([]f
 		}
 		for _, run := range runs {
 			if !run.Ended.IsZero() && run.Ended.Before(q.Since) {
-				continue // all its requests are older
+				continue // all requests of the run are older
 			}
 			asked, err := r.QuestionsOf(run.ID)
 			if err != nil {
@@ -47,7 +47,9 @@ type permissionCount map[string]*fleet.PermissionRequest
 func (c permissionCount) add(q store.Question) {
 	rule := q.Tool
 	if len(q.Suggestions) > 0 {
-		rule = q.Suggestions[len(q.Suggestions)-1] // the last suggestion is the widest rule; with it, similar requests are counted together
+		// Use the last suggestion, which is the widest rule, so that similar requests are counted
+		// together.
+		rule = q.Suggestions[len(q.Suggestions)-1]
 	}
 	p := c[rule]
 	if p == nil {
@@ -58,7 +60,8 @@ func (c permissionCount) add(q store.Question) {
 	if !q.Asked.Before(p.Last) {
 		p.Last, p.Example = q.Asked, q.Text
 	}
-	if !slices.Contains(p.Runs, q.Run) { // the caller adds the requests of the latest run first, so Runs has this order too
+	// The caller adds the requests of the latest run first, so Runs has the same order.
+	if !slices.Contains(p.Runs, q.Run) {
 		p.Runs = append(p.Runs, q.Run)
 	}
 	if q.Answered.IsZero() {

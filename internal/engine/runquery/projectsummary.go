@@ -14,10 +14,11 @@ import (
 // runs of a whole year.
 const maxSummaryAge = 30 * 24 * time.Hour
 
-// ProjectSummary returns a few numbers about the runs of a project, or of all projects if project
-// is empty. The numbers include the open questions of these runs. others are the open questions
-// that belong to no run. The store does not know to which project they belong, so the caller must
-// decide whether to add them.
+// ProjectSummary returns how many tasks are running or have failed, which questions are open, and
+// what today's attempts have cost. It counts only runs of the project that are running or have
+// ended today. If project is empty, it counts the runs of all projects. others are the open
+// questions that belong to no run. The store does not know their project, so the caller must decide
+// whether to add them.
 func ProjectSummary(r store.Reader, project string, now time.Time) (g fleet.Summary, others []fleet.Question, err error) {
 	year, month, day := now.Date()
 	today := time.Date(year, month, day, 0, 0, 0, 0, now.Location())
@@ -47,8 +48,8 @@ func ProjectSummary(r store.Reader, project string, now time.Time) (g fleet.Summ
 	return g, others, err
 }
 
-// projectRuns returns the runs of a project that are running or have ended today. The keys of the map
-// are the ids of the runs.
+// projectRuns returns the runs of a project that are running or have ended today. The keys of the
+// map are the ids of the runs.
 func projectRuns(r store.Reader, project string, today time.Time) (map[string]store.Run, error) {
 	list, err := recentRuns(r, today.Add(-maxSummaryAge))
 	runs := map[string]store.Run{}
@@ -92,10 +93,10 @@ func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spen
 	return err
 }
 
-// addQuestions adds the open questions of runs to the summary g. It subtracts the tasks that wait
+// addQuestions adds the open questions of runs to the summary g, and subtracts the tasks that wait
 // for an answer from g.Running. It returns the open questions that belong to no run and have not
-// expired. If the agent that asks a standalone question is named RUN/TASK, the question belongs to
-// that task.
+// expired. A question without a run belongs to a task nevertheless if its Task, the name of the
+// asking agent, has the form RUN/TASK.
 func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *fleet.Summary) (others []fleet.Question, err error) {
 	questions, err := r.Questions(true)
 	tasks := map[store.TaskKey]bool{}
@@ -103,7 +104,7 @@ func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *f
 		run, task := q.Run, q.Task
 		if q.Standalone() {
 			if q.Expires.Before(now) {
-				continue // the question has expired, and the next sweep will close it
+				continue // the question has expired, but is not closed yet
 			}
 			var ofTask bool
 			if run, task, ofTask = strings.Cut(q.Task, "/"); !ofTask {

@@ -27,9 +27,9 @@ type Options struct {
 	// nil, reports use the machine's clock.
 	Limits func() engine.Limits
 	Now    func() time.Time
-	// NotStarted returns, for morning reports, the planned times of schedules, at the time since or
-	// later, at which no run was started. An empty project means all projects. If NotStarted is
-	// nil, reports contain no such times.
+	// NotStarted returns, for morning reports, the planned start times of schedules at which no run
+	// was started. It leaves out times before since. An empty project means all projects. If
+	// NotStarted is nil, reports contain no such times.
 	NotStarted func(r store.Reader, project string, since time.Time) ([]fleet.MorningFire, error)
 }
 

@@ -17,10 +17,10 @@ const (
 	excerptLength   = 160
 )
 
-// Search returns at most limit runs and tasks that contain all words of a text, in upper or lower
-// case: first runs by their names, then tasks by their names, then tasks by their prompts and
-// results. For a task, some of the words may be in the names of its run instead. The latest run
-// comes first in each group. If ctx ends, Search sets Partial and returns what it has found until
+// Search returns at most limit runs and tasks that contain all words of a text, ignoring case. Runs
+// that match by their names come first, then tasks by their names, then tasks by their prompts and
+// results. In each group, the latest run comes first. For a task, some of the words may be in the
+// names of its run instead. If ctx ends, Search sets Partial and returns what it has found until
 // then.
 func (l *Querier) Search(ctx context.Context, text string, limit int) (found fleet.Found, err error) {
 	words := strings.Fields(strings.ToLower(text))
@@ -90,9 +90,9 @@ func without(words []string, texts ...string) (left []string) {
 	return left
 }
 
-// wanted returns the words that a task of a run must contain: those that missing returns for the
-// run. If the run's names contain all words, the task must contain all words too, because it should
-// not match only because of its run's names.
+// wanted returns the words that a task of a run must contain: those that are not in the names of
+// the run. If the run's names contain all words, the task must contain all words too, because it
+// should not match only because of its run's names.
 func (s *search) wanted(run store.Run) []string {
 	if left := s.missing(run); len(left) > 0 {
 		return left
@@ -107,8 +107,8 @@ func patterns(words []string) (list []string) {
 	return list
 }
 
-// byTaskID adds those tasks of a run whose ids contain all wanted words. It does nothing if the
-// reader is not a [store.TaskSearcher].
+// byTaskID adds those tasks of a run whose ids contain all words that wanted returns. It does
+// nothing if the reader is not a [store.TaskSearcher].
 func (s *search) byTaskID(run store.Run) error {
 	words := s.wanted(run)
 	quick, ok := s.r.(store.TaskSearcher)
@@ -138,8 +138,8 @@ func (s *search) add(run store.Run, t store.Task, in fleet.HitField, excerpt str
 	s.hits = append(s.hits, hit)
 }
 
-// byContent adds those tasks of a run that contain all wanted words. Each word may be in the task's
-// id, name or prompt, or in the result of an attempt.
+// byContent adds those tasks of a run that contain all words that wanted returns. Each word may be
+// in the task's id, name or prompt, or in the result of an attempt.
 func (s *search) byContent(run store.Run) error {
 	words := s.wanted(run)
 	tasks, err := s.candidates(run.ID, words)
@@ -187,8 +187,8 @@ func (s *search) checkContent(run store.Run, t store.Task, words []string) error
 	return err
 }
 
-// excerpt returns the part of a text around the first place of a word, on one line. word must be in
-// lower case. If text does not contain word, excerpt returns the beginning of text.
+// excerpt returns the part of a text around the first occurrence of a word, on one line. word must
+// be in lower case. If text does not contain word, excerpt returns the beginning of text.
 func excerpt(text, word string) string {
 	letters := []rune(strings.Join(strings.Fields(text), " "))
 	at := max(0, indexFold(letters, []rune(word)))
@@ -204,8 +204,8 @@ func excerpt(text, word string) string {
 	return short
 }
 
-// indexFold returns the first position of a word in letters, in upper or lower case, or -1. word
-// must be in lower case.
+// indexFold returns the first position of a word in letters, ignoring case, or -1 if there is none.
+// word must be in lower case.
 func indexFold(letters, word []rune) int {
 	for i := 0; i+len(word) <= len(letters); i++ {
 		n := 0

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// View reads the run with an id, its tasks and their open questions with r. [Querier.Run] does the
-// same in a transaction of its own.
+// View returns the run with the given id, with its tasks and their open questions. It reads them
+// with r. [Querier.Run] does the same in its own read transaction.
 func (l *Querier) View(r store.Reader, id string) (fleet.Run, error) {
 	run, err := r.Run(id)
 	if err != nil {
@@ -72,7 +72,8 @@ func openQuestions(r store.Reader, run string) (map[string]*fleet.Question, erro
 	list, err := r.Questions(true)
 	byTask := map[string]*fleet.Question{}
 	for _, q := range list {
-		if q.Run != run || byTask[q.Task] != nil { // the oldest question comes first: keep only this one of each task
+		// The list begins with the oldest question. Keep only the oldest question of each task.
+		if q.Run != run || byTask[q.Task] != nil {
 			continue
 		}
 		v := QuestionOf(q)
@@ -91,8 +92,8 @@ func pausedAccounts(r store.Reader) (paused []fleet.Lane, err error) {
 	return paused, err
 }
 
-// hasFreeAccount reports whether the agent of a paused account has another account that is not
-// paused. all are the rows of all accounts.
+// hasFreeAccount reports whether an agent has an account that is not paused. The parameter paused
+// is one of the agent's paused accounts. all contains the accounts of all agents.
 func hasFreeAccount(all []store.Account, paused store.Account) bool {
 	agent, _, _ := strings.Cut(paused.Name, "/")
 	row := func(name string) (a store.Account) {
@@ -104,7 +105,9 @@ func hasFreeAccount(all []store.Account, paused store.Account) bool {
 	base, _ := plan.SplitAgent(agent)
 	pool := row(agent).Pool
 	if len(pool) == 0 {
-		pool = row(base).Pool // a fallback such as claude:haiku has no pool of its own; it uses the accounts of claude
+		// A fallback with a model, such as claude:haiku, has no pool of its own. It uses the
+		// accounts of claude.
+		pool = row(base).Pool
 	}
 	return slices.ContainsFunc(pool, func(name string) bool { return row(engine.AccountName(agent, name)).Until.IsZero() })
 }

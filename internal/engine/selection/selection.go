@@ -15,18 +15,22 @@ import (
 	"gaffer/internal/plan"
 )
 
-// PickInput is the input of the task that picks a candidate. It is encoded as JSON in the prompt of
-// that task.
+// PickInput is the input of the task that picks one of the candidates. It is encoded as JSON in the
+// prompt of that task.
 type PickInput struct {
 	Run        string            `json:"run"`
 	Task       string            `json:"task"` // id of the task that picks a candidate
 	By         plan.PickBy       `json:"by"`
 	Candidates []fleet.Candidate `json:"candidates"`
-	Verdict    string            `json:"verdict,omitempty"` // the last message of the judge; empty if there is no judge or its task is not complete
-	Picked     string            `json:"picked,omitempty"`  // id of the candidate that an earlier attempt has picked; this attempt takes the candidate's newer work
+	// Verdict is the last message of the judge, an agent that compares the candidates. It is empty
+	// if there is no judge, or if the judge's task is not complete.
+	Verdict string `json:"verdict,omitempty"`
+	// Picked is the id of the candidate that an earlier attempt of this task has picked. If it is
+	// set, this attempt picks the same candidate, to get the candidate's newer work.
+	Picked string `json:"picked,omitempty"`
 }
 
-// CompleteCandidates returns the candidates that can be picked: those that are complete.
+// CompleteCandidates returns the candidates whose status is complete. Only these can be picked.
 func (s PickInput) CompleteCandidates() (list []fleet.Candidate) {
 	for _, c := range s.Candidates {
 		if c.Status == fleet.Complete {
@@ -36,8 +40,8 @@ func (s PickInput) CompleteCandidates() (list []fleet.Candidate) {
 	return list
 }
 
-// Decide returns the id of the candidate to pick, and the reason. ok is false if no candidate is
-// complete or the user must pick one.
+// Decide returns the id of the candidate to pick, and the reason. ok is false if there is no
+// complete candidate, if the user must pick one, or if the judge has named none.
 func (s PickInput) Decide() (id, why string, ok bool) {
 	list := s.CompleteCandidates()
 	switch {
@@ -96,10 +100,11 @@ func (s PickInput) Question() string {
 	return fmt.Sprintf("Which candidate of %s is taken? %s", s.Task, strings.Join(options, "; "))
 }
 
-// Readable returns a form of question that is easier to read: it has one line for each candidate. The
-// options are the ids of the candidates. question must end with the line that [PickInput.Question]
-// returns; if not, Readable returns it unchanged, without options. The text before that line says
-// what was wrong with the user's last answer.
+// Readable formats a question for the user, with one line for each candidate. It also returns the
+// options, which are the ids of the candidates. question must end with the line that
+// [PickInput.Question] returns. Text before that line says what was wrong with the user's last
+// answer, and is kept. If question does not end with that line, Readable returns it unchanged,
+// without options.
 func (s PickInput) Readable(question string) (text string, options []string) {
 	problem, ok := strings.CutSuffix(question, s.Question())
 	if !ok {
@@ -113,9 +118,9 @@ func (s PickInput) Readable(question string) (text string, options []string) {
 	return text, options
 }
 
-// FindChosen returns the id of the candidate that the user has chosen. text is the user's answer:
-// the candidate's id such as "api.codex", the part "codex" after the task's id, or the candidate's
-// number in the question.
+// FindChosen returns the id of the candidate that the user has chosen. text is the user's answer.
+// For the candidate "api.codex" of the task "api", the answer can be "api.codex", "codex", or the
+// candidate's number in the question.
 func (s PickInput) FindChosen(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	list := s.CompleteCandidates()
@@ -155,9 +160,10 @@ func JudgePrompt(p plan.Pick, list []fleet.Candidate) string {
 	return b.String()
 }
 
-// Winner looks for the last line "winner: CANDIDATE" in the judge's message. It returns the id of
-// that candidate and the text before the line. Both are empty if there is no such line, or if it
-// names no candidate of list.
+// Winner finds the candidate that the judge has chosen. verdict is the judge's message. Winner
+// looks for its last line of the form "winner: CANDIDATE", and returns the candidate's id and the
+// text before that line. Both are empty if there is no such line, or if it names no candidate of
+// list.
 func Winner(verdict string, list []fleet.Candidate) (id, why string) {
 	winner := regexp.MustCompile("(?im)^[ \\t*_#>-]*winner[*_]*[ \\t]*[:=][ \\t*_`\"']*([^\\s*`\"',;]+)")
 	found := winner.FindAllStringSubmatchIndex(verdict, -1)

@@ -7,8 +7,8 @@ import (
 )
 
 // KeyError reports a key that not every database can store, because it contains a zero byte or is
-// not valid UTF-8. Texts that are not keys are stored as a part of the row's JSON, which escapes
-// zero bytes, so they are not checked.
+// not valid UTF-8. Only keys are checked. Other texts are stored in the row's JSON, which escapes
+// zero bytes.
 type KeyError struct{ Kind, Key string }
 
 func (e *KeyError) Error() string {

@@ -1,16 +1,21 @@
 package store
 
 // Deletions lists the keys of rows to delete. The last event of a store is never deleted, even if
-// it is listed here, because the store computes the number of the next event from it.
+// it is in Events, because the store computes the next event's sequence number from it.
 type Deletions struct {
-	Runs            []string  // ids of runs to delete with their plans; their tasks and events are deleted only if they are listed too
-	Tasks           []TaskKey // keys of tasks to delete, with their attempts and the record of which tasks depend on them
+	// Runs contains the ids of runs to delete. The plans of these runs are deleted too. Their tasks
+	// and events are deleted only if they are listed in Tasks and Events.
+	Runs []string
+	// Tasks contains the keys of tasks to delete. The attempts of these tasks are deleted too, and
+	// the rows that say which other tasks depend on them.
+	Tasks           []TaskKey
 	Questions       []string
 	Workers         []string
 	IdempotencyKeys []string
 	Cursors         []string
-	Lists           []ItemList // lists of items to delete with all their items
-	Events          []int64
+	// Lists contains the lists of items to delete. All items of these lists are deleted.
+	Lists  []ItemList
+	Events []int64
 }
 
 // ItemList identifies the list of all items with the same kind and the same parent.
@@ -36,7 +41,7 @@ func (g *Deletions) merge(later *Deletions) {
 	g.Events = append(g.Events, later.Events...)
 }
 
-// DeleteRows deletes the rows that g lists at the commit; until then the request can still read
-// them. It ignores rows that do not exist. A request that deletes rows gets a separate database
-// transaction.
+// DeleteRows deletes the rows that are listed in g. It ignores rows that do not exist. The rows are
+// deleted at the commit; until then, tx still returns them. A request that deletes rows does not
+// share its database transaction with other requests.
 func (tx *Tx) DeleteRows(g Deletions) { tx.own.deletions.merge(&g) }

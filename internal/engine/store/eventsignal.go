@@ -9,13 +9,14 @@ import (
 // EventSignal wakes goroutines that wait for new events. The zero value is ready to use.
 type EventSignal struct {
 	mu       sync.Mutex
-	last     int64         // number of the last known event
-	changed  chan struct{} // closed when last grows; nil until a goroutine waits again
+	last     int64         // sequence number of the last known event
+	changed  chan struct{} // created when a goroutine waits; closed when last grows
 	polling  sync.Mutex    // held while one waiter polls the database for all waiters
 	lastPoll time.Time     // time of the last poll; guarded by polling
 }
 
-// Announce records that the event with the number seq exists, and wakes the waiting goroutines.
+// Announce records that the event with the sequence number seq exists, and wakes the waiting
+// goroutines.
 func (b *EventSignal) Announce(seq int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -29,8 +30,8 @@ func (b *EventSignal) Announce(seq int64) {
 	}
 }
 
-// state returns the number of the last known event, and a channel that is closed when a later event
-// is announced.
+// state returns the sequence number of the last known event, and a channel that is closed when a
+// later event is announced.
 func (b *EventSignal) state() (int64, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,9 +41,10 @@ func (b *EventSignal) state() (int64, <-chan struct{}) {
 	return b.last, b.changed
 }
 
-// Wait returns nil when an event with a number above cursor exists, or an error when ctx ends or
-// readLast fails. Other processes do not call Announce, so Wait also polls the database: if it must
-// wait, it calls readLast first and then once per interval. One waiter polls for all waiters.
+// Wait blocks until an event with a sequence number above cursor exists. It returns an error if ctx
+// ends or readLast fails. Events of other processes may not be announced. So while Wait blocks, it
+// also polls the database: it calls readLast, which returns the last sequence number, once per
+// interval. If several goroutines wait, only one of them polls.
 func (b *EventSignal) Wait(ctx context.Context, cursor int64, interval time.Duration, readLast func(context.Context) (int64, error)) error {
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
@@ -67,14 +69,15 @@ func (b *EventSignal) Wait(ctx context.Context, cursor int64, interval time.Dura
 	}
 }
 
-// untilNext returns how long a waiter sleeps until it polls again. It ends at a multiple of every,
-// so that all waiters wake together, because many separate wake-ups would cost more than the polls.
+// untilNext returns how long a waiter sleeps before it polls again: until the next time that is a
+// multiple of every. So all waiters wake at the same time, which costs less than many separate
+// wake-ups.
 func untilNext(now time.Time, every time.Duration) time.Duration {
 	return now.Truncate(every).Add(every).Sub(now)
 }
 
-// poll gets the number of the last event from readLast and announces it. It does nothing if another
-// waiter polls now or has polled recently.
+// poll reads the sequence number of the last event with readLast, and announces it. It does nothing
+// if another waiter is polling or has polled recently.
 func (b *EventSignal) poll(ctx context.Context, interval time.Duration, readLast func(context.Context) (int64, error)) error {
 	if !b.polling.TryLock() {
 		return nil

@@ -13,8 +13,8 @@ type itemChange struct {
 
 func itemsOf(r *rows) *table[ItemKey, itemChange] { return &r.items }
 
-// changedItems returns the items that were put and the keys of items that were deleted. If both was
-// done to an item, only the later change counts.
+// changedItems returns the items that were put and the keys of the items that were deleted. If an
+// item was both put and deleted, only the later change counts.
 func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 	for i := range r.items.rows {
 		if change := &r.items.rows[i]; change.deleted {
@@ -50,7 +50,10 @@ func (tx *Tx) DropItem(key ItemKey) {
 // whose Seq is greater than cursor.
 func (tx *Tx) Items(kind, parent string, cursor int64, limit int) ([]Item, error) {
 	fetch := limit
-	if limit < math.MaxInt32 { // fetch more, because the transaction may have deleted some of the first ones; MaxInt32 fetches all, and stays unchanged so that a Loader loads the same query only once
+	// Fetch more than limit items, because the transaction may have deleted some of the first ones.
+	// The limit MaxInt32, which means all items, is not changed: then the query is the same each
+	// time, and a Loader loads its result only once.
+	if limit < math.MaxInt32 {
 		fetch += len(tx.earlier.items.keys) + len(tx.own.items.keys)
 	}
 	stored, err := tx.stored.Items(kind, parent, cursor, fetch)
@@ -72,7 +75,7 @@ func (i *Item) in(kind, parent string, after int64) bool {
 	return i.Kind == kind && i.Parent == parent && i.Seq > after
 }
 
-// In reports whether i has this kind and parent, and a Seq greater than cursor.
+// In reports whether i has the given kind and parent, and a Seq greater than cursor.
 func (i Item) In(kind, parent string, cursor int64) bool { return i.in(kind, parent, cursor) }
 
 // ByItemSeq compares two items, to sort them by Seq and then by ID.

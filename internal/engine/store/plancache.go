@@ -44,7 +44,7 @@ func (p *PlanCache) Put(run string, plan json.RawMessage) {
 	}
 }
 
-// Forget removes the plans of runs that were deleted.
+// Forget removes the plans of the given runs from the cache, because the runs were deleted.
 func (p *PlanCache) Forget(runs ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

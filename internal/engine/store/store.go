@@ -30,17 +30,18 @@ type Store interface {
 	// Read calls fn with a reader that sees one consistent snapshot of the database. Read never
 	// waits for writers.
 	Read(ctx context.Context, fn func(r Reader) error) error
-	// Wait returns nil when an event with a Seq above cursor exists, or the error of ctx when ctx
-	// ends. If another process has appended the event, Wait returns after a short delay.
+	// Wait blocks until an event with a Seq above cursor exists. It returns an error if ctx ends or
+	// the database cannot be read. If another process has appended the event, Wait returns after a
+	// short delay.
 	Wait(ctx context.Context, cursor int64) error
 	// Close waits for operations in progress and releases all resources.
 	Close() error
 }
 
 // Reader looks up rows. A method that looks up one row returns ErrNotFound if the row does not
-// exist. The caller may change the returned lists. If a method says nothing else, it sorts runs by
-// Created, attempts by Started and questions by Asked, and those with the same time by id. It sorts
-// tasks and events by Seq, workers by id, and accounts by name.
+// exist. The caller may change the returned lists. If a method documents no other order, lists are
+// sorted as follows: runs by Created, attempts by Started, questions by Asked (and by id, if the
+// times are equal), tasks and events by Seq, workers by id, and accounts by name.
 type Reader interface {
 	Run(id string) (Run, error)
 	Task(key TaskKey) (Task, error)
@@ -68,8 +69,8 @@ type Reader interface {
 	Questions(open bool) ([]Question, error) // returns all questions; if open is set, only questions that are not Closed
 	QuestionsOf(run string) ([]Question, error)
 	Accounts() ([]Account, error)
-	// Events returns at most limit events whose Seq is above cursor. The numbers have gaps where
-	// events were deleted.
+	// Events returns at most limit events whose Seq is above cursor. Their sequence numbers have
+	// gaps where events were deleted.
 	Events(cursor int64, limit int) ([]Event, error)
 	// EventsOf returns at most limit events of a run whose Seq is above cursor. It does not scan
 	// events of other runs. If run is empty, it returns none.
@@ -91,10 +92,9 @@ type Reader interface {
 	ClaimableTasks(c ClaimQuery) ([]Task, error)
 	// LabelSets returns the distinct values of Task.Labels of all Ready tasks, sorted.
 	LabelSets() ([]string, error)
-	// WaitingTasks returns at most w.Limit Queued tasks of the run w.Run, in the same order as
-	// ClaimableTasks. These tasks are not Ready and have no Blockers, their Wave is at most w.Wave,
-	// their NotBefore is not after w.Now, their Account is not in w.PausedAccounts, and w.Skip does
-	// not leave them out.
+	// WaitingTasks returns tasks of the run w.Run that are Queued, but not Ready, have no Blockers
+	// and meet all conditions of w. It returns at most w.Limit tasks, in the same order as
+	// ClaimableTasks.
 	WaitingTasks(w WaitQuery) ([]Task, error)
 	// DelayedTasks returns at most limit Queued tasks that are not Ready and have no Blockers, and
 	// whose NotBefore is set and has passed at the time now. The earliest NotBefore comes first.
@@ -120,7 +120,9 @@ func RunningAttempts(r DueAttemptLister) ([]Attempt, error) {
 
 // ClaimQuery selects the ready tasks that a worker may claim. A task must meet all conditions.
 type ClaimQuery struct {
-	Labels         []string // select only tasks whose Task.Labels, a list of labels in one string, equals one of these strings
+	// Labels selects only the tasks whose Task.Labels equals one of these strings. Each string is a
+	// list of labels, separated by commas.
+	Labels         []string
 	PausedAccounts []string // leave out tasks of these accounts
 	Accounts       []string // select only tasks of these accounts; empty selects all
 	Limit          int
@@ -153,5 +155,5 @@ type Changes struct {
 	Deletions          Deletions
 	Events             []Event // appended events; their Seq is set
 
-	read *rows // rows that the transaction has read from the database, for StoredTask and HasPlan
+	read *rows // rows read from the database, for StoredTask and HasPlan
 }

@@ -12,9 +12,9 @@ import (
 // a time, over all processes.
 type Transaction interface {
 	Reader
-	// Commit writes the changes durably and ends the transaction. The numbers of new events must
-	// continue those in the database without a gap. If it is unknown whether the changes were
-	// written, the error is a [*CommitError]. After any other error, nothing was written.
+	// Commit writes the changes durably and ends the transaction. The sequence numbers of new
+	// events must follow those in the database without a gap. If it is unknown whether the changes
+	// were written, the error is a [*CommitError]. After any other error, nothing was written.
 	Commit(Changes) error
 	// Rollback ends the transaction without changes.
 	Rollback() error
@@ -35,15 +35,17 @@ type Loader interface {
 // ErrNotLoaded is the error of a lookup whose result [Loader.Load] must get first.
 var ErrNotLoaded = errors.New("not loaded yet")
 
-// Tx is what one request, that is, one call of [Store.Write], sees of a transaction. The request
-// sees its own changes at once. Later requests in the same transaction see them too, unless the
-// request fails.
+// Tx gives one request access to a transaction. A request is one call of [Store.Write]; several
+// requests may share a transaction. The request sees its own changes at once. Later requests in the
+// same transaction see them too, unless the request fails.
 type Tx struct {
 	stored  Transaction
-	read    *rows  // rows that requests of the transaction have read, as they are in the database
-	earlier *rows  // changes of the requests that ran earlier in the transaction; not committed yet
-	own     rows   // changes of this request
-	lastSeq *int64 // number of the last event before this request; shared by all requests of the transaction
+	read    *rows // rows that the transaction has read from the database
+	earlier *rows // uncommitted changes of earlier requests in the transaction
+	own     rows  // changes of this request
+	// lastSeq points to the sequence number of the last event before this request. All requests of
+	// the transaction share it.
+	lastSeq *int64
 }
 
 // rows holds changed or read rows of all kinds, by their keys.
@@ -59,8 +61,12 @@ type rows struct {
 	items              table[ItemKey, itemChange]
 	deletions          Deletions
 	events             []Event
-	tasksByRun         map[string]*allTasks  // for each run whose tasks were listed, the keys of its tasks, without uncommitted changes; set only in Tx.read
-	dependents         map[TaskKey][]TaskKey // for each task that was looked up, the tasks that depend on it, without uncommitted changes; set only in Tx.read
+	// tasksByRun contains, for each run whose tasks were listed, the keys of its committed tasks.
+	// It is used only in Tx.read.
+	tasksByRun map[string]*allTasks
+	// dependents contains, for each task whose dependents were looked up, the keys of the committed
+	// tasks that depend on it. It is used only in Tx.read.
+	dependents map[TaskKey][]TaskKey
 }
 
 // allTasks holds the keys of all tasks of a run.
@@ -111,8 +117,8 @@ func (t *table[K, V]) put(key K, row V) {
 func (t *table[K, V]) has(key K) bool { return t.find(key) >= 0 }
 
 // merge puts the rows of later, the table of a later request, into t. They replace the rows with
-// the same keys. requests is the initial capacity: the number of requests that will probably be
-// merged.
+// the same keys. If t is empty, requests, the number of requests that will probably be merged, is
+// its initial capacity.
 func (t *table[K, V]) merge(later *table[K, V], requests int) {
 	if t.keys == nil && len(later.keys) > 0 {
 		t.keys, t.rows = make([]K, 0, requests), make([]V, 0, requests)
@@ -256,13 +262,13 @@ func (tx *Tx) PutIdempotencyRecord(p IdempotencyRecord) { tx.own.idempotencyReco
 // PutCursor adds a cursor, or replaces the cursor with the same name.
 func (tx *Tx) PutCursor(c Cursor) { tx.own.cursors.put(c.Name, c) }
 
-// Append adds the event e to the store at the commit, with the next number as its Seq.
+// Append adds an event to the transaction. It sets the event's Seq to the next sequence number.
 func (tx *Tx) Append(e Event) {
 	e.Seq = *tx.lastSeq + int64(len(tx.own.events)) + 1
 	tx.own.events = append(tx.own.events, e)
 }
 
-// NextSeq returns the number that the next appended event gets. The number grows with every event
+// NextSeq returns the sequence number that the next appended event gets. It grows with every event
 // of the store, so callers also use it to number new rows, for example as Task.Seq.
 func (tx *Tx) NextSeq() int64 { return *tx.lastSeq + int64(len(tx.own.events)) + 1 }
 
@@ -286,7 +292,8 @@ func (tx *Tx) Tasks(run string) ([]Task, error) {
 	return overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.Run == run }, bySeq)
 }
 
-// cacheTasksOf keeps the committed tasks of a run, so that the transaction reads them only once.
+// cacheTasksOf stores the committed tasks of a run in r, so that the transaction reads them only
+// once.
 func (r *rows) cacheTasksOf(run string, tasks []Task) {
 	all := &allTasks{dependents: map[string][]TaskKey{}}
 	for _, t := range tasks {
@@ -304,8 +311,8 @@ func (r *rows) cacheTasksOf(run string, tasks []Task) {
 	r.tasksByRun[run] = all
 }
 
-// cacheDependents keeps the committed tasks that depend on a task, so that the transaction reads
-// them only once.
+// cacheDependents stores the committed tasks that depend on a task in r, so that the transaction
+// reads them only once.
 func (r *rows) cacheDependents(of TaskKey, tasks []Task) {
 	keys := make([]TaskKey, len(tasks))
 	for i, t := range tasks {
@@ -406,7 +413,8 @@ func ByNotBefore(a, b Task) int {
 	return cmp.Or(a.NotBefore.Compare(b.NotBefore), cmp.Compare(a.Seq, b.Seq))
 }
 
-// hasPut reports whether this or an earlier request of the transaction has put a task.
+// hasPut reports whether this or an earlier request of the transaction has put the task with the
+// given key.
 func (tx *Tx) hasPut(key TaskKey) bool { return tx.own.tasks.has(key) || tx.earlier.tasks.has(key) }
 
 func (tx *Tx) changedTasks() int { return len(tx.earlier.tasks.keys) + len(tx.own.tasks.keys) }
@@ -417,7 +425,7 @@ func ByPriority(a, b Task) int {
 }
 
 // LabelSets returns the distinct values of Labels that ready tasks have, sorted. It may also return
-// a value of tasks that were ready only before this transaction.
+// values of tasks that are no longer ready because this transaction has changed them.
 func (tx *Tx) LabelSets() ([]string, error) {
 	sets, err := tx.stored.LabelSets()
 	for _, r := range []*rows{tx.earlier, &tx.own} {
@@ -490,9 +498,9 @@ func (tx *Tx) openQuestions(which func(*Question) bool) ([]Question, error) {
 }
 
 // overlay applies the changes of the transaction to stored, a list of committed rows. It removes
-// rows that were changed so that they no longer belong to the list, and adds rows that now belong
-// to it. tableOf selects the table. err is the error of reading stored: overlay returns it, unless
-// it is [ErrNotFound].
+// changed rows that no longer belong to the list, and adds changed rows that now belong to it.
+// tableOf selects the table. err is the error of reading stored: overlay returns it, unless it is
+// [ErrNotFound].
 func overlay[K comparable, V any](tx *Tx, tableOf func(*rows) *table[K, V], stored []V, err error,
 	key func(V) K, belongs func(*V) bool, order func(a, b V) int,
 ) ([]V, error) {

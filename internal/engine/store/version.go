@@ -4,15 +4,17 @@ import "fmt"
 
 // NewerError reports that a newer version of gaffer has written the database.
 type NewerError struct {
-	Database     string
-	Found, Known int // version of the database's schema, and the newest version that this program knows
+	Database string
+	// Found is the schema version of the database. Known is the newest schema version that this
+	// program knows.
+	Found, Known int
 }
 
 func (e *NewerError) Error() string {
 	return fmt.Sprintf("database %s has schema version %d, and this gaffer knows versions up to %d", e.Database, e.Found, e.Known)
 }
 
-// Conflict marks the error as a conflict: the user must use another program version or database.
+// Conflict returns true, so that the exit code is the one for a conflict.
 func (e *NewerError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -8,13 +8,14 @@ import (
 	"gaffer/statefile/batch"
 )
 
-// Writer implements the method Write of stores. Each call of Write is a request. Requests that wait
-// at the same time share one database transaction and one commit.
+// Writer implements the method Write for all implementations of [Store]. Each call of Write is a
+// request. Requests that wait at the same time share one database transaction and one commit.
 type Writer struct {
-	// Open begins a database transaction. It waits until no other one is open, in any process.
+	// Open begins a write transaction of the database. It waits while another write transaction is
+	// open, in this process or in another one.
 	Open func(ctx context.Context) (Transaction, error)
-	// Committed is called after each successful commit, with the number of the last event. It may
-	// be nil.
+	// Committed is called after each successful commit, with the sequence number of the last event
+	// in the database. Committed may be nil.
 	Committed func(lastSeq int64)
 
 	queue batch.Queue[*request]
@@ -57,7 +58,7 @@ type leader struct {
 	open   Transaction // the database transaction that is open, or nil
 }
 
-// Prepare begins the database transaction.
+// Prepare begins the database transaction. The caller must call the returned function after Work.
 func (l *leader) Prepare(ctx context.Context, _ *request) (func(), error) {
 	var err error
 	l.open, err = l.writer.Open(ctx)
@@ -100,8 +101,9 @@ func (l *leader) Work(batch []*request) []error {
 	return make([]error, len(batch))
 }
 
-// commit runs the requests one after the other and commits the changes of those that succeed. If a
-// request fails, commit sets err of that request. It returns only errors that concern all requests.
+// commit runs the requests one after the other in one transaction, and commits the changes of those
+// that succeed. If a request fails, commit stores the error in the request's field err. The error
+// that commit returns concerns all requests.
 func (l *leader) commit(batch []*request) (err error) {
 	if l.open == nil {
 		if l.open, err = l.writer.Open(context.Background()); err != nil {
@@ -142,15 +144,15 @@ type batchChanges struct {
 	shared      bool  // the batch has more than one request
 }
 
-// maxLoads limits how often the requests of a batch run again because results had to be loaded. In
-// the last run, each lookup gets its result immediately. Without this limit, a request that looks
-// up a new random key in each run would never end.
+// maxLoads is how many times, at most, the requests of a batch are repeated because the rows that
+// they look up had to be loaded first. In the last repetition, each lookup loads its row at once.
+// Without this limit, a request that looks up a new random key each time would never end.
 const maxLoads = 12
 
 // run runs the requests in their order. If the transaction is a [Loader], a request may look up a
-// row that is not loaded yet. Then run ignores the changes of this request and of the following
-// ones, which run only to find out what they look up. It loads these rows and runs the same
-// requests again.
+// row that is not loaded yet. Then run must repeat this request and the following ones. First it
+// also runs the following requests, without using their changes, to find out which rows they look
+// up. It loads all missing rows together, and then repeats these requests.
 func (b *batchChanges) run(batch []*request) error {
 	loader, _ := b.transaction.(Loader)
 	if loader != nil && len(batch) == 1 {
@@ -193,8 +195,8 @@ func (b *batchChanges) newTx() *Tx {
 	return &Tx{stored: b.transaction, read: &b.read, earlier: &b.all, lastSeq: &b.last}
 }
 
-// accept adds the changes of a request to the batch. It adds nothing if the request has failed or its
-// changes are not valid. It also adds nothing if the request must run again in a separate transaction.
+// accept adds the changes of a request to the batch. It adds nothing if the request has failed, if
+// its changes are not valid, or if the request must run again in a separate transaction.
 func (b *batchChanges) accept(r *request, tx *Tx, requests int) {
 	if r.err == nil {
 		r.err = tx.own.check()
@@ -202,8 +204,10 @@ func (b *batchChanges) accept(r *request, tx *Tx, requests int) {
 	if r.err != nil {
 		return
 	}
+	// Run a request with deletions again in a separate transaction: other requests in a shared
+	// transaction would still see the deleted rows.
 	if b.shared && !tx.own.deletions.Empty() {
-		r.repeat = true // run it in a separate transaction: other requests in this one would still see the deleted rows
+		r.repeat = true
 		return
 	}
 	b.last += int64(len(tx.own.events))

@@ -9,15 +9,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxGap is how far apart two sweeps may be. If more time has passed between them, this process may
-// have missed heartbeats.
+// maxGap is the longest time between two sweeps that is still normal. After a longer time, this
+// process may have missed heartbeats of workers.
 const maxGap = 5 * time.Second
 
 // listening tracks since when this process could receive heartbeats without interruption. A
 // heartbeat that is missing because of an interruption does not mean that its worker is lost.
 //
-// All times are times of the engine's clock. If that clock jumps, for example because a user has set
-// it, this counts as an interruption too, because leases become longer or shorter.
+// All times are times of the engine's clock. A jump of that clock, for example because a user has
+// set it, counts as an interruption too, because it makes leases end too early or too late.
 type listening struct {
 	since time.Time // when the last interruption ended
 	last  time.Time // when the last successful sweep ended
@@ -32,8 +32,9 @@ func (w listening) sinceAt(now time.Time) time.Time {
 	return w.since
 }
 
-// recordSweep records the end of a sweep, and does nothing if the sweep failed. If no worker is
-// online, the network of this process is probably down, so this counts as an interruption.
+// recordSweep records that a sweep has ended at the time now. It does nothing if the sweep failed.
+// If no worker is online, the network of this process is probably down, so recordSweep counts the
+// time up to now as an interruption.
 func (w *listening) recordSweep(now time.Time, succeeded, online bool) {
 	if !succeeded {
 		return
@@ -49,7 +50,8 @@ func (w listening) broken(now time.Time) bool {
 	return w.last.IsZero() || gap > maxGap || gap < 0
 }
 
-// Server calls the sweeps of an engine whose workers are on many machines.
+// Server performs the sweeps (see [engine.Engine.Sweep]) of a gaffer server, whose workers run on
+// many machines.
 type Server struct {
 	Engine       *engine.Engine
 	Store        store.Store // the store that the engine works on
@@ -61,8 +63,9 @@ type Server struct {
 	onlineChecked time.Time // when the field online was last updated
 }
 
-// Sweep does one sweep, and reports whether there is more to do at once. It cancels a sweep that
-// takes longer than maxGap, because in that time this process may have missed heartbeats.
+// Sweep calls [engine.Engine.Sweep] once. more is true if Sweep should be called again at once.
+// Sweep cancels the call if it takes longer than maxGap, because in that time this process may have
+// missed heartbeats.
 func (s *Server) Sweep(ctx context.Context) (more bool, err error) {
 	within, cancel := context.WithTimeout(ctx, maxGap)
 	defer cancel()
@@ -96,7 +99,7 @@ func (s *Server) checkOnline(ctx context.Context) error {
 }
 
 // anyOnline reports whether any worker has sent a heartbeat after the given time. It ignores
-// workers that are not registered: they work for a local run, whose leases do not expire.
+// workers without a time of registration (Created): those that have never reported a name.
 func anyOnline(workers []store.Worker, after time.Time) bool {
 	return slices.ContainsFunc(workers, func(w store.Worker) bool { return !w.Created.IsZero() && w.Seen.After(after) })
 }

@@ -1,6 +1,6 @@
-// Package beadrun dispatches beads as a run. A bead is a task of the ledger protocol. The package
-// also determines which attempts at beads are still running, and completes the records of attempts
-// that have ended.
+// Package beadrun submits beads as the tasks of a run. A bead is a work item of the ledger
+// protocol. The package also determines which attempts at beads are still running, and completes
+// the ledger's records of attempts that have ended.
 package beadrun
 
 import (
@@ -36,12 +36,12 @@ type Options struct {
 	// Collect records in the store how attempts have ended, for a run that no gaffer process
 	// executes. It considers only the tasks for which want returns true.
 	Collect func(ctx context.Context, run string, want func(store.Task) bool) error
-	// Recorder returns the recorder that writes a run's records.
+	// Recorder returns the recorder that writes the records of a run's attempts to the ledger.
 	Recorder func(run store.Run) *recorder.Recorder
 	Notice   func(text string) // prints a message to the user
 }
 
-// Beads dispatches the beads of a project and polls their attempts.
+// Beads submits the beads of a project as tasks, and determines the state of their attempts.
 type Beads struct{ opts Options }
 
 // New returns a Beads for a project.
@@ -59,14 +59,16 @@ const (
 
 // Request describes which beads to dispatch, and how.
 type Request struct {
-	Plan     plan.Plan // each task has a Dispatch that names its bead
+	Plan     plan.Plan // each task must have a Dispatch, which names the task's bead
 	Terminal TerminalMode
-	Force    bool // if another agent works on a bead, first end that agent and all its processes
+	// If Force is set and another agent already works on one of the beads, that agent and all its
+	// processes are ended first.
+	Force bool
 }
 
 // Dispatch submits beads as one run and returns the id of the run. If an agent already works on one
-// of the beads, Dispatch submits nothing and returns an [*engine.BeadHeldError], unless q.Force is
-// set: then it ends that agent and tries again.
+// of the beads and q.Force is set, Dispatch ends that agent and tries again. If q.Force is not set,
+// Dispatch submits nothing and returns an [*engine.BeadHeldError].
 func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	inTmux := false
 	if q.Terminal != Headless {
@@ -97,8 +99,9 @@ func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	}
 }
 
-// Prepare sets the missing fields in the Dispatch of each task. It changes tasks and returns it.
-// Afterwards the tasks can be submitted as a part of any run. Their agents run without a terminal.
+// Prepare completes tasks for beads, so that they can be submitted as a part of any run. It sets
+// missing values in the field Dispatch of each task, in place, and returns tasks. The agents of the
+// tasks run without a terminal.
 func (b *Beads) Prepare(ctx context.Context, tasks []plan.Task) ([]plan.Task, error) {
 	for i := range tasks {
 		if err := b.prepare(ctx, &tasks[i], false); err != nil {

@@ -24,7 +24,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Polled describes an attempt that is running according to the store or to the attempt's record.
+// Polled describes an attempt that is running according to the store or to its record in the
+// ledger.
 type Polled struct {
 	Bead    string `json:"bead"`
 	Attempt int    `json:"attempt"`
@@ -33,10 +34,11 @@ type Polled struct {
 	// agent runs but no gaffer process executes the run. It is "stale" if neither a process of the
 	// agent nor a gaffer process for the run is alive.
 	State string `json:"state"`
-	// Why says what the agent does, what proves the state, or what the user can do about it.
+	// Why explains State to the user: what the agent is doing, how gaffer knows that the agent
+	// runs, or what the user can do.
 	Why     string    `json:"why,omitempty"`
 	Started time.Time `json:"started,omitzero"`
-	Run     string    `json:"run,omitempty"` // id of gaffer's run; empty if only a record says that the attempt runs
+	Run     string    `json:"run,omitempty"` // id of gaffer's run; empty if only the ledger has the attempt
 	Task    string    `json:"task,omitempty"`
 	PID     int       `json:"pid,omitempty"`
 	Session string    `json:"session,omitempty"`
@@ -51,10 +53,11 @@ const (
 	Stale      = "stale"
 )
 
-// Poll returns the attempts that are running according to the store or to this project's records,
-// with their real state. If repair is true, Poll also records how the stale attempts have ended,
-// and sets their field Repaired. If the error is a [*pending.UnwrittenError], the list is still
-// valid: the outcomes are in the store, but documents could not be written.
+// Poll returns the attempts that are running according to the store or to the records in this
+// project's ledger, with their real state. If repair is true, Poll also records how the stale
+// attempts have ended, and sets their field Repaired. If the error is a [*pending.UnwrittenError],
+// the list is still valid: the outcomes are in the store, but some documents of a run could not be
+// written.
 func (b *Beads) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 	ours, err := b.pollRuns(ctx)
 	if err != nil {
@@ -202,10 +205,11 @@ func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 	})
 }
 
-// pollRecords returns the attempts that are running according to the records but not according to
-// the store. These are attempts of other programs, and attempts of gaffer's ended runs whose
-// records were not completed. inStore has the names of the attempts that are running according to
-// the store. If repair is true, pollRecords also completes the records of stale attempts.
+// pollRecords returns the attempts that are running according to the ledger's records but not
+// according to the store. These are attempts of other programs, and attempts of gaffer's ended runs
+// whose records were not completed. inStore has the names of the attempts that are running
+// according to the store. If repair is true, pollRecords also completes the records of stale
+// attempts.
 func (b *Beads) pollRecords(ctx context.Context, inStore map[string]bool, repair bool) (list []Polled, err error) {
 	err = b.opts.Ledger.Unfinished(ctx, func(r ledger.Attempt) error {
 		if inStore[attemptName(r.Bead, r.Attempt)] {
@@ -284,8 +288,9 @@ func beadInEnvironment(pid int, ledgerDir string) (bead string, ours bool) {
 	return bead, ours && bead != ""
 }
 
-// repairRecords completes the records of the stale attempts in list. A record gets the outcome that
-// the store has for its attempt. If the store has none, the record says that the attempt was lost.
+// repairRecords completes the ledger's records of the stale attempts in list. A record gets the
+// outcome that the store has for its attempt. If the store has none, the record says that the
+// attempt was lost.
 func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 	stale := map[string]*Polled{}
 	for i, p := range list {
@@ -316,9 +321,10 @@ func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 	return nil
 }
 
-// finishRecords looks for runs of this project that have attempts in stale. It writes the records
-// of these runs, and removes their attempts from stale. Afterwards the record of each removed
-// attempt is complete, or the task is running again and the record must stay unchanged.
+// finishRecords handles those attempts in stale that belong to runs of this project. It writes the
+// ledger's records of these runs, and removes the attempts from stale. If the task of such an
+// attempt is running again, the attempt's record stays unchanged. All other removed attempts have
+// complete records.
 func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) error {
 	var runs []store.Run
 	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {

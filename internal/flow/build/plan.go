@@ -22,7 +22,7 @@ type Plan struct {
 	Name           string        `yaml:"name"`
 	Priorities     []string      `yaml:"priorities"`
 	PrioritySource string        `yaml:"prioritySource"` // where the priorities come from: global, project or user-prompt
-	SpecVersion    string        `yaml:"specVersion"`    // version of the spec; if empty, the version that the spec states
+	SpecVersion    string        `yaml:"specVersion"`    // version of the project's spec; empty means the version in the spec file
 	Convergence    []Phase       `yaml:"convergence"`
 	Parallel       int           `yaml:"parallel"`
 	Agent          string        `yaml:"agent"`
@@ -35,7 +35,8 @@ type Plan struct {
 	File string `yaml:"-"` // path of the plan's file
 }
 
-// Phase is a group of chunks that together bring the project to a certain state.
+// Phase is a named group of chunks: a milestone of the build, which is reached when all of them are
+// completed.
 type Phase struct {
 	Name   string `yaml:"phase"`
 	Chunks []ID   `yaml:"chunks"`
@@ -78,7 +79,9 @@ type Check struct {
 type Build struct {
 	Run    workflow.BuildRun `json:"run"`
 	Phases []Phase           `json:"phases,omitempty"`
-	Tasks  map[string]string `json:"tasks"`  // ids of the engine's tasks, by chunk id; a chunk without a task is done already or held
+	// Tasks holds the ids of the engine's tasks, by chunk id. A chunk has no task if it is already
+	// completed, or if gaffer must not build it.
+	Tasks  map[string]string `json:"tasks"`
 	Checks string            `json:"checks"` // name of the folder with the checks and their results
 
 	Command workflow.Command `json:"command,omitempty"` // the workflow command to which the build belongs; empty means [workflow.Execute]
@@ -86,7 +89,7 @@ type Build struct {
 	Source *Plan `json:"source"` // the user's plan that the build was created from
 }
 
-// Start holds what a build needs in addition to its plan.
+// Start holds the parameters of a new build, in addition to its plan.
 type Start struct {
 	RunID       string
 	Now         time.Time
@@ -103,8 +106,8 @@ type Start struct {
 	VerifyCommand func(c Chunk) string
 }
 
-// New creates a build from a valid plan. It returns the build and the engine's plan, which has a
-// task for each chunk that is neither done nor held.
+// New creates a build from a plan of chunks, which must be valid. It returns the build and a plan
+// for the engine. That plan has a task for each chunk that is neither in s.Done nor in s.Held.
 func New(p Plan, s Start) (Build, plan.Plan, error) {
 	b := Build{Phases: p.Convergence, Tasks: map[string]string{}, Checks: s.Checks, Command: s.Command, Source: &p, Run: workflow.BuildRun{
 		RunID: s.RunID, Status: workflow.Running, StartedAt: timestamp.Format(s.Now),

@@ -17,7 +17,7 @@ import (
 
 // FeedEntry is an event of the activity feed, with its time.
 type FeedEntry struct {
-	Seq   int64 // number of the engine event that caused the entry
+	Seq   int64 // sequence number of the engine event that caused the entry
 	At    time.Time
 	Draft workflow.Draft
 }
@@ -41,7 +41,7 @@ type Progress struct {
 	Written bool
 
 	chunk       map[string]int    // index of a chunk in the build, by task id
-	lastFailure map[string]string // why the last attempt failed, by task id
+	lastFailure map[string]string // why the task's last attempt has ended, by task id
 }
 
 // NewProgress returns the progress of a build before the first event.
@@ -85,8 +85,8 @@ func (s *Progress) Apply(e store.Event, outcome func(task string, attempt int) (
 	return entries, nil
 }
 
-// taskChanged applies an event that changes the status of the task of chunk i. It returns the
-// resulting feed events.
+// taskChanged applies an event that changes the status of a chunk's task. i is the index of the
+// chunk. taskChanged returns the resulting feed events.
 func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (Outcome, bool)) ([]workflow.Draft, error) {
 	var tried *store.Attempt
 	if len(e.AttemptRow) > 0 {
@@ -101,16 +101,19 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	case to == store.Running && tried != nil:
 		return s.started(i, *tried, at), nil
 	case tried == nil && (to == store.Queued || to == store.Cancelled):
-		*c = planned(*c) // the user has retried the chunk, or it was cancelled before its first attempt or its retry: reset it
+		// The user has retried the chunk, or it was cancelled before an attempt started: reset it.
+		*c = planned(*c)
 		return nil, nil
 	case tried == nil && to == store.Failed:
 		c.Status, c.FailedAt = workflow.Failed, at
 		return []workflow.Draft{s.failed(i, e.Why)}, nil
-	case tried == nil && to == store.Complete: // the complete task was queued again for a message to its agent, and the message was withdrawn
+	case tried == nil && to == store.Complete:
+		// The complete task was queued again for a message to its agent. The message was withdrawn,
+		// so the task is complete again.
 		c.Status, c.CompletedAt = workflow.Completed, at
 		return nil, nil
 	case tried == nil:
-		return nil, nil // the status has changed without an attempt: the chunk stays as it is
+		return nil, nil // no attempt has started or ended: the chunk stays as it is
 	}
 	why := failureReason(*tried, outcome)
 	s.lastFailure[e.Task] = why
@@ -137,7 +140,8 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	return drafts, nil
 }
 
-// started applies the start of an attempt on chunk i. It returns the resulting feed events.
+// started applies the start of the attempt a to the chunk with index i. It returns the resulting
+// feed events.
 func (s *Progress) started(i int, a store.Attempt, at string) []workflow.Draft {
 	c := &s.Build.Run.Chunks[i]
 	label := s.label(i)
@@ -197,7 +201,7 @@ func (s *Progress) verified(i int, a store.Attempt, outcome func(string, int) (O
 		return nil
 	}
 	o, known := outcome(a.Task, a.Number)
-	if !known { // the file with the results is missing: only pass or fail is known
+	if !known { // the file with the results cannot be read: only pass or fail is known
 		o = Outcome{Mode: workflow.Minimal}
 		for _, c := range commands {
 			result := workflow.Pass

@@ -18,11 +18,12 @@ import (
 const (
 	cursorField = "gaffer"
 	cursorRun   = "buildOf"  // member with the id of the engine's run
-	cursorSeq   = "buildSeq" // member with the number of the last event of the run that is in the feed
+	cursorSeq   = "buildSeq" // member with the sequence number of the run's last event in the feed
 )
 
 // Cursor returns the id of the engine's run that the feed in a workflow state describes, and the
-// number of the last event in the feed. It returns "" and 0 if the state has no such members.
+// sequence number of the last event in the feed. It returns "" and 0 if the state has no such
+// members.
 func Cursor(state jsontree.Value) (run string, seq int64) {
 	c := state.Get(cursorField)
 	seq, _ = c.Get(cursorSeq).Int()
@@ -44,10 +45,10 @@ func (e *ReplacedError) Error() string {
 }
 
 // Write updates the workflow state to match s, and returns the feed events that the state lacks.
-// run is the id of the engine's run, and seq is the number of the last applied event. entries holds
-// all feed entries of the build, because the whole feed is returned again if another program has
-// emptied the state. If the state has another program's build instead of this one, Write changes
-// nothing and returns a [*ReplacedError].
+// run is the id of the engine's run, and seq is the sequence number of the last applied event.
+// entries must hold all feed entries of the build: if another program has emptied the state, Write
+// returns the whole feed again. If the state has another program's build instead of this one, Write
+// changes nothing and returns a [*ReplacedError].
 func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, seq int64, spec SpecInfo) ([]jsontree.Value, error) {
 	before, from := Cursor(root.Value())
 	if before != run {
@@ -69,8 +70,8 @@ func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, s
 		feed = append(feed, event)
 	}
 	if before != run && state.CurrentCommand == "" && state.WorkflowStep == "" {
-		// Another program has cleared the workflow's command and step since the build set them: set
-		// them again.
+		// The build has set the workflow's current command and step, but another program has
+		// cleared them since then: set them again.
 		root.Set("currentCommand", cmp.Or(string(s.Build.Command), string(workflow.Execute)))
 		root.Set("workflowStep", workflow.ExecutorBuild)
 		state, _ = workflow.Read(root.Value())
@@ -99,7 +100,9 @@ func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec Spec
 			*c = there // gaffer does not build this chunk: keep its values in the state
 		}
 		if c.Status == workflow.Completed && c.SpecVersionAtBuild == "" {
-			if there.Status == workflow.Completed { // keep the spec version that was stored when the chunk was completed; the spec may have a newer one now
+			// If the chunk was completed before, keep the spec version that was stored then: the
+			// spec may have a newer version now.
+			if there.Status == workflow.Completed {
 				c.SpecVersionAtBuild = there.SpecVersionAtBuild
 			}
 			c.SpecVersionAtBuild = cmp.Or(c.SpecVersionAtBuild, spec.Version, run.Plan.SpecVersion)
@@ -146,9 +149,8 @@ func chunkInState(state workflow.State, id workflow.ID) (workflow.Chunk, bool) {
 	return workflow.Chunk{}, false
 }
 
-// setText sets a member of the state to text. If text is empty, setText sets the member to null,
-// unless the state does not have this member. If the member has this value already, setText does
-// nothing.
+// setText sets a member of the state to text, unless it already has this value. If text is empty,
+// setText sets the member to null if it exists, and does not add it if it does not exist.
 func setText(root *jsontree.Node, name, text string) {
 	switch {
 	case text == "" && !root.Get(name).Absent():
@@ -159,8 +161,8 @@ func setText(root *jsontree.Node, name, text string) {
 }
 
 // finish ends the build's step if it is still the current step of the workflow. If the current
-// command of the workflow is [workflow.Execute], finish ends it too, and sets nextStep in the
-// state, which tells the user what to do next.
+// command of the workflow is [workflow.Execute], finish also ends that command, and stores nextStep
+// in the state: a text that tells the user what to do next.
 func (s *Progress) finish(root *jsontree.Node, state workflow.State, nextStep string) error {
 	if state.WorkflowStep == workflow.ExecutorBuild {
 		if err := workflow.DoneStep(root, workflow.ExecutorBuild, ""); err != nil {

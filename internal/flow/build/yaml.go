@@ -26,7 +26,7 @@ func (id *ID) UnmarshalYAML(decode func(any) error) error {
 	return nil
 }
 
-// Workflow returns the id in the protocol's type.
+// Workflow converts the id to the type that package workflow uses for ids.
 func (id ID) Workflow() workflow.ID { return workflow.ID(id) }
 
 func workflowIDs(ids []ID) []workflow.ID {

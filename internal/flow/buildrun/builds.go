@@ -1,5 +1,5 @@
-// Package buildrun starts, finds and continues the build of a project, and writes its
-// workflow documents while its run is active.
+// Package buildrun starts, finds and continues the build of a project. While the run of the build
+// is active, the package also writes the documents of the workflow protocol.
 package buildrun
 
 import (
@@ -60,7 +60,7 @@ type Builds struct {
 	state   *workflow.Store
 }
 
-// New opens the build state of opts.Project.
+// New returns a Builds for opts.Project.
 func New(opts Options) *Builds {
 	return &Builds{opts: opts, project: opts.Project, state: opts.Project.open()}
 }
@@ -83,10 +83,10 @@ func (e *IncompleteError) Error() string {
 // Conflict returns true, so that the exit code is the one for a conflict.
 func (e *IncompleteError) Conflict() bool { return true }
 
-// Start submits a build of chunks and returns the id of the engine's run. The user must have
-// approved the build. Agents start when a gaffer process executes the run. If an incomplete build
-// exists, Start returns an [*IncompleteError]; if n.Fresh is set, it ends the run of that build
-// instead.
+// Start submits a build of chunks and returns the id of the engine's run. The caller must make sure
+// that the user has approved the build. Agents start when a gaffer process executes the run. If an
+// incomplete build exists and n.Fresh is set, Start ends the run of that build. If n.Fresh is not
+// set, Start returns an [*IncompleteError].
 func (b *Builds) Start(ctx context.Context, n Request) (string, error) {
 	found, err := b.Find(ctx)
 	if err != nil {
@@ -123,7 +123,8 @@ func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 			}
 			skip = true
 		}
-		again := state.WorkflowStep == workflow.ExecutorBuild // the build's step has begun before, so the check of earlier steps has already passed
+		// If the build's step has begun before, the check of earlier steps has already passed.
+		again := state.WorkflowStep == workflow.ExecutorBuild
 		return workflow.BeginStep(root, workflow.ExecutorBuild, skip || again)
 	})
 }
@@ -141,8 +142,9 @@ func (b *Builds) submit(ctx context.Context, p build.Plan, s build.Start) (strin
 	s.VerifyCommand = func(c build.Chunk) string {
 		return b.opts.VerifyCommand(b.project.checksFile(s.Checks, build.TaskName(c.ID)))
 	}
+	// By default, run the chunks one after the other, because they share one working tree.
 	if p.Parallel == 0 {
-		p.Parallel = 1 // run the chunks one after the other, because they share one work tree
+		p.Parallel = 1
 	}
 	_, tasks, err := build.New(p, s)
 	if err != nil {
@@ -166,15 +168,19 @@ func (b *Builds) abandon(ctx context.Context, f Found) error {
 
 // Found describes the build in the project's workflow state.
 type Found struct {
-	Run        *workflow.BuildRun // build run in the state, or of an active run that is not in the state yet; nil if there is none
-	Incomplete bool               // the build has started and is not complete
-	Resumable  bool               // [Builds.Resume] can continue the build
-	Problem    error              // why the remaining chunks cannot be built; nil if they can, if there are none, or while the run is active
-	Resume     workflow.Resume
-	Health     workflow.Health
-	Engine     string // id of the engine's run; empty if gaffer does not run the build
-	Status     store.Status
-	Owner      int // pid of the gaffer process that executes the run; 0 if there is none
+	// Run is the build run in the workflow state. If the engine has an active run whose build is
+	// not in the state yet, Run is the build run of that build. Run is nil if there is no build.
+	Run        *workflow.BuildRun
+	Incomplete bool // the build has started and is not complete
+	Resumable  bool // [Builds.Resume] can continue the build
+	// Problem says why the remaining chunks cannot be built. It is nil if they can be built, if no
+	// chunks remain, or while the engine's run is active.
+	Problem error
+	Resume  workflow.Resume
+	Health  workflow.Health
+	Engine  string // id of the engine's run; empty if gaffer does not run the build
+	Status  store.Status
+	Owner   int // pid of the gaffer process that executes the run; 0 if there is none
 }
 
 // Find reads the build from the project's workflow state, and the engine's run of the build from
@@ -204,9 +210,10 @@ func (b *Builds) Find(ctx context.Context) (Found, error) {
 	return f, nil
 }
 
-// findEngine sets the engine's run of the build in f. It prefers a run that has not ended, even if
-// the state file does not name that run yet. If there is none, findEngine uses the run that the
-// state file names. named is the id of that run, or empty.
+// findEngine finds the engine's run of the build, and sets the fields of f that describe it. It
+// prefers a run that has not ended, even if the workflow state does not name that run yet. If all
+// runs have ended, findEngine uses the run that the workflow state names. named is the id of that
+// run, or empty if the state names none.
 func (b *Builds) findEngine(ctx context.Context, named string, f *Found) error {
 	return b.opts.Store.Read(ctx, func(r store.Reader) error {
 		runs, err := b.opts.Runs(r)

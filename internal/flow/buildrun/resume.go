@@ -183,9 +183,9 @@ func (b *Builds) Plan(ctx context.Context) (build.Plan, error) {
 	return b.planOf(ctx, f, nil)
 }
 
-// planOf returns the plan of the build f. It returns plan if plan is not nil. If plan is nil, it
-// returns the plan that was submitted or, if there is none, a plan that is derived from the
-// workflow state.
+// planOf returns the plan of the build f. If the argument plan is not nil, planOf returns it.
+// Otherwise it returns the plan that was submitted or, if there is none, a plan that is derived
+// from the workflow state.
 func (b *Builds) planOf(ctx context.Context, f Found, plan *build.Plan) (build.Plan, error) {
 	if plan != nil {
 		return *plan, nil

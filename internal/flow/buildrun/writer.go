@@ -21,8 +21,10 @@ type Writer struct {
 	state    *workflow.Store
 	progress *build.Progress
 	entries  []build.FeedEntry // feed entries of all events so far
-	seq      int64             // number of the last event that was processed
-	gone     error             // a [*build.ReplacedError] once another program has replaced the build; after that, the writer writes nothing
+	seq      int64             // sequence number of the last processed event
+	// gone is nil, or a [*build.ReplacedError] after another program has replaced the build. Then
+	// the writer writes nothing more.
+	gone error
 }
 
 // NewWriter returns the writer for a run. It returns nil if the run is not a build or has no tasks.
@@ -35,7 +37,9 @@ func NewWriter(p Project, events store.Store, r store.Reader, run store.Run) (*W
 	if err != nil || len(tasks) == 0 {
 		return nil, err
 	}
-	before := tasks[0].Seq - 2 // number of the last event before the run's events: the run's first event directly precedes the first task's first event
+	// before is the sequence number of the last event before the run's first event. The run's first
+	// event directly precedes the first event of its first task.
+	before := tasks[0].Seq - 2
 	return &Writer{project: p, events: events, run: run.ID, state: p.open(), progress: build.NewProgress(*made), seq: before}, nil
 }
 
@@ -60,8 +64,8 @@ func (w *Writer) Run(ctx context.Context) {
 // writeDelay is how long the writer collects events before it writes the state.
 const writeDelay = 50 * time.Millisecond
 
-// checkInterval is how often the writer checks the state if there are no events, because other
-// programs may empty the state during a build.
+// checkInterval is how often the writer checks the workflow state if there are no events. This is
+// necessary because other programs may empty the state during a build.
 const checkInterval = 2 * time.Second
 
 // Flush updates the workflow documents to match all events so far. It does nothing after another
@@ -114,8 +118,8 @@ func (w *Writer) catchUp(ctx context.Context) error {
 	}
 }
 
-// Feed returns all feed events of the build with this run id. It computes them from the store; the
-// feed in the workflow state should contain the same events.
+// Feed returns all feed events of the build whose engine run has this id. It computes them from the
+// events in the store. The feed in the workflow state should contain the same events.
 func (b *Builds) Feed(ctx context.Context, id string) ([]workflow.Event, error) {
 	var w *Writer
 	err := b.opts.Store.Read(ctx, func(r store.Reader) error {

@@ -1,5 +1,6 @@
-// Package dispatch turns a bead into a task for an agent: it determines the task's prompt (from a
-// template), agent and limits. It is pure; the caller loads the templates.
+// Package dispatch turns a bead, a work item of the ledger protocol, into a task for an agent. It
+// determines the task's prompt (from a template), agent and limits. It is pure: the caller loads
+// the templates.
 package dispatch
 
 import (
@@ -60,7 +61,7 @@ func (e *AgentError) Error() string {
 // Usage returns true, so that the exit code is the one for a wrong command line.
 func (e *AgentError) Usage() bool { return true }
 
-// Hint suggests a similar agent name.
+// Hint suggests a similar agent name. If there is none, it says how to define an agent.
 func (e *AgentError) Hint() string {
 	if e.Meant == "" {
 		return "define your own agents under agents: in gaffer.yaml"
@@ -76,8 +77,9 @@ func BeadTask(bead, text string) plan.Task {
 	}
 }
 
-// Plan applies the settings and templates to a plan of beads. templates returns the template with
-// the given name. Every task of the plan must have a Dispatch.
+// Plan returns the plan p with the settings applied to its tasks, and with prompts made from the
+// templates. Every task of p must be for a bead, that is, have a Dispatch. templates returns the
+// template with the given name.
 func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template, error)) (plan.Plan, error) {
 	p.Source = plan.SourceRunPrompt
 	p.Tasks = slices.Clone(p.Tasks)
@@ -87,7 +89,8 @@ func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template,
 		if name == "" {
 			continue
 		}
-		if template, err := templates(name); err == nil { // ignore an error here: it is reported below, for the bead that uses the template
+		// Ignore an error here: it is reported below, for the bead that uses the template.
+		if template, err := templates(name); err == nil {
 			for _, v := range template.Variables() {
 				used[v] = true
 			}
@@ -135,9 +138,10 @@ func (s Settings) apply(t plan.Task) plan.Task {
 	return t
 }
 
-// checkPrompt checks a bead that has no template. It returns an error if the bead has no prompt, if
-// the bead has variables of its own, or if the user gave a variable for all beads that no bead's
-// template uses. used holds the names of the variables in the templates of all beads.
+// checkPrompt checks a bead that has no template. It returns an error if the bead has no prompt, or
+// if the bead has variables of its own. It also returns an error if s.Vars, the variables for all
+// beads, has a variable that is not in used. used holds the names of the variables in the templates
+// of all beads.
 func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	unused := len(t.Dispatch.Vars) > 0
 	for name := range s.Vars {
@@ -152,10 +156,12 @@ func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	return nil
 }
 
-// fillPrompt returns the prompt of a bead: the template with its variables filled in. A variable
-// that the user gives for all beads must be in used: it must occur in the template of at least one
-// bead. If the template has no {{PROMPT}}, no variables are given, and the bead's prompt already is
-// the filled-in template, fillPrompt returns the bead's prompt unchanged.
+// fillPrompt returns the prompt of a bead: the template with its variables filled in. used holds
+// the names of the variables in the templates of all beads. If s.Vars, the variables for all beads,
+// has a variable that is not in used, fillPrompt returns an error.
+//
+// The prompt of the bead may already be the filled-in template. If the template has no {{PROMPT}}
+// and no variables are given, fillPrompt then returns that prompt unchanged.
 func (s Settings) fillPrompt(template prompt.Template, t plan.Task, used map[string]bool) (string, error) {
 	has := template.Variables()
 	given := maps.Clone(t.Dispatch.Vars)
@@ -194,8 +200,8 @@ var (
 	// taskVariables are variables for a description of the whole task. If the user gives no value
 	// for one, the prompt becomes its value.
 	taskVariables = []string{"DESCRIPTION", "BUG_DESCRIPTION", "SPEC", "GOAL", "SCRIPT_PURPOSE", "TOPIC"}
-	// detailVariables are variables for details. If the user gives no value for one, its value is
-	// "not specified".
+	// detailVariables are variables for details of the task. If the user gives no value for one,
+	// its value is "not specified".
 	detailVariables = []string{"FILES", "EXPECTED_BEHAVIOR", "SCOPE", "OUTPUT_PATH", "DIFF"}
 )
 

@@ -1,7 +1,8 @@
 // Package fork creates a task that continues another task. The new task starts with a copy of the
-// conversation and of the files, as they were after one of the turns of the conversation. If the
-// agent program cannot copy the conversation, the new task gets a summary of it. The original task
-// does not change. The package is pure, except that it reads logs.
+// conversation and of the files, as they were after one of the turns of the conversation. A turn is
+// a message to the agent together with the agent's answer. If the agent program cannot copy the
+// conversation, the new task gets a summary of it. The original task does not change. The package
+// is pure, except that it reads logs.
 package fork
 
 import (
@@ -35,8 +36,8 @@ type Attempt struct {
 }
 
 // turn is a turn of the conversation. point is the id that the agent program has given to the end
-// of the turn. If the log has no such id, point is empty, and a copy of the conversation cannot be
-// cut after this turn.
+// of the turn. If the log has no such id, point is empty. Then the conversation cannot be copied
+// only up to this turn.
 type turn struct {
 	fleet.Turn
 	point string
@@ -98,7 +99,7 @@ const (
 	maxSummary = 40_000
 )
 
-// continues is the first new message in the conversation of the new task, unless the user has
+// continues is the first new message in the conversation of the new task, if the user has not
 // written one.
 const continues = "Continue."
 
@@ -192,9 +193,9 @@ func check(s Source, r fleet.ForkRequest) error {
 	return nil
 }
 
-// forked returns the new task. It keeps the limits, checks and permissions of the original task,
-// and depends on no other task. Its change waits for the review of the user, or stays on its branch
-// if the original task has [plan.LandKeep].
+// forked returns the new task. The new task keeps the limits, checks and permissions of the
+// original task t, and depends on no other task. Its change waits for the review of the user. If t
+// has [plan.LandKeep], the change stays on the new task's branch instead.
 func forked(t plan.Task, r fleet.ForkRequest, f plan.Fork, turns []turn) plan.Task {
 	t.Fork = &f
 	t.Prompt, t.PromptFile = summary(t.Prompt, turns, f.Prompt), ""
@@ -212,8 +213,8 @@ func forked(t plan.Task, r fleet.ForkRequest, f plan.Fork, turns []turn) plan.Ta
 	return t
 }
 
-// summary returns a prompt for an agent that does not know the conversation: the task, what was said,
-// and the next message of the user.
+// summary returns a prompt for an agent that does not know the conversation: the task, what was
+// said, and the next message of the user.
 func summary(prompt string, turns []turn, next string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimRight(prompt, "\n"))

@@ -19,8 +19,8 @@ import (
 // can run again after a crash.
 type handler func(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error)
 
-// handlers maps each type of inbox item to its handler. Items of other types belong to other
-// programs.
+// handlers maps each type of inbox item that gaffer can process to its handler. Items of other
+// types belong to other programs.
 var handlers = map[workflow.ItemType]handler{
 	workflow.EvolveItem:    ideaHandler("No section of the spec has words in common with it."),
 	workflow.FeatureItem:   ideaHandler("No section of the spec has words in common with it; it may need one of its own."),
@@ -80,8 +80,10 @@ func referenceHandler(ctx context.Context, w *Worker, item workflow.Item, s spec
 	if w.Fetch == nil {
 		matches := s.Affected(strings.ReplaceAll(item.Content, address, " "))
 		id := item.ID
+		// If the id is unsafe in a shell command, which the user may copy, show a placeholder
+		// instead.
 		if statefile.CheckName("id", id) != nil || strings.Trim(id, plainCharacters) != "" {
-			id = "ID" // the id is unsafe in a shell command that the user may copy, so print a placeholder
+			id = "ID"
 		}
 		summary := fmt.Sprintf("Not fetched; 'gaffer inbox process %s --fetch' fetches it.", id)
 		return append(analysis(matches, summary), workflow.Field{Name: "reference", Value: page{URL: address}}), nil

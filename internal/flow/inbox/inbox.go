@@ -39,7 +39,9 @@ type Worker struct {
 
 	CheckEvery time.Duration // how often Watch looks for items of dead processes; 0 means 10 s
 
-	unsaved *result // a result that could not be stored; ProcessAll stores it before it takes another item
+	// unsaved is a result that could not be stored yet, or nil. ProcessAll stores it before it
+	// takes another item.
+	unsaved *result
 }
 
 // result is the result of processing an item: its analysis, or a failure.
@@ -132,8 +134,8 @@ func (w *Worker) ProcessOne(ctx context.Context, id string) (workflow.Item, erro
 		return workflow.Item{}, &typeError{item}
 	}
 	if w.Fetch == nil || !unfetched(item) {
-		// Pass the type, so that it is checked again under the lock: another program may have
-		// changed it.
+		// Pass the type too, so that takeAndProcess checks it again under the lock: another program
+		// may have changed the item's type.
 		return w.takeAndProcess(ctx, workflow.Claim{ID: id, Type: item.Type, Owner: &w.Owner})
 	}
 	s, err := spec.Read(w.Folder)
@@ -158,8 +160,8 @@ func (w *Worker) process(ctx context.Context, item workflow.Item, s spec.Spec) (
 }
 
 // store stores the result on the item. If the item is gone or another process has taken it, the
-// result is lost. After any other error, store keeps the result for the next call: this process
-// still owns the item, so no other process takes it.
+// result is lost. After any other error, store keeps the result in w.unsaved, so that it can be
+// stored later: this process still owns the item, so no other process takes it.
 func (w *Worker) store(ctx context.Context, r result) (workflow.Item, error) {
 	w.unsaved = nil
 	done, err := w.conclude(ctx, r)
@@ -178,12 +180,15 @@ func (w *Worker) store(ctx context.Context, r result) (workflow.Item, error) {
 
 func (w *Worker) conclude(ctx context.Context, r result) (workflow.Item, error) {
 	c := workflow.Conclusion{Analysis: r.analysis}
-	if r.failure != nil { // the error may contain text from a server, so replace invalid UTF-8
+	// The error may contain text from a web server, so replace invalid UTF-8.
+	if r.failure != nil {
 		c = workflow.Conclusion{Error: strings.ToValidUTF8(r.failure.Error(), "\ufffd")}
 	}
 	done, err := w.Inbox.Conclude(ctx, r.item, c)
+	// If a value of the item has an unexpected type, no analysis can be added to the item. Then
+	// store this error as the item's failure.
 	if shape, ok := errors.AsType[*workflow.ShapeError](err); ok && r.failure == nil {
-		return w.conclude(ctx, result{item: r.item, failure: shape}) // a value of the item has an unexpected type, so no analysis can be added to the item: store this error as its failure
+		return w.conclude(ctx, result{item: r.item, failure: shape})
 	}
 	return done, err
 }
@@ -223,7 +228,7 @@ func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) erro
 	defer stop(nil)
 	showOrStop := func(item workflow.Item) error {
 		if err := show(item); err != nil {
-			stop(err) // end Watch: show fails if nobody reads its output any more
+			stop(err) // end Watch: nobody reads the output of show any more
 			return err
 		}
 		return nil

@@ -75,9 +75,8 @@ func harder(a, b plan.OnFailure) bool {
 	return rank[a] > rank[b]
 }
 
-// checkCombinable returns an error if the plans cannot be combined. That is so if one of them is a
-// workflow, which has its own branch and must run as the only plan, or if two tasks have the same
-// id.
+// checkCombinable returns an error if the plans cannot be combined, because one of them is a
+// workflow or two tasks have the same id. A workflow has its own branch, so it must run alone.
 func checkCombinable(plans []plan.Plan) error {
 	var problems plan.Problems
 	from := map[string]plan.Plan{}

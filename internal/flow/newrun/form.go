@@ -95,10 +95,12 @@ var (
 	filename  = lazyregexp.New(`(?i)\.(ya?ml|md|jsonl?)$`)
 )
 
-// Command returns the command line that makes the same run in a terminal.
+// Command returns the command line that starts the same run from a terminal.
 func (f Form) Command() string {
 	words := []string{"gaffer", "run"}
-	isPrompt := true // whether 'gaffer run' reads each of the arguments as the text of a prompt, and none as a file name
+	// isPrompt says whether 'gaffer run' reads all arguments as texts of prompts, and none as a
+	// file name.
+	isPrompt := true
 	for _, prompt := range f.Prompts {
 		isPrompt = isPrompt && (strings.Contains(prompt, "\n") || len(strings.Fields(prompt)) > 2 && !filename().MatchString(prompt))
 		words = append(words, shellWord(prompt))

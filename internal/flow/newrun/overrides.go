@@ -54,10 +54,10 @@ func (e *UsageError) Invalid() bool { return true }
 // Hint returns advice for the user.
 func (e *UsageError) Hint() string { return e.Next }
 
-// maxBestOf is the maximum number of candidates of a task.
+// maxBestOf is the maximum value of --best-of: the number of agents that do the same task.
 const maxBestOf = 16
 
-// maxFallbacks is the maximum number of fallbacks of a task.
+// maxFallbacks is the maximum number of agents in the flag --fallback.
 const maxFallbacks = 8
 
 // Check returns an error if a flag has an invalid value or lacks another flag that it needs. It
@@ -205,9 +205,9 @@ func (o Overrides) UnusedWarnings(tasks []plan.Task) (warnings plan.Problems) {
 	return warnings
 }
 
-// addCandidates makes several agents work on a task. It changes nothing if the task runs a command,
-// or if the plan already defines the task's candidates. If there are fewer agents than candidates,
-// the list of agents is repeated.
+// addCandidates makes several agents, the candidates, work on the same task. Their number is
+// o.BestOf. If o.Agent names fewer agents, they are used several times. addCandidates changes
+// nothing if the task runs a command, or if the plan already defines the task's candidates.
 func (o Overrides) addCandidates(t *plan.Task) {
 	if len(t.Argv) > 0 || t.Candidate != "" || t.Pick != nil {
 		return
@@ -239,7 +239,8 @@ func (o Overrides) applyTask(t *plan.Task) {
 	if o.Given("timeout") {
 		t.Timeout = o.Timeout
 	}
-	if o.Questions != "" && len(t.Argv) == 0 && (t.Pick == nil || t.Pick.IsJudge) { // a command asks nothing, and the task in which the user picks a candidate must always ask
+	// A command asks nothing. The task in which the user picks a candidate must always ask.
+	if o.Questions != "" && len(t.Argv) == 0 && (t.Pick == nil || t.Pick.IsJudge) {
 		t.Questions = plan.QuestionPolicy(o.Questions)
 	}
 	if o.Given("worktree") && t.Branch == "" && t.Candidate == "" && t.Pick == nil {

@@ -22,8 +22,8 @@ const (
 	maxFile = 1 << 20
 )
 
-// isReadme reports whether the file with this name describes the templates folder. Such a file is
-// not a template. name is without the extension.
+// isReadme reports whether name, a file name without its extension, is README. Such a file
+// describes the templates folder and is not a template.
 func isReadme(name string) bool { return strings.EqualFold(name, "README") }
 
 // List reads the templates in a folder and returns them sorted by name. It skips README.md. The
@@ -41,8 +41,9 @@ func List(dir string) ([]Template, []error) {
 	var broken []error
 	for _, entry := range entries {
 		name, ok := strings.CutSuffix(entry.Name(), extension)
+		// Skip files of other types, hidden files of editors, and README.md.
 		if !ok || strings.HasPrefix(name, ".") || isReadme(name) {
-			continue // not a template: a file of another type, a hidden file of an editor, or README.md
+			continue
 		}
 		if t, err := read(dir, name); err != nil {
 			broken = append(broken, err)

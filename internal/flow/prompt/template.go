@@ -2,8 +2,8 @@
 // templates folder with variables such as {{TASK}}.
 //
 // The name of a variable consists of letters, digits and _, and may have spaces around it. Four
-// braces, {{{{, stand for two. All other braces are left unchanged, because a prompt may contain
-// code.
+// opening braces, {{{{, produce two: {{. All other braces are left unchanged, because a prompt may
+// contain code.
 package prompt
 
 import (
@@ -93,7 +93,9 @@ func (t Template) Fill(values, defaults map[string]string) (string, error) {
 // ignores white space at the start and end, because shells remove it.
 func (t Template) FilledIn(text string) bool {
 	rest := strings.TrimSpace(text)
-	free := false // whether a variable is directly before p, so that any text may come before p's literal text
+	// free says whether a variable is directly before the current part. Then any text may come
+	// before the part's own text.
+	free := false
 	for i, p := range t.parts {
 		literal := p.text
 		if i == 0 {

@@ -65,7 +65,7 @@ func taskList(b teamstate.Brief, maxBytes int) string {
 }
 
 // groupTaskList returns a list of the tasks of the step's group. A brief for the project manager
-// has the tasks of all groups, so they are filtered.
+// has the tasks of all groups, so groupTaskList leaves out those of other groups.
 func groupTaskList(b teamstate.Brief, maxBytes int) string {
 	var list []string
 	for _, t := range b.Tasks {

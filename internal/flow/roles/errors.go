@@ -11,7 +11,7 @@ import (
 // TemplateError reports a template that cannot be used, and the line with the problem.
 type TemplateError struct {
 	Path    string
-	Line    int // number of the line with the problem; 0 if the problem concerns the whole file
+	Line    int // 0 if the problem concerns the whole file
 	Problem string
 	Next    string // what the user can do next; empty if unknown
 }
@@ -52,7 +52,7 @@ func meant(name string, known []string) string {
 	return ""
 }
 
-// PurposeError reports that a step has a purpose for which no agent is started.
+// PurposeError reports that no agent is started for steps with this purpose.
 type PurposeError struct{ Purpose teamstate.Purpose }
 
 func (e *PurposeError) Error() string {

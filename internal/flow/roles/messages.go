@@ -65,8 +65,8 @@ func lastWork(b teamstate.Brief, maxBytes int) string {
 	return section("What the developer said of the work", fencedText(b.Work, maxBytes, ""))
 }
 
-// messageText returns a message as text. reviewText describes promptText and listed, which matter
-// only for reviews.
+// messageText returns a message as text. The arguments promptText and listed are used only if the
+// message is a review (see reviewText).
 func messageText(m team.Message, promptText string, listed bool) string {
 	first := joinLines(labelLine("from", oneLine(string(m.From))), labelLine("subject", m.Subject))
 	switch body := m.Body.(type) {
@@ -94,9 +94,8 @@ func testReport(r *team.TestReport) string {
 }
 
 // reviewText returns a review as text. It leaves out the feedback if promptText, another part of
-// the same prompt, already contains it. listed is true if another part of the prompt lists the
-// issues of the last review that requested changes. Then reviewText leaves out the issues of
-// reviews that requested changes.
+// the same prompt, already contains it. It leaves out the issues if the review requested changes
+// and listed is true: then another part of the prompt already lists the issues.
 func reviewText(r *team.Review, promptText string, listed bool) string {
 	feedback := r.Feedback
 	if strings.Contains(promptText, strings.TrimSpace(feedback)) {

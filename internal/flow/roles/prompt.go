@@ -11,8 +11,8 @@ import (
 // MaxPrompt is the maximum size of a prompt, in bytes.
 const MaxPrompt = 64 << 10
 
-// variableOverhead is the maximum size, in bytes, of the text that gaffer adds to one variable:
-// heading, fence, and notes about omitted text.
+// variableOverhead is the maximum size, in bytes, of the text that gaffer adds to the value of one
+// variable: heading, fence, and notes about omitted text.
 const variableOverhead = 512
 
 // sizeLevels holds size limits for the value of each variable, in bytes. They are tried in this
@@ -38,8 +38,8 @@ func (s Set) Prompt(b teamstate.Brief) (string, error) {
 	return "", tooLarge(t.Name, length)
 }
 
-// completeBrief sets the role and the status words of a brief from the use u, and the step's group
-// from the group of the brief, if they are empty.
+// completeBrief fills in empty fields of a brief. It takes the role and the status words from u,
+// and the step's group from the brief's group.
 func completeBrief(b teamstate.Brief, u templateUse) teamstate.Brief {
 	if b.Step.Role == "" {
 		b.Step.Role = u.role
@@ -53,7 +53,8 @@ func completeBrief(b teamstate.Brief, u templateUse) teamstate.Brief {
 	return b
 }
 
-// render returns the prompt. It cuts each value with untrusted text to at most level bytes.
+// render returns the prompt. It cuts each value that contains untrusted text, such as text of other
+// agents, to at most level bytes.
 func render(t prompt.Template, b teamstate.Brief, level int) (string, error) {
 	text := prompt.Parse(t.Name, withRequiredVariables(t))
 	has, values := text.Variables(), map[string]string{}

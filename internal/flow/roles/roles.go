@@ -1,8 +1,9 @@
-// Package roles defines the prompt and the agent of each role of a team.
+// Package roles defines the prompt and the agent for each role of a team, such as developer.
 //
-// A prompt is created from a template of the project or of gaffer. The values of its variables come
-// from users, agents and programs and are not trusted. They are cut to a limit, stripped of control
-// characters, and enclosed in fences that they cannot close.
+// A prompt is created from a Markdown template, which is part of the project or of gaffer. The
+// values of the template's variables come from users, agents and programs and are not trusted.
+// Before a value is inserted, it is cut to a maximum size, stripped of control characters, and put
+// into a Markdown code block that it cannot end.
 package roles
 
 import (
@@ -22,7 +23,8 @@ import (
 	"gaffer/team"
 )
 
-// folder is the name of the folder with templates for all roles, in a project's templates folder.
+// folder is the name of the folder below a project's templates/ that has the templates for all
+// roles.
 const folder = "team"
 
 // Set holds the settings and the templates of all roles.
@@ -32,8 +34,8 @@ type Set struct {
 	rules     plan.Permissions // the user's rules for the permission requests of agents
 }
 
-// Load reads the settings of the roles from c, and their templates from subfolders of the folder
-// templates. Errors name the wrong file or setting.
+// Load reads the settings of the roles from c, and the templates of the roles from subfolders of
+// the folder templates. An error names the file or the setting that is wrong.
 func Load(c *config.Config, templates string) (Set, error) {
 	rules, err := newrun.Permissions(c)
 	if err != nil {
@@ -61,16 +63,17 @@ func Load(c *config.Config, templates string) (Set, error) {
 // Role returns the settings of a role.
 func (s Set) Role(r team.Role) config.Role { return s.roles[r] }
 
-// Template returns the template for a purpose, and false if there is none. The field Path of
-// gaffer's own templates is empty.
+// Template returns the template for a purpose, and false if the purpose has no template. If the
+// template is gaffer's own and not the project's, its field Path is empty.
 func (s Set) Template(p teamstate.Purpose) (prompt.Template, bool) {
 	u, ok := useFor(p)
 	return s.templates[u.name], ok
 }
 
-// folders returns the folders that may contain the template of u: the folder in the role's
-// settings, and the folder for all roles. The first has precedence. It returns an error if a folder
-// has a file that is not a template.
+// folders returns the folders that may contain the template of u: the folder in the settings of u's
+// role, and then the folder for all roles. A template in the first folder has precedence. folders
+// returns an error if one of the folders contains a Markdown file that is not named like a
+// template.
 func folders(c *config.Config, u templateUse, templates string) ([]string, error) {
 	var list []string
 	if own := c.Role(string(u.role)).Template; own != folder {
@@ -130,7 +133,8 @@ func hintOf(name string, known []string) string {
 	return "define your own agents under agents: in gaffer.yaml"
 }
 
-// withLocation returns an error that also says where the setting of a role is defined.
+// withLocation adds to err where the setting key of a role is defined, for example in which file.
+// next is advice for the user on how to correct the setting.
 func withLocation(c *config.Config, role, key string, err error, next string) error {
 	name := "team.roles." + role + "." + key
 	v, lookupErr := c.Lookup(name)

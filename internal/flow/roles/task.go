@@ -34,7 +34,7 @@ func (s Set) Task(b teamstate.Brief) (plan.Task, error) {
 // mcp', learn the agent's role.
 const roleVar = "GAFFER_ROLE"
 
-// title returns the name of the task that users see, such as "JWT Authentication System: work".
+// title returns the name under which users see the task, such as "JWT Authentication System: work".
 func title(b teamstate.Brief, u templateUse) string {
 	name := oneLine(b.Group.Name)
 	if name == "" {

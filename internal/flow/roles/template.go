@@ -25,8 +25,9 @@ type templateUse struct {
 	words   []team.Word
 }
 
-// templateUses lists the purposes for which agents are started, with the template for each. An
-// entry's status words are used if the brief of a step has none.
+// templateUses lists the purposes for which agents are started, each with the role, the name of the
+// template, and the status words that the answer may have. The words are used only if the brief of
+// a step has none.
 var templateUses = []templateUse{
 	{teamstate.Plan, team.PM, "pm-plan", teamstate.Words(teamstate.Plan)},
 	{teamstate.Split, team.PM, "pm-split", teamstate.Words(teamstate.Split)},
@@ -114,12 +115,12 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// checkTemplate returns an error if a template has an unknown variable, is too large for a prompt,
-// or has a variable with several lines that is in a fence or not alone on its line. In a fence, the
-// value of the variable could end the fence.
+// checkTemplate returns an error if a template has an unknown variable or is too large for a
+// prompt. It also returns an error if a variable with a multi-line value does not stand alone at
+// the start of a line, or stands in a code fence, which its value could end.
 func checkTemplate(t prompt.Template) error {
 	known, number := Variables(), 0
-	var open string // the fence around the current line; empty if there is none
+	var open string // code fence around the current line; empty if there is none
 	for line := range strings.Lines(t.Text) {
 		number++
 		open = fenceAfter(open, line)
@@ -139,8 +140,8 @@ func checkTemplate(t prompt.Template) error {
 	return nil
 }
 
-// onlyVariable returns the name of the variable if a line consists of a single variable, and ""
-// otherwise.
+// onlyVariable returns the name of the variable if a line consists of a single variable. Otherwise
+// it returns "".
 func onlyVariable(line string) string {
 	line = strings.TrimSpace(line)
 	if names := prompt.Parse("", line).Variables(); len(names) == 1 && strings.Count(line, "{") == 2 && strings.HasPrefix(line, "{{") && strings.HasSuffix(line, "}}") {
@@ -149,8 +150,8 @@ func onlyVariable(line string) string {
 	return ""
 }
 
-// fenceAfter returns the fence that is open after a line, or "" if none is. open is the fence that
-// was open before the line.
+// fenceAfter returns the marker, such as ```, of the Markdown code fence that is open after a line.
+// It returns "" if no fence is open. open is the marker of the fence that was open before the line.
 func fenceAfter(open, line string) string {
 	text := strings.TrimLeft(line, " \t")
 	mark := text[:len(text)-len(strings.TrimLeft(text, "`"))]

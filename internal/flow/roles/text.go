@@ -10,15 +10,17 @@ import (
 )
 
 const (
-	minFence = 4   // minimum number of backquotes in a fence; fences in templates have three
-	maxTicks = 30  // maximum number of backquotes in a row; clean removes further ones
-	maxName  = 200 // maximum size of names, paths and other one-line values, in bytes
-	minItem  = 200 // minimum size of a shortened item, in bytes; if items would get shorter, a list drops its last items
+	minFence = 4   // minimum number of backquotes in a code fence around a value
+	maxTicks = 30  // maximum number of consecutive backquotes that clean keeps
+	maxName  = 200 // maximum size in bytes of a name, path or other one-line value
+	// minItem is the minimum size in bytes to which the items of a list are shortened. If the list
+	// is still too long, its last items are dropped.
+	minItem = 200
 )
 
-// clean makes untrusted text safe to print: valid UTF-8, uniform line ends, no other control
-// characters than tabs, and no characters that change the direction or visibility of text. It also
-// shortens long rows of backquotes.
+// clean makes untrusted text safe to print. The result is valid UTF-8 with uniform line ends. It
+// has no control characters except tabs and newlines, and no characters that change the direction
+// or visibility of text. Long rows of backquotes are shortened.
 func clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -34,7 +36,8 @@ func clean(text string) string {
 	return strings.TrimRight(strings.TrimLeft(text, "\n"), " \t\n")
 }
 
-// printable returns the character that replaces r, or -1 to remove r.
+// printable returns r if it is safe to print, a newline if r is another line separator, and -1 if r
+// must be removed.
 func printable(r rune) rune {
 	switch {
 	case r == '\n' || r == '\t':
@@ -51,7 +54,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// fence puts a clean text into a fence that is longer than any fence in the text.
+// fence puts a text into a Markdown code fence that has more backquotes than any row of backquotes
+// in the text. The caller must have cleaned the text.
 func fence(text string) string {
 	longest, run := 0, 0
 	for _, r := range text {
@@ -64,8 +68,8 @@ func fence(text string) string {
 	return ticks + "text\n" + text + "\n" + ticks
 }
 
-// fencedText returns untrusted text in a fence. If the text is longer than maxBytes bytes, its middle
-// is left out. If the text is empty, fencedText returns fallback.
+// fencedText cleans an untrusted text and puts it into a Markdown code fence. If the text is longer
+// than maxBytes bytes, its middle is left out. If the text is empty, fencedText returns fallback.
 func fencedText(text string, maxBytes int, fallback string) string {
 	if text = clean(text); text == "" {
 		return fallback
@@ -73,8 +77,8 @@ func fencedText(text string, maxBytes int, fallback string) string {
 	return fence(dropMiddle(text, maxBytes))
 }
 
-// fencedList returns a list of untrusted texts in a fence, cut to maxBytes bytes. If the list is
-// empty, it returns fallback.
+// fencedList cleans untrusted texts and puts them into one Markdown code fence, one text after the
+// other. It shortens them to maxBytes bytes in total. If there is no text, it returns fallback.
 func fencedList(list []string, maxBytes int, fallback string) string {
 	if text := joinShortened(list, maxBytes); text != "" {
 		return fence(text)
@@ -82,7 +86,7 @@ func fencedList(list []string, maxBytes int, fallback string) string {
 	return fallback
 }
 
-// section returns a block with a heading, or "" if the block is empty.
+// section returns block below a Markdown heading, or "" if block is empty.
 func section(heading, block string) string {
 	if block == "" {
 		return ""
@@ -90,8 +94,8 @@ func section(heading, block string) string {
 	return "## " + heading + "\n\n" + block
 }
 
-// dropMiddle replaces the middle of a text by a note about its length if the text is longer than
-// maxBytes bytes.
+// dropMiddle returns a text of at most maxBytes bytes unchanged. In a longer text, it replaces the
+// middle by a note that says how many bytes are left out.
 func dropMiddle(text string, maxBytes int) string {
 	if len(text) <= maxBytes {
 		return text
@@ -103,8 +107,8 @@ func dropMiddle(text string, maxBytes int) string {
 }
 
 // joinShortened joins texts by newlines. If the result is longer than maxBytes bytes, it shortens
-// the longest texts. If that is not enough, it drops the last texts and adds a note with their
-// number.
+// the longest texts. If that is not enough, it drops the last texts and adds a note that says how
+// many were dropped.
 func joinShortened(list []string, maxBytes int) string {
 	var all []string
 	for _, item := range list {
@@ -157,7 +161,8 @@ func oneLine(text string) string {
 	return truncate.Bytes(text, maxName+len("…"))
 }
 
-// commas joins at most 20 names by commas, and adds a note about the others.
+// commas joins at most 20 names by commas. If there are more names, it adds a note that says how
+// many.
 func commas(list []string) string {
 	const most = 20
 	short := make([]string, 0, most+1)

@@ -10,8 +10,10 @@ import (
 // Variable is a variable of a template.
 type Variable struct {
 	Name string
-	Doc  string // description on one line, without a full stop
-	Most int    // maximum size in bytes of a value that contains untrusted text; 0 for other values, and for names, which are short
+	Doc  string // description in one line, without a full stop
+	// Most is the maximum size of the value, in bytes. It is 0 for a value without untrusted text,
+	// and for a name, which is always short.
+	Most int
 	// Lines is true if the value has several lines. A variable with several lines must be the only
 	// text on its line.
 	Lines bool
@@ -26,7 +28,7 @@ func Variables() []Variable {
 	return slices.Concat(inlineVariables(), blockVariables(), sectionVariables())
 }
 
-// inlineVariables returns the variables that are used within a line.
+// inlineVariables returns the variables whose value is short and has no line break.
 func inlineVariables() []Variable {
 	name := func(name, doc string, value func(teamstate.Brief) string) Variable {
 		return Variable{Name: name, Doc: doc, value: func(b teamstate.Brief, _ int) string { return value(b) }}
@@ -45,7 +47,7 @@ func inlineVariables() []Variable {
 	}
 }
 
-// blockVariables returns the variables that consist of several lines and always have a value.
+// blockVariables returns the variables whose value has several lines and is never empty.
 func blockVariables() []Variable {
 	return []Variable{
 		{"RULES", "what holds for every role: no memory, what is data, whose documents are whose", 0, true, func(teamstate.Brief, int) string { return rules() }},

@@ -36,7 +36,7 @@ var shortcuts = map[string]string{
 // CronError says what is wrong with a cron expression.
 type CronError struct {
 	Expr  string
-	Field int // number of the field, starting at 1; 0 if the expression as a whole is wrong
+	Field int // number of the wrong field, starting at 1; 0 for the whole expression
 	Why   string
 	Next  string // what to write instead; empty if unknown
 }
@@ -85,11 +85,14 @@ func parseCron(expr string) (*cron.SpecSchedule, error) {
 	if err != nil {
 		return nil, &CronError{expr, 0, fieldProblem(err), ""}
 	}
-	return parsed.(*cron.SpecSchedule), nil // the parser returns another type only for @every, which was rejected above
+	// This type assertion cannot fail: the parser returns another type only for @every, which was
+	// rejected above.
+	return parsed.(*cron.SpecSchedule), nil
 }
 
-// fieldProblem returns a short text for an error of the parser. It drops the part after the first
-// colon, in which the parser repeats the field's text, because the caller already prints that text.
+// fieldProblem returns a short text for an error of the cron parser. It drops the part after the
+// first colon, in which the parser repeats the field's text, because the error message of the
+// caller already contains that text.
 func fieldProblem(err error) string {
 	text, _, _ := strings.Cut(err.Error(), ": ")
 	switch {
@@ -127,7 +130,8 @@ func sundayIsZero(part string) string {
 	return strings.Join(items, ",")
 }
 
-// starBit is set by the parser in a field that begins with a star.
+// starBit is the bit that the parser sets in a field that contains *. If * has a step above 1, as
+// in */2, the parser does not set the bit.
 const starBit = 1 << 63
 
 // values returns the values of a field in ascending order. set is the field as the parser returns
@@ -142,8 +146,8 @@ func values(set uint64) (list []int) {
 // everyHour reports whether the expression matches in every hour of the day.
 func everyHour(spec *cron.SpecSchedule) bool { return len(values(spec.Hour)) == 24 }
 
-// OnCalendar returns the times as expressions for OnCalendar= of a systemd timer. There are two
-// expressions if the cron expression restricts both the day of the month and the day of the week,
+// OnCalendar returns the times as values for the setting OnCalendar= of a systemd timer. There are
+// two values if the cron expression restricts both the day of the month and the day of the week,
 // because cron then selects all days that match at least one of the two.
 func (t Times) OnCalendar() []string {
 	clock := fmt.Sprintf("%s:%s:00 %s", calendarList(t.spec.Hour, 24), calendarList(t.spec.Minute, 60), t.zone)

@@ -1,7 +1,7 @@
-// Package schedule has the rules of schedules: at which times a schedule is planned, what happens
-// to times that were missed, and what happens if an earlier run has not ended. Except for
-// [LocalZone], the functions are pure: they get the current time as an argument, and return a
-// changed copy of the [Schedule].
+// Package schedule has the rules of schedules: at which times runs are planned, what happens to
+// planned times that were missed, and what happens at a planned time if an earlier run has not
+// ended. Except for [LocalZone], the functions are pure: they get the current time as an argument,
+// and return a changed copy of the [Schedule].
 package schedule
 
 import (
@@ -15,9 +15,10 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Limits of the rules.
+// Limits and durations of schedules.
 const (
-	// OnTime is how late a run may start and still count as on time. A later run counts as missed.
+	// OnTime is how late a run may start and still count as on time. If it would start later, its
+	// planned time counts as missed.
 	OnTime = 5 * time.Minute
 	// MissedAge is the maximum age of a missed planned time for which [fleet.MissedRunOnce] starts
 	// a run.
@@ -28,19 +29,19 @@ const (
 	// MissedAllCount is the maximum number of missed planned times for which [fleet.MissedRunAll]
 	// starts runs.
 	MissedAllCount = 10
-	// StartLease is how long a process that starts a run may be silent before another process tries
-	// to start the run.
+	// StartLease is how long a process that starts a run may take to renew its lease. After that,
+	// another process may start the run.
 	StartLease = 30 * time.Second
 	// MaxJitter is the maximum of [Schedule.Jitter].
 	MaxJitter = 12 * time.Hour
 	// RestoreWithin is how long after its removal a schedule can be restored.
 	RestoreWithin = 30 * 24 * time.Hour
-	// keptFires is how many fires with a final status a schedule keeps. A fire is a planned time,
-	// or a user's request for a run, with the decision about it.
+	// keptFires is the maximum number of entries with a final status in [Schedule.Fires].
 	keptFires = 30
 )
 
-// Schedule is a schedule as it is stored. [fleet.Schedule] describes the fields that both have.
+// Schedule is a schedule as the store contains it. [fleet.Schedule] documents the fields that both
+// types have.
 type Schedule struct {
 	Name     string            `json:"name"`
 	ID       string            `json:"id"`
@@ -57,10 +58,12 @@ type Schedule struct {
 	Paused   bool              `json:"paused,omitempty"`
 	Exporter string            `json:"exporter,omitempty"`
 	Removed  time.Time         `json:"removed,omitzero"`
-	// Through is the time up to which no decision is left: Decide considers only planned times after
-	// it.
-	Through time.Time    `json:"through"`
-	Fires   []fleet.Fire `json:"fires,omitempty"` // in the order in which they were decided
+	// Through is the time up to which all planned times are decided. Decide considers only later
+	// planned times.
+	Through time.Time `json:"through"`
+	// Fires has the latest decisions about planned times, and the latest runs that users asked for,
+	// oldest first.
+	Fires []fleet.Fire `json:"fires,omitempty"`
 }
 
 // Times returns the planned times that Cron and Zone describe. Its errors are those of [Parse].
@@ -96,8 +99,8 @@ func (s Schedule) View(now time.Time, status func(run string) fleet.Status) flee
 	return v
 }
 
-// delay returns how much later than planned a run starts. It depends only on the schedule and the
-// planned time, so that all servers compute the same delay.
+// delay returns how much later than planned a run starts because of Jitter. The delay depends only
+// on the schedule and the planned time, so all servers compute the same delay.
 func (s Schedule) delay(planned time.Time) time.Duration {
 	if s.Jitter <= 0 {
 		return 0
@@ -107,10 +110,10 @@ func (s Schedule) delay(planned time.Time) time.Duration {
 	return time.Duration(h.Sum64() % uint64(s.Jitter)).Truncate(time.Second)
 }
 
-// StartTime returns when the run of a planned time starts.
+// StartTime returns when the run for a planned time starts: at that time or, with Jitter, later.
 func (s Schedule) StartTime(planned time.Time) time.Time { return planned.Add(s.delay(planned)) }
 
-// due returns the planned times that are not decided yet and whose start time is not after now, the
+// due returns the planned times that are not decided yet and whose start time has come, the
 // earliest first.
 func (s Schedule) due(times Times, now time.Time) (list []time.Time) {
 	for after := s.Through; ; {
@@ -151,10 +154,10 @@ type Decision struct {
 	Holder string                // name of the process that decides, and that will start the runs
 }
 
-// Decide decides all planned times up to now, and lets a waiting fire start if no earlier run
-// prevents it. It also takes over fires whose run must be started and that no other process is
-// starting. It returns the changed schedule and the ids of the fires whose runs d.Holder must start
-// now. For a paused schedule it only takes over fires; a removed schedule stays unchanged.
+// Decide decides what happens at the planned times up to d.Now, and starts a waiting run if no
+// earlier run prevents it. It also takes over a run from a process whose lease has expired. It
+// returns the changed schedule, and the ids of the entries in Fires whose runs d.Holder must start
+// now. For a paused schedule, it only takes over runs. A removed schedule stays unchanged.
 func (s Schedule) Decide(d Decision) (decided Schedule, start []string, err error) {
 	if s.State() == fleet.ScheduleRemoved {
 		return s, nil, nil
@@ -178,8 +181,8 @@ func (s Schedule) Decide(d Decision) (decided Schedule, start []string, err erro
 	return s, start, nil
 }
 
-// decideDue adds fires for the planned times up to now, as the rule for missed times says. Then it
-// moves Through to the last of these times.
+// decideDue adds entries to Fires for the planned times up to d.Now, as the rule for missed times
+// requires. Then it moves Through to the last of these times.
 func (s *Schedule) decideDue(times Times, d Decision) {
 	oldest := d.Now.Add(-MissedAllAge)
 	if first := times.Next(s.Through); !first.IsZero() && first.Before(oldest) {
@@ -223,7 +226,8 @@ func (s *Schedule) decideDue(times Times, d Decision) {
 	}
 }
 
-// skip records that planned times have no run. It adds a single fire for all of them.
+// skip adds one entry to Fires, which records that the given planned times get no runs. why is the
+// explanation for users.
 func (s *Schedule) skip(times []time.Time, now time.Time, why string) {
 	if len(times) == 0 {
 		return
@@ -240,9 +244,9 @@ func newFire(planned time.Time, count int, now time.Time) fleet.Fire {
 	return fleet.Fire{ID: planned.UTC().Format(time.RFC3339), Planned: planned.UTC(), Count: count, Decided: now}
 }
 
-// add adds a fire for a planned time that is on time, or is treated as if it were. count is the
-// number of planned times that the fire stands for. If an earlier run has not ended, the rule for
-// overlaps decides whether the fire starts, waits or is skipped.
+// add adds an entry to Fires for a planned time at which a run should start. count is the number of
+// planned times that this run makes up for, including its own. If an earlier run has not ended, the
+// rule for overlaps decides whether the new run starts, waits or is skipped.
 func (s *Schedule) add(planned time.Time, count int, d Decision) {
 	f := newFire(planned, count, d.Now)
 	earlier := s.unfinished(d)
@@ -260,8 +264,9 @@ func (s *Schedule) add(planned time.Time, count int, d Decision) {
 	s.Fires = append(s.Fires, f)
 }
 
-// addMissed adds a fire for a planned time that was missed and is run nevertheless. The fire waits
-// for an earlier run that has not ended, unless the rule for overlaps allows both to run at once.
+// addMissed adds an entry to Fires for a planned time whose run starts late. If an earlier run has
+// not ended, the new run waits. If the rule for overlaps allows both runs at once, the new run
+// starts.
 func (s *Schedule) addMissed(planned time.Time, d Decision) {
 	f := newFire(planned, 1, d.Now)
 	f.Status = fleet.FireStarting
@@ -285,8 +290,8 @@ func (s *Schedule) unfinished(d Decision) string {
 	return ""
 }
 
-// startWaiting changes the first waiting fire to the status starting, unless another run of the
-// schedule is starting or has not ended.
+// startWaiting sets the status of the first waiting entry in Fires to starting. It does nothing if
+// another run of the schedule is starting or has not ended.
 func (s *Schedule) startWaiting(d Decision) {
 	for _, f := range s.Fires {
 		if f.Status == fleet.FireStarting || f.Status == fleet.FireStarted && d.Active(f.Run) {
@@ -298,7 +303,8 @@ func (s *Schedule) startWaiting(d Decision) {
 	}
 }
 
-// dropOld drops the oldest fires with a final status, until at most keptFires of them are left.
+// dropOld deletes the oldest entries with a final status from Fires, until at most keptFires of
+// them are left.
 func (s *Schedule) dropOld() {
 	final := 0
 	for _, f := range slices.Backward(s.Fires) {
@@ -315,8 +321,9 @@ func (s *Schedule) dropOld() {
 	})
 }
 
-// RunNow returns the schedule with an additional fire, which the user by asks for and the process
-// holder starts. The planned times, the rule for overlaps and a pause do not affect this fire.
+// RunNow returns the schedule with an additional entry in Fires, for a run that starts now. by is
+// the user who asks for the run, and holder is the process that must start it. The planned times,
+// the rule for overlaps and a pause do not affect this run.
 func (s Schedule) RunNow(id, by, holder string, now time.Time) Schedule {
 	s.Fires = append(slices.Clone(s.Fires), fleet.Fire{
 		ID: id, Planned: now.UTC(), By: by, Decided: now, Status: fleet.FireStarting, Holder: holder, Lease: now.Add(StartLease),
@@ -325,9 +332,9 @@ func (s Schedule) RunNow(id, by, holder string, now time.Time) Schedule {
 	return s
 }
 
-// Renew extends the lease of a fire that its holder is starting. With a duration of zero the holder
-// gives the fire back, and another process may start it at once. Renew returns false if holder does
-// not hold the fire.
+// Renew extends the lease of the process holder, which is starting the run of an entry in Fires. id
+// is the id of the entry. If lease is zero, another process may start the run at once. Renew
+// returns false if holder is not starting this run.
 func (s Schedule) Renew(id, holder string, now time.Time, lease time.Duration) (Schedule, bool) {
 	s.Fires = slices.Clone(s.Fires)
 	for i := range s.Fires {
@@ -339,7 +346,7 @@ func (s Schedule) Renew(id, holder string, now time.Time, lease time.Duration) (
 	return s, false
 }
 
-// Fire returns the fire with this id, and false if there is none.
+// Fire returns the entry in Fires with this id, and false if there is none.
 func (s Schedule) Fire(id string) (fleet.Fire, bool) {
 	i := slices.IndexFunc(s.Fires, func(f fleet.Fire) bool { return f.ID == id })
 	if i < 0 {
@@ -348,7 +355,9 @@ func (s Schedule) Fire(id string) (fleet.Fire, bool) {
 	return s.Fires[i], true
 }
 
-// Started records that the run of a fire exists. It reports whether this has changed something.
+// Started records that the run for an entry in Fires exists. id is the id of the entry. Started
+// returns false if the schedule is unchanged, because this was recorded before or there is no such
+// entry.
 func (s Schedule) Started(id, run string) (Schedule, bool) {
 	return s.end(id, func(f *fleet.Fire) bool {
 		if f.Status == fleet.FireStarted {
@@ -359,8 +368,8 @@ func (s Schedule) Started(id, run string) (Schedule, bool) {
 	})
 }
 
-// Failed records why the run of a fire could not be started. It changes nothing if the fire is not
-// being started. It reports whether it has changed something.
+// Failed records why the run for an entry in Fires could not be started. id is the id of the entry.
+// If the entry does not have the status starting, Failed changes nothing and returns false.
 func (s Schedule) Failed(id, why string) (Schedule, bool) {
 	return s.end(id, func(f *fleet.Fire) bool {
 		if f.Status != fleet.FireStarting {
@@ -371,8 +380,9 @@ func (s Schedule) Failed(id, why string) (Schedule, bool) {
 	})
 }
 
-// NothingToDo records why a fire has no run: there was nothing to do. It changes nothing if the
-// fire is not being started. It reports whether it has changed something.
+// NothingToDo records that an entry in Fires has no run, because there was nothing to do. id is the
+// id of the entry, and why is the explanation for users. If the entry does not have the status
+// starting, NothingToDo changes nothing and returns false.
 func (s Schedule) NothingToDo(id, why string) (Schedule, bool) {
 	return s.end(id, func(f *fleet.Fire) bool {
 		if f.Status != fleet.FireStarting {
@@ -394,13 +404,14 @@ func (s Schedule) end(id string, change func(*fleet.Fire) bool) (Schedule, bool)
 	return s, false
 }
 
-// Pause returns the paused schedule. Its planned times have no runs until [Schedule.Resume].
+// Pause returns the schedule in the state paused. No runs start at its planned times until
+// [Schedule.Resume].
 func (s Schedule) Pause() Schedule {
 	s.Paused = true
 	return s
 }
 
-// Resume returns the schedule without the pause. Planned times up to now get no runs and do not
+// Resume returns the schedule in the state active. Planned times up to now get no runs and do not
 // count as missed.
 func (s Schedule) Resume(now time.Time) Schedule {
 	if s.Through.Before(now) {
@@ -410,8 +421,8 @@ func (s Schedule) Resume(now time.Time) Schedule {
 	return s
 }
 
-// Remove returns the schedule in the state removed. It starts no more runs, and can only be
-// restored. Fires with the status waiting become skipped.
+// Remove returns the schedule in the state removed. A removed schedule starts no more runs and can
+// only be restored. Entries in Fires with the status waiting become skipped.
 func (s Schedule) Remove(now time.Time) Schedule {
 	s.Removed = now
 	s.Fires = slices.Clone(s.Fires)
@@ -423,8 +434,8 @@ func (s Schedule) Remove(now time.Time) Schedule {
 	return s
 }
 
-// Restore returns a removed schedule as it was before its removal. Planned times in between do not
-// count as missed.
+// Restore returns a removed schedule in the state that it had before. Planned times between removal
+// and restoration do not count as missed.
 func (s Schedule) Restore(now time.Time) Schedule {
 	s.Removed = time.Time{}
 	if s.Through.Before(now) {
@@ -433,11 +444,11 @@ func (s Schedule) Restore(now time.Time) Schedule {
 	return s
 }
 
-// Key returns the idempotency key with which the run of a fire is submitted. fire is the id of the
-// fire.
+// Key returns the idempotency key with which the run for an entry in Fires is submitted. fire is
+// the id of the entry.
 func (s Schedule) Key(fire string) string { return "schedule " + s.ID + " " + fire }
 
-// StartedBy returns the text for [store.Run.StartedBy] of the schedule's runs.
+// StartedBy returns the value of [store.Run.StartedBy] for the schedule's runs.
 func (s Schedule) StartedBy() string { return "schedule " + s.Name }
 
 var validName = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,59}$`)

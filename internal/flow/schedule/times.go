@@ -8,7 +8,9 @@ import (
 
 // Times are the planned times of a schedule.
 type Times struct {
-	spec *cron.SpecSchedule // computes with wall clock times, which are passed to it as times in UTC
+	// spec computes with the times that a wall clock in zone shows. They are represented as times
+	// in UTC, see wallClock.
+	spec *cron.SpecSchedule
 	zone *time.Location
 }
 
@@ -43,10 +45,10 @@ func (e *NeverError) Usage() bool { return true }
 // Next returns the first planned time that is later than after. It returns the zero time if there
 // is none in the next five years.
 //
-// When the clocks go forward, a planned time that does not exist becomes the moment of the change.
-// When they go back, a planned time that exists twice counts once, the first time. An expression
-// for every hour of the day is different: it follows the elapsed time, so the repeated hour has its
-// planned times, too.
+// When the clocks go forward, a planned time in the skipped hour becomes the moment of the change.
+// When the clocks go back, a planned time in the repeated hour counts once, the first time. An
+// expression that matches every hour of the day is an exception: its planned times in the skipped
+// hour are dropped, and those in the repeated hour count twice.
 func (t Times) Next(after time.Time) time.Time {
 	if everyHour(t.spec) {
 		return t.nextElapsed(after)
@@ -61,8 +63,8 @@ func (t Times) Next(after time.Time) time.Time {
 	}
 }
 
-// nextElapsed is Next for an expression for every hour of the day. It returns the first time later
-// than after at which the wall clock matches the expression.
+// nextElapsed is Next for an expression that matches every hour of the day. It returns the first
+// moment later than after at which the wall clock matches the expression.
 func (t Times) nextElapsed(after time.Time) time.Time {
 	at := after.In(t.zone)
 	from := wallClock(at)
@@ -76,8 +78,8 @@ func (t Times) nextElapsed(after time.Time) time.Time {
 		if end.IsZero() || found.Before(end) {
 			return found
 		}
-		// The clocks change before found. Search again from the moment of the change, which may
-		// match itself.
+		// The clocks change before the moment found, so found is wrong. Search again, starting with
+		// the moment of the change.
 		at = end.In(t.zone)
 		from = wallClock(at).Add(-time.Second)
 	}
@@ -97,16 +99,16 @@ func (t Times) Upcoming(after time.Time, count int) (list []time.Time) {
 // Zone returns the time zone.
 func (t Times) Zone() *time.Location { return t.zone }
 
-// wallClock returns the date and time that a clock in the time zone of at shows, as a time in UTC:
-// 14:00 in Berlin becomes 14:00 UTC.
+// wallClock returns the date and time that a clock shows at the moment at, in the time zone of at.
+// The result is a time in UTC: 14:00 in Berlin becomes 14:00 UTC.
 func wallClock(at time.Time) time.Time {
 	_, offset := at.Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// instant returns when a wall clock in the time zone shows the time wall, which is given as a time
-// in UTC. If the clock shows it twice, instant returns the first time. If the clock never shows it,
-// instant returns the moment at which the clocks go forward.
+// instant returns the moment at which a clock in the time zone shows the date and time wall, which
+// is given as a time in UTC. If the clock shows wall twice, instant returns the first moment. If
+// the clock never shows wall, instant returns the moment at which the clocks go forward.
 func (t Times) instant(wall time.Time) time.Time {
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, t.zone)
 	start, end := at.ZoneBounds()

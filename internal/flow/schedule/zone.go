@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	_ "time/tzdata" // the time zone database, because the machine may have none
+	_ "time/tzdata" // embeds the time zone database, because the machine may have none
 )
 
 // ZoneError reports that a time zone is unknown.
@@ -58,7 +58,7 @@ func localZone(getenv func(string) string, etc string) (string, error) {
 			}
 		}
 	} else if errors.Is(err, fs.ErrNotExist) {
-		return "UTC", nil // the C library does the same
+		return "UTC", nil // without /etc/localtime, the C library also uses UTC
 	}
 	if text, err := os.ReadFile(filepath.Join(etc, "timezone")); err == nil {
 		name := strings.TrimSpace(string(text))

@@ -16,7 +16,7 @@ const (
 	lookEvery    = time.Second      // how often the loop checks whether a planned time has come
 	processEvery = 30 * time.Second // how often the loop looks for runs that no process works on
 	firstRetry   = time.Minute      // how long to wait after the first failed start of a process
-	maxRetry     = time.Hour        // maximum wait; each wait is twice as long as the one before
+	maxRetry     = time.Hour        // maximum wait; the wait doubles after each failure
 )
 
 // retry says when to try again to start a process for a run, and how long that wait is.
@@ -25,9 +25,9 @@ type retry struct {
 	wait time.Duration
 }
 
-// Loop starts the runs of this machine's schedules at their planned times, until ctx ends. It also
-// looks for runs of these schedules that have not ended and that no process works on, for example
-// after the machine was off. It starts a process for each of them.
+// Loop starts the runs of this machine's schedules at their planned times, until ctx ends. Such a
+// run can be left without a process that works on it, for example after the machine was off. Loop
+// looks for such runs and starts a process for each of them.
 func (s *Schedules) Loop(ctx context.Context) {
 	var starts sync.WaitGroup
 	defer starts.Wait()
@@ -52,9 +52,10 @@ func (s *Schedules) Loop(ctx context.Context) {
 	}
 }
 
-// Step looks once at the schedules of this machine and user, and starts the runs whose time has
-// come. It leaves out schedules whose runs another program starts. It passes the work of each start
-// to background, which must call it in a goroutine.
+// Step checks the schedules of this machine and user once, and starts the runs whose time has come.
+// It ignores schedules whose runs another program, such as cron, starts. For each run, Step calls
+// background with a function that starts the run. background must call this function in a new
+// goroutine.
 func (s *Schedules) Step(ctx context.Context, background func(work func())) error {
 	var all []schedule.Schedule
 	err := s.opts.Store.Read(ctx, func(r store.Reader) (err error) {
@@ -115,8 +116,9 @@ func (s *Schedules) ensureProcesses(ctx context.Context) {
 	}
 }
 
-// ensureProcess starts a process for a run, unless one works on the run. After an error, it does
-// nothing until the time of the next try. The time between tries grows.
+// ensureProcess starts a process for a run, unless a process already works on the run. After a
+// failure, it does nothing until a waiting time has passed. The waiting time doubles with each
+// failure.
 func (s *Schedules) ensureProcess(ctx context.Context, name, run string) {
 	s.mu.Lock()
 	last, failed := s.retries[run]

@@ -1,10 +1,11 @@
-// Package schedulerun keeps schedules in the store and starts their runs.
+// Package schedulerun keeps schedules in the store and starts their runs. The rules of schedules
+// are in package schedule.
 //
-// Every decision is one transaction: it records which planned times were decided, and which process
-// starts the run. The run is submitted afterwards, with an idempotency key made of the schedule and
-// the planned time. So a crash at any point neither starts a run twice nor loses it: until the run
-// exists, any process that uses the store may submit it again, and the key ensures that there is
-// only one run. The rules are in package schedule.
+// For each decision, one transaction records which planned times were decided, and which process
+// starts the run. This process then submits the run with an idempotency key, which is made of the
+// schedule and the planned time. So a crash at any point neither loses a run nor starts it twice.
+// Until the run exists, any process that uses the store may submit it again, and the key ensures
+// that there is only one run.
 package schedulerun
 
 import (
@@ -33,8 +34,8 @@ type Options struct {
 	NewID   func() string
 	Machine string // name of this machine; only its schedules are started
 	User    string // name of the user of this process; only the user's schedules are started
-	// Start submits the run of a schedule and returns its id. Calls with the same key return the same
-	// run.
+	// Start submits the run of a schedule and returns its id. Calls with the same key return the
+	// same run.
 	Start func(ctx context.Context, s schedule.Schedule, key string) (run string, err error)
 	// EnsureProcess starts a process that works on a run, unless there already is one.
 	EnsureProcess func(ctx context.Context, run string) error
@@ -44,10 +45,10 @@ type Options struct {
 // Schedules reads, changes and starts the schedules of a store. It is safe for concurrent use.
 type Schedules struct {
 	opts   Options
-	holder string // id of this process, as the holder of fires
+	holder string // id of this process, under which it holds leases for starting runs
 
 	mu      sync.Mutex
-	retries map[string]retry // when to try again to start a process, by the id of the run
+	retries map[string]retry // next try to start a process for a run, by run id
 }
 
 // New returns the schedules of a store.
@@ -55,9 +56,9 @@ func New(opts Options) *Schedules {
 	return &Schedules{opts: opts, holder: opts.NewID(), retries: map[string]retry{}}
 }
 
-// Each schedule is an item of the store. The id of the item is the schedule's name. The item of a
-// removed schedule has another kind, and its id is the schedule's id, because several removed
-// schedules can have the same name.
+// The store has an item for each schedule. The item has the kind kind, and its id is the schedule's
+// name. The item of a removed schedule has the kind removedKind, and its id is the schedule's id,
+// because several removed schedules can have the same name.
 const (
 	kind        = "schedule"
 	removedKind = "schedule-removed"
@@ -167,9 +168,9 @@ func (s *Schedules) List(ctx context.Context, removed bool) (list []fleet.Schedu
 	return list, err
 }
 
-// NotStarted returns the planned times that were skipped or whose run could not be started,
-// earliest first. It considers only decisions at the time since or later. An empty project means
-// all projects.
+// NotStarted returns the planned times without a run: those that were skipped, and those whose run
+// could not be started. The earliest comes first. Decisions before since are ignored. project
+// limits the result to one project; empty means all projects.
 func NotStarted(r store.Reader, project string, since time.Time) (list []fleet.MorningFire, err error) {
 	all, err := read(r, false)
 	for _, n := range all {
@@ -337,8 +338,8 @@ func (s *Schedules) Restore(ctx context.Context, name string) (fleet.Schedule, e
 	return s.Get(ctx, name)
 }
 
-// mine reports whether this process may start the runs of a schedule: its folder is on this machine
-// and belongs to this user.
+// mine reports whether this process may start the runs of a schedule: the schedule must belong to
+// this machine and to the user of this process.
 func (s *Schedules) mine(n schedule.Schedule) bool {
 	return n.Machine == s.opts.Machine && n.User == s.opts.User
 }
@@ -348,8 +349,8 @@ func notMine(n schedule.Schedule) error {
 	return &ConflictError{fmt.Sprintf("schedule %s belongs to user %s on machine %s", n.Name, n.User, n.Machine), "run the command there"}
 }
 
-// decide decides the planned times of a schedule and stores the result. It returns the ids of the
-// fires whose runs this process must start.
+// decide decides what happens at the planned times of a schedule up to now, and stores the result.
+// It returns the ids of the entries in Fires whose runs this process must start.
 func (s *Schedules) decide(ctx context.Context, name string) (decided schedule.Schedule, start []string, err error) {
 	err = s.opts.Engine.Do(ctx, "schedule "+name, func(tx *engine.Tx) error {
 		n, err := get(tx, name)
@@ -383,20 +384,21 @@ func (s *Schedules) decide(ctx context.Context, name string) (decided schedule.S
 	return decided, start, err
 }
 
-// FireRow is the content of an event about a fire.
+// FireRow is the content of an event about a planned or requested run of a schedule.
 type FireRow struct {
 	Schedule string     `json:"schedule"`
 	Project  string     `json:"project"`
 	Fire     fleet.Fire `json:"fire"`
 }
 
-// record appends the event about a fire that has got its final status.
+// record appends an event about f, an entry in n.Fires that has got its final status.
 func record(tx *engine.Tx, n schedule.Schedule, f fleet.Fire) error {
 	return tx.Event(store.Event{Kind: "schedule." + string(f.Status), To: string(f.Status), Why: f.Why}, FireRow{n.Name, n.Project, f})
 }
 
-// end applies change to a schedule. If the fire then has its final status, end also appends the
-// event about it. It does nothing if the schedule was removed or change returns false.
+// end applies change to the schedule with this name. fire is the id of the entry in Fires that
+// change modifies. If the entry gets its final status, end also appends an event about it. end does
+// nothing if the schedule was removed or if change returns false.
 func (s *Schedules) end(ctx context.Context, name, fire string, change func(schedule.Schedule) (schedule.Schedule, bool)) error {
 	return s.opts.Engine.Do(ctx, "schedule "+name, func(tx *engine.Tx) error {
 		n, err := get(tx, name)
@@ -421,11 +423,11 @@ func (s *Schedules) end(ctx context.Context, name, fire string, change func(sche
 
 const (
 	startTimeout = 10 * time.Minute        // how long it may take to read a plan and to submit its run
-	renewEvery   = schedule.StartLease / 3 // the interval between renewals of a fire's lease
+	renewEvery   = schedule.StartLease / 3 // interval between renewals of the lease for starting a run
 )
 
-// NothingError reports that a plan has no task to run. That does not count as a failure of its
-// schedule.
+// NothingError reports that a plan has no task to run. The schedule of the plan does not count this
+// as a failure.
 type NothingError struct{ Why string }
 
 func (e *NothingError) Error() string { return e.Why }
@@ -439,9 +441,10 @@ func isNothing(err error) bool {
 	return nothing || held
 }
 
-// start starts the run of a fire that this process holds, and records the outcome. It returns ""
-// and no error if there is nothing to do. If ctx ends before the run exists, start gives the fire
-// back, so that another process can start the run.
+// start submits the run for the entry in n.Fires with the id fire, and records the outcome. This
+// process must have the lease for starting the run. If there is nothing to do, start returns "" and
+// no error. If ctx ends before the run exists, start ends the lease, so that another process can
+// start the run.
 func (s *Schedules) start(ctx context.Context, n schedule.Schedule, fire string) (run string, err error) {
 	within, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -450,7 +453,9 @@ func (s *Schedules) start(ctx context.Context, n schedule.Schedule, fire string)
 	go func() {
 		defer close(renewed)
 		for pause.For(renewing, renewEvery) {
-			_ = s.renew(renewing, n.Name, fire, schedule.StartLease) // if it fails, another process may start the same run too, which does no harm
+			// If the renewal fails, another process may submit the run too. Both use the same
+			// idempotency key, so only one run exists.
+			_ = s.renew(renewing, n.Name, fire, schedule.StartLease)
 		}
 	}()
 	run, err = s.opts.Start(within, n, n.Key(fire))
@@ -492,9 +497,9 @@ func (s *Schedules) renew(ctx context.Context, name, fire string, lease time.Dur
 	})
 }
 
-// RunNow starts a run of a schedule at once, whatever its planned times are. by is who asks for it;
-// empty means the user of this process. If the run, or a process that works on it, could not be
-// started, RunNow returns both the fire and an error.
+// RunNow starts a run of a schedule at once, whatever its planned times are. by is the user who
+// asks for the run; empty means the user of this process. If the run or its process could not be
+// started, RunNow returns both the entry in Fires and an error.
 func (s *Schedules) RunNow(ctx context.Context, name, by string) (fleet.Fire, error) {
 	by = cmp.Or(by, s.opts.User)
 	var n schedule.Schedule
@@ -515,8 +520,8 @@ func (s *Schedules) RunNow(ctx context.Context, name, by string) (fleet.Fire, er
 	return s.startAndShow(ctx, n, id)
 }
 
-// startAndShow starts the run of a fire, and a process that works on the run. It returns the fire
-// with the outcome.
+// startAndShow starts the run for the entry in n.Fires with the id fire, and a process that works
+// on the run. It returns the entry with the outcome.
 func (s *Schedules) startAndShow(ctx context.Context, n schedule.Schedule, fire string) (fleet.Fire, error) {
 	run, err := s.start(ctx, n, fire)
 	if err == nil && run != "" {
@@ -533,10 +538,10 @@ func (s *Schedules) startAndShow(ctx context.Context, n schedule.Schedule, fire 
 	return v.Fires[i], err
 }
 
-// Fire decides the planned times of one schedule, and starts the runs that result. It is for
-// programs such as cron, which call it at each planned time. It returns the fires that it has
-// decided or taken over from another process; none if no time was due. If the schedule has a
-// jitter, Fire first waits for the delayed start time.
+// Fire decides what happens at the planned times of one schedule up to now, and starts the runs
+// that are due. It is for programs such as cron, which start gaffer at each planned time. If the
+// schedule has a jitter, Fire first waits for the delayed start time. It returns the entries that
+// it has added to Fires, and the entries whose runs it has started.
 func (s *Schedules) Fire(ctx context.Context, name string) (fires []fleet.Fire, err error) {
 	n, err := s.stored(ctx, name)
 	if err != nil {
@@ -578,8 +583,8 @@ func (s *Schedules) stored(ctx context.Context, name string) (n schedule.Schedul
 	return n, err
 }
 
-// waitForDelay waits until the delayed start time of the next planned time, if that planned time
-// has come.
+// waitForDelay waits until the run for the next planned time may start, which can be later because
+// of a jitter. If the planned time has not come yet, waitForDelay returns at once.
 func (s *Schedules) waitForDelay(ctx context.Context, n schedule.Schedule) error {
 	times, err := n.Times()
 	if err != nil {

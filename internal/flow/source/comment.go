@@ -7,22 +7,22 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// marker returns a text that identifies the comment about a result, so that a later process can
-// find out whether the comment exists. It is an HTML comment, which the page of an issue does not
-// show.
+// marker returns a text that identifies the comment about a result. It is part of the comment, so
+// that a later process can find out whether the comment exists. It is an HTML comment, which is
+// invisible on the page of an issue.
 func (r Result) marker() string {
 	return fmt.Sprintf("<!-- gaffer report %s/%s %d -->", r.Run, r.Task, r.Number)
 }
 
-// outcomes maps reasons why a task has ended without being complete to texts for users. Only these
-// texts are published: the messages of agents and checks may contain secrets.
+// outcomes maps the reason why a task is not complete to a text for users. Only these texts are
+// published, because the messages of agents and checks may contain secrets.
 var outcomes = map[string]string{
 	"verify_failed": "a check of the result has failed", "denied": "the agent was denied a permission that it needs", "budget": "its budget is used up",
 	"auth": "the agent is not logged in", "timeout": "it took too long", "stalled": "the agent has shown no activity", "cancelled": "it was cancelled",
 	"dependency": "a task that it waits for is not complete",
 }
 
-// comment returns the text of the comment about a result.
+// comment returns the text of the comment with which gaffer reports a result to an issue.
 func (r Result) comment() string {
 	text := "gaffer has finished its work on this."
 	if !r.Complete {

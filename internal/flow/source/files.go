@@ -37,8 +37,8 @@ func (t *table) List(context.Context) ([]Item, error) {
 	return itemsOf(t.Name(), tasks), err
 }
 
-// itemsOf returns an item for each task. The user has written the prompts of these tasks, so they
-// are trusted.
+// itemsOf returns an item for each task. The prompts stay unchanged, because the user has written
+// them.
 func itemsOf(source string, tasks []plan.Task) []Item {
 	items := make([]Item, len(tasks))
 	for i, t := range tasks {
@@ -55,10 +55,11 @@ func (t *table) Report(context.Context, plan.SourceItem, Result) error {
 	return &SpecError{Text: t.file, Problem: "nothing can be reported to a file"}
 }
 
-// beadsFile is where the issue tracker "beads" keeps its beads, below the project's folder.
+// beadsFile is the file, relative to the project's folder, in which the issue tracker "beads" keeps
+// its issues.
 const beadsFile = ".beads/issues.jsonl"
 
-// beads is a file with one bead on each line.
+// beads is a file of the issue tracker "beads". Each line has one issue, called a bead, as JSON.
 type beads struct {
 	file, path string
 	opts       Options
@@ -86,7 +87,7 @@ func (b *beads) List(ctx context.Context) ([]Item, error) {
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		t.Verify = slices.Concat(t.Verify, checks) // a bead's checks are added to those of the plan
+		t.Verify = slices.Concat(t.Verify, checks) // the bead's own checks, and then the plan's checks
 		t.Worktree = t.Worktree || t.Branch != ""
 	}
 	tasks, err := b.opts.Beads(ctx, p.Tasks)
@@ -97,7 +98,7 @@ func (b *beads) Report(context.Context, plan.SourceItem, Result) error {
 	return &SpecError{Text: b.file, Problem: "nothing can be reported to a file"}
 }
 
-// inboxSource is the inbox of the project.
+// inboxSource is the project's inbox, the queue of ideas that users leave for later.
 type inboxSource struct {
 	inbox    *workflow.Inbox
 	defaults plan.Task
@@ -132,7 +133,7 @@ func (s *inboxSource) List(context.Context) ([]Item, error) {
 }
 
 // safeID returns id if it is short and can be a part of a file name. Otherwise it returns the first
-// digits of its hash.
+// digits of the id's hash.
 func safeID(id string) string {
 	if len(id) <= 60 && statefile.CheckName("id", id) == nil && strings.Trim(id, plainCharacters) == "" {
 		return id
@@ -142,8 +143,8 @@ func safeID(id string) string {
 
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-// lineID returns the id of an inbox item. If the id is not a short line, lineID returns the first
-// digits of its hash.
+// lineID returns id, the id of an inbox item, if it is a short line. Otherwise it returns the first
+// digits of the id's hash.
 func lineID(id string) string {
 	if len(id) <= 200 && cleanLine(id, 200) == id {
 		return id
@@ -151,8 +152,8 @@ func lineID(id string) string {
 	return safeID(id)
 }
 
-// Report marks an item as processed by the run, or as failed. It changes nothing if the item is
-// gone or was already concluded.
+// Report marks an inbox item as processed or as failed. It changes nothing if the item was deleted,
+// or if another program has taken it or changed its status.
 func (s *inboxSource) Report(ctx context.Context, item plan.SourceItem, r Result) error {
 	var err error
 	if r.Complete {
@@ -163,7 +164,7 @@ func (s *inboxSource) Report(ctx context.Context, item plan.SourceItem, r Result
 	_, gone := errors.AsType[*workflow.NotFoundError](err)
 	_, changed := errors.AsType[*workflow.TransitionError](err)
 	if gone || changed {
-		return nil // the user has dismissed the item, or another program has concluded it
+		return nil // the item was deleted, or another program has taken or changed it
 	}
 	return err
 }

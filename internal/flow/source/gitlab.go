@@ -26,7 +26,7 @@ func newGitLab(s Spec, dir string) (*gitlab, error) {
 
 func (g *gitlab) Name() string { return "glab:" + strings.ToLower(g.spec.Repo) }
 
-// issues returns the path of the project's issues in the API, followed by parts.
+// issues returns the path of the project's issues in GitLab's API, followed by parts.
 func (g *gitlab) issues(parts ...string) string {
 	return strings.Join(append([]string{"projects", url.PathEscape(g.spec.Repo), "issues"}, parts...), "/")
 }
@@ -100,7 +100,7 @@ func (g *gitlab) Report(ctx context.Context, item plan.SourceItem, r Result) err
 	return g.send(ctx, "PUT", g.issues(item.ID), map[string]string{"add_labels": item.Report.Label})
 }
 
-// send sends a JSON object to the API.
+// send sends a JSON object to GitLab's API.
 func (g *gitlab) send(ctx context.Context, method, path string, body map[string]string) error {
 	text, err := json.Marshal(body)
 	if err != nil {

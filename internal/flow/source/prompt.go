@@ -13,8 +13,8 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// The maximum sizes of the texts of an issue. Longer texts are cut, except that an item with a
-// longer address gets no address.
+// The maximum sizes of the texts of an issue. A longer text is cut, but a longer address is left
+// out.
 const (
 	maxTitle  = 200      // in characters
 	maxAuthor = 100      // in characters
@@ -46,9 +46,12 @@ func CheckTemplate(t prompt.Template) error {
 	return nil
 }
 
-// promptOf returns the prompt of an item. own is the prompt that the user has written for the item;
-// an issue has none. If template is nil or own is empty, an item that the user has written keeps
-// its prompt unchanged. If the template has no {{ITEM}}, the text of the item is appended.
+// promptOf returns the prompt of an item. If the user has written the item, as in a table, own is
+// the item's prompt. In this case promptOf returns own unchanged if template is nil or own is
+// empty.
+//
+// All other prompts are made from template, or from gaffer's own template if template is nil. If
+// the template has no {{ITEM}}, the text of the item is appended.
 func promptOf(item Item, own string, template *prompt.Template) (string, error) {
 	if item.Task != nil && (template == nil || own == "") {
 		return own, nil
@@ -68,8 +71,9 @@ func promptOf(item Item, own string, template *prompt.Template) (string, error) 
 	return strings.TrimRight(filled, "\n") + "\n\n" + text + "\n", nil
 }
 
-// enclose returns the text of an issue between two lines, with a warning above them. Both lines
-// contain a number that does not occur in the text, so the text cannot contain such a line.
+// enclose returns the text of an issue between two marker lines, with a warning to the agent above
+// them. Both marker lines contain a number that does not occur in the text, so the text cannot
+// contain such a line.
 func enclose(item Item) string {
 	head := "Title: " + item.Title
 	if item.Author != "" {
@@ -97,9 +101,9 @@ other repositories, or these rules.
 // hidden matches HTML comments, which a reader of the issue's page does not see.
 var hidden = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 
-// cleanText removes from a text of strangers what its readers cannot see: control characters,
-// invisible characters, characters that change the direction of text, and HTML comments. If the
-// text is longer than most bytes, cleanText cuts it and adds a note.
+// cleanText removes what readers cannot see from a text that strangers have written: control
+// characters, invisible characters, characters that change the direction of text, and HTML
+// comments. If the text is longer than most bytes, cleanText cuts it and adds a note.
 func cleanText(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
 	text = strings.Map(func(r rune) rune {
@@ -120,8 +124,8 @@ func cleanText(text string, most int) string {
 	return text
 }
 
-// cleanLine returns a text of strangers as one line, without dashes at its start. If the line is
-// longer than most characters, cleanLine cuts it.
+// cleanLine returns a text that strangers have written as one line, without dashes at its start. If
+// the line is longer than most characters, cleanLine cuts it.
 func cleanLine(text string, most int) string {
 	line := strings.Join(strings.Fields(cleanText(text, 4*maxTitle)), " ")
 	return strings.TrimSpace(truncate.Chars(strings.TrimLeft(line, "- "), most))

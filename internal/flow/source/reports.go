@@ -12,8 +12,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Reports sends the reports about ended tasks, which the engine has stored, to the sources of their
-// items.
+// Reports sends reports about ended tasks to the sources of their items. The reports come from the
+// engine, which has stored them.
 type Reports struct {
 	Engine *engine.Engine
 	Host   host.Host
@@ -25,14 +25,14 @@ type Reports struct {
 	Notice      func(text string)
 }
 
-// senderTime is how long a process may take to send a report. After that, another process may send
-// the report, even if it is unknown whether the first process is alive.
+// senderTime is how long a process may take to send a report if it is unknown whether the process
+// is alive. After that, another process may send the report.
 const senderTime = 10 * time.Minute
 
-// Send sends the reports for which wanted returns true and that are not sent yet: those of a run,
-// or of all runs if run is empty. It skips a report that another process is sending. It also skips
-// a report during the pause after a failed try, unless now is true. It returns how many reports it
-// has sent, and how many could not be sent.
+// Send sends the unsent reports of a run for which wanted returns true. An empty run means all
+// runs. Send skips a report that another process is sending. It also skips a report whose last try
+// has failed recently; if now is true, it tries again at once. Send returns how many reports it has
+// sent, and how many could not be sent.
 func (s *Reports) Send(ctx context.Context, run string, now bool, wanted func(engine.ItemReport) bool) (sent, failed int, err error) {
 	list, err := s.Engine.ItemReports(ctx, run)
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *Reports) Send(ctx context.Context, run string, now bool, wanted func(en
 }
 
 // gone reports whether this process may send a report that the process sender has claimed at the
-// time since: sender is dead or is this process itself, or it is unknown whether sender is alive,
-// and senderTime has passed.
+// time since. It returns true if sender is dead or is this process itself. If it is unknown whether
+// sender is alive, gone returns true after senderTime.
 func (s *Reports) gone(sender json.RawMessage, since time.Time) bool {
 	var p host.Process
 	if json.Unmarshal(sender, &p) == nil {
@@ -88,7 +88,8 @@ func (s *Reports) gone(sender json.RawMessage, since time.Time) bool {
 	return s.Now().Sub(since) > senderTime
 }
 
-// send sends the report r to its source.
+// send sends the report r to its source, with the address of the task's pull request if the source
+// wants it.
 func (s *Reports) send(ctx context.Context, r engine.ItemReport) error {
 	source, err := s.Open(r)
 	if err != nil {

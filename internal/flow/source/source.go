@@ -1,8 +1,8 @@
-// Package source reads work from the places where users keep it: issues on GitHub and GitLab, bead
-// files, the inbox, and tables. It turns each item into a task. When the task has ended, it reports
-// the result to the source.
+// Package source reads work from the places where users keep it: issues on GitHub and GitLab, files
+// of the issue tracker beads, the project's inbox, and tables. It turns each item into a task. When
+// the task has ended, it reports the result to the source.
 //
-// The text of an issue was written by strangers, so it is used only as a part of the prompt,
+// The text of an issue was written by strangers. So it is used only as a part of the prompt,
 // between two marker lines that the text cannot contain. It never becomes a key of a plan, a file
 // name or an argument of a command.
 package source
@@ -23,15 +23,17 @@ type Item struct {
 	TaskID string
 	Author string
 	Text   string // text of an issue; empty if Task is set
-	// Task is the item's task if the user has written the item, as in a table. Its ID, Name and
-	// Prompt are set, and the plan's defaults are applied. Task is nil for an issue.
+	// Task is the item's task. It is set if the user has written the item, as in a table, and nil
+	// for an issue. The task has an ID, a Name and a Prompt, and the plan's defaults are applied.
 	Task *plan.Task
 }
 
 // Result says how the task of an item has ended.
 type Result struct {
-	Run, Task   string
-	Number      int  // number of this report about the task, starting at 1; a task that is retried may have several reports
+	Run, Task string
+	// Number is the number of this report about the task, starting at 1. A task that is retried may
+	// have several reports.
+	Number      int
 	Complete    bool // the task is complete; if false, it failed or was cancelled
 	Outcome     string
 	PullRequest string // address of the task's pull request; empty if there is none
@@ -41,14 +43,14 @@ type Result struct {
 
 // Source is a place where users keep items, such as a repository with issues.
 type Source interface {
-	// Name returns the name of the source, such as "gh:ada/shop". The name does not contain the
-	// wanted numbers and labels of issues. Two sources with the same name are the same place.
+	// Name returns the name of the source, such as "gh:ada/shop". It does not say which issues are
+	// wanted. Two sources with the same name are the same repository, inbox or file.
 	Name() string
 	// List returns the open items. Issues come in the order of their numbers, and other items in
 	// the order of their file.
 	List(ctx context.Context) ([]Item, error)
 	// Report reports the result r to the source, in the way that item.Report says. If r.MaybeSent
-	// is set, Report first looks whether the source already has this report.
+	// is set, Report first checks whether the source already has this report.
 	Report(ctx context.Context, item plan.SourceItem, r Result) error
 }
 
@@ -63,8 +65,8 @@ type Options struct {
 	Agents  []string // names of the agents that gaffer.yaml defines
 	Inbox   *workflow.Inbox
 	Host    host.Host
-	// Beads completes the tasks of beads: it sets the folder of their records, their repository,
-	// and the number of earlier attempts.
+	// Beads completes tasks that were read from a file of the issue tracker beads: it makes their
+	// prompts from templates, and sets the missing fields of plan.Task.Dispatch.
 	Beads func(ctx context.Context, tasks []plan.Task) ([]plan.Task, error)
 }
 
@@ -103,8 +105,9 @@ func CheckReport(s Spec, r plan.ItemReport) error {
 	return &SpecError{Text: s.String(), Problem: "nothing can be reported to it: its results are in the run"}
 }
 
-// Tasks makes a task from each item. The task of an issue gets the defaults of out. If template is
-// nil, its prompt is made with gaffer's own template.
+// Tasks makes a task from each item. The task of an issue gets the defaults of out. template is the
+// template for the prompts. If template is nil, the prompt of an issue is made with gaffer's own
+// template, and other items keep their prompts.
 func Tasks(items []Item, out plan.Outline, template *prompt.Template, take plan.ItemTake, report plan.ItemReport) ([]plan.Task, error) {
 	tasks := make([]plan.Task, 0, len(items))
 	for _, item := range items {

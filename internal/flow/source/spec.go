@@ -25,14 +25,13 @@ const (
 // Spec names a source, and says which of its items are wanted.
 type Spec struct {
 	Kind    Kind
-	Repo    string   // repository on GitHub or GitLab: OWNER/REPO, perhaps with a host before it
+	Repo    string   // path of the repository on GitHub or GitLab, such as ada/shop
 	Numbers []int    // numbers of the wanted issues; empty means all issues
 	Labels  []string // only issues with all these labels are wanted
-	File    string   // file with beads, or with a table; for Beads, empty means beadsFile in the project
+	File    string   // path of the file for Beads or Table; for Beads, empty means beadsFile
 }
 
-// SpecError reports a text that is not valid for a source: a spec, a label, or a variable of a
-// template.
+// SpecError reports that a text cannot be a spec, a label, or a variable of a template.
 type SpecError struct{ Text, Problem string }
 
 func (e *SpecError) Error() string { return fmt.Sprintf("%.120q: %s", e.Text, e.Problem) }

@@ -11,16 +11,18 @@ import (
 // MaxAffected is the maximum number of sections that Affected returns.
 const MaxAffected = 5
 
-// Match is a section that an idea affects, and a measure of how well the section matches the idea.
+// Match is a section of the spec that an idea affects. An idea is a user's text about a change to
+// the project.
 type Match struct {
 	Section Section
 	Score   int    // higher is a closer match
 	Why     string // explanation of the match for the user
 }
 
-// The scores of a section: for a mention of the section in the idea, for a word of the idea in its
-// title, and for a word of the idea in its text. The score of a word is multiplied by the word's
-// rarity. leastScore is the minimum total score of a match.
+// The scores that a section gets for an idea. mentionScore is added if the idea mentions the
+// section. titleScore and textScore are added for each word of the idea that occurs in the
+// section's title or text, multiplied by a factor for the word's rarity. leastScore is the minimum
+// total score of a match.
 const (
 	mentionScore = 1000
 	titleScore   = 3
@@ -28,9 +30,9 @@ const (
 	leastScore   = 3
 )
 
-// Affected returns the sections that an idea affects: sections that it mentions by alias or number,
-// and sections that share significant words with it. The closest match comes first. The result
-// depends only on the idea and the spec.
+// Affected returns the sections that an idea affects: sections that the idea mentions by alias or
+// number, and sections that share significant words with the idea. The closest match comes first.
+// The result depends only on the idea and the spec.
 func (s Spec) Affected(idea string) []Match {
 	wanted := wordsOf(idea)
 	mentioned := mentions(idea)
@@ -56,8 +58,8 @@ func (s Spec) Affected(idea string) []Match {
 	return found[:min(len(found), MaxAffected)]
 }
 
-// wordsOf returns the significant words of an idea, by their stems. Of several words with the same
-// stem, it returns the first.
+// wordsOf returns the significant words of an idea as a map from stems to words. Of several words
+// with the same stem, it returns the first.
 func wordsOf(idea string) map[string]string {
 	words := map[string]string{}
 	eachWord(idea, func(stem, word string) {
@@ -99,8 +101,9 @@ func (s Spec) look(wanted map[string]string) []wordHits {
 	return seen
 }
 
-// count sets the score of a match, and the explanation of the score. mentioned has the result of
-// mentions, and seen has the words of the idea that occur in the section.
+// count sets the score and the explanation of a match. mentioned is the result of mentions for the
+// idea, and seen has the words of the idea that occur in the section. rarity returns the factor for
+// the rarity of a word.
 func (m *Match) count(mentioned map[string]bool, seen wordHits, rarity func(string) int) {
 	var why []string
 	for _, name := range []string{m.Section.Alias, m.Section.bare(), m.Section.Number} {

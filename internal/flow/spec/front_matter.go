@@ -16,10 +16,11 @@ func (f front) version() string {
 const maxLinesBeforeFront = 20
 
 // frontMatter reads the front matter of a spec. The front matter is between two lines of --- at the
-// start of the text, or in a fenced block below the title. In a block marked as YAML the lines of
-// --- may be missing. ended reports whether the front matter has an end. bodyStart is the offset of
-// the text after the front matter. It is 0 if the front matter is in a fenced block: such a block
-// need not be skipped, because headings in it are ignored.
+// start of the text, or in a fenced block below the title. In a fenced block marked as YAML, the
+// lines of --- may be missing. ended is false if the front matter is missing or has no end.
+//
+// bodyStart is the offset of the text after the front matter. It is 0 if the front matter is in a
+// fenced block, because the parser ignores headings in such a block anyway.
 func frontMatter(text string) (found front, bodyStart int, ended bool) {
 	fence, yaml, open, key := "", false, false, ""
 	at, n := 0, 0
@@ -63,8 +64,8 @@ func StatusOf(beginning []byte) string {
 	return found["status"]
 }
 
-// shortSynopsis is the key of front for the value of "short" below "synopsis". It is the only
-// nested key that is read.
+// shortSynopsis is the key in front for the nested value "short" below "synopsis". Other nested
+// values are ignored.
 const shortSynopsis = "synopsis.short"
 
 // read stores the value of a line "key: value" that is not indented, or of the indented line

@@ -9,7 +9,8 @@ import (
 
 var (
 	headingLine = lazyregexp.New(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
-	// A number has at most three digits, so that the year in "2026 in review" is not taken for one.
+	// Each part of a section number has at most three digits, so "2026 in review" has no section
+	// number.
 	leadingNumber = lazyregexp.New(`^(\d{1,3}(?:\.\d{1,3})*)[.):]?(?:[ \t]+|$)`)
 	attributes    = lazyregexp.New(`[ \t]*\{([^{}]*#[^{}]*)\}[ \t]*$`)
 	quotedAlias   = lazyregexp.New("[ \t]*`(#[\\w-]+)`[ \t]*$")
@@ -60,8 +61,8 @@ func (s *Section) readAttributes(title string) string {
 	return strings.TrimSuffix(title, m[0])
 }
 
-// maxAttributeLines is the number of lines below a heading that are searched for attributes. Blank
-// lines do not count.
+// maxAttributeLines is the number of lines below a heading that are searched for attributes, such
+// as the version of the section. Blank lines do not count.
 const maxAttributeLines = 5
 
 // readAttributeLines sets attributes from lines below the heading, such as "**Readiness:** draft"
@@ -100,7 +101,7 @@ func (s *Section) readPart(part string) {
 	}
 }
 
-// versionText returns text if it looks like a version, and "" if not.
+// versionText returns text without quotes if it looks like a version, and "" if not.
 func versionText(text string) string {
 	text = strings.Trim(text, `"' `)
 	digits := strings.TrimPrefix(text, "v")

@@ -69,9 +69,11 @@ func plainText(v jsontree.Value) string {
 
 // OfFile returns the section that describes a file. file is a path relative to the project. If
 // several globs of the mapping match the file, the glob with the most literal characters has
-// precedence. If no glob matches, OfFile returns the section whose text names the file, or a folder
-// of the file, most exactly. It returns false if there is none. If the spec lacks the section in
-// the mapping, OfFile returns a section that has only the alias or the number.
+// precedence. If the spec does not have the section in the mapping, OfFile returns a section that
+// has only an alias or a number.
+//
+// If no glob matches, OfFile returns the section whose text names the file, or a folder of the
+// file, most exactly. It returns false if no section does.
 func (s Spec) OfFile(file string, m Mapping) (Section, bool) {
 	file = path.Clean(strings.ReplaceAll(file, `\`, "/"))
 	if file == "." || strings.HasPrefix(file, "../") || path.IsAbs(file) {
@@ -109,7 +111,7 @@ func (m Mapping) sectionOf(file string) string {
 	return section
 }
 
-// literalLength returns the number of characters in a glob that are not wildcards.
+// literalLength returns the length of a glob without the wildcards * and ?, in bytes.
 func literalLength(glob string) int {
 	return len(glob) - strings.Count(glob, "*") - strings.Count(glob, "?")
 }
@@ -135,17 +137,16 @@ func betweenPaths(r rune) bool {
 	return r <= ' ' || strings.ContainsRune("()[]{}<>\"'`,;|", r)
 }
 
-// matchExactness returns a number that says how exactly a word names the file. 0 means that the
-// word does not name it. The whole path gives the highest number. An end of the path with a slash
-// in it, such as viewer/server.js, gives a lower number, and a folder of the file a still lower
-// one. A word without a slash, such as src or server.js, is ambiguous and counts only if it is the
-// whole path.
+// matchExactness returns how exactly a word names the file, or 0 if it does not. The whole path
+// gives the highest number. The end of the path, such as viewer/server.js, gives a lower number,
+// and a folder that contains the file gives a still lower one. A word without a slash, such as src
+// or server.js, is ambiguous: it counts only if it is the whole path.
 func matchExactness(token, file string) int {
 	const byFolder, byEnd, byPath = 0, 1 << 20, 1 << 21
 	if strings.Contains(token, "://") || len(token) > len(file)+20 {
 		return 0
 	}
-	token, _, _ = strings.Cut(token, ":") // remove a line number
+	token, _, _ = strings.Cut(token, ":") // remove a line number, as in main.go:12
 	token, _, _ = strings.Cut(token, "#")
 	token = strings.TrimPrefix(strings.TrimRight(token, ".!?*"), "./")
 	if token == file {

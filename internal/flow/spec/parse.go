@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Parse parses a spec. It cannot fail: every line that is not a heading becomes the text of a
-// section. Text before the first section is ignored, except for the front matter.
+// Parse parses a spec. It cannot fail: every line that is not a heading becomes part of the text of
+// a section. Text before the first section is ignored, except for the front matter.
 func Parse(data []byte) Spec {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	text := strings.ReplaceAll(strings.ToValidUTF8(string(data), "\ufffd"), "\r\n", "\n")
@@ -31,7 +31,7 @@ type parser struct {
 	titled   bool // the title of the document has been read
 	sections []Section
 	starts   []sectionStart
-	aliases  map[string]int // number of sections with the same alias, by alias
+	aliases  map[string]int // number of sections by alias; variants such as #setup-2 count for #setup, too
 }
 
 // sectionStart holds the offsets of the heading and of the text of a section.
@@ -61,8 +61,8 @@ func (p *parser) line(line string, size int) {
 	p.starts = append(p.starts, sectionStart{begin, p.at})
 }
 
-// uniqueAlias returns the alias. If an earlier section has the same alias, it appends a number. It
-// replaces an empty alias by #section.
+// uniqueAlias returns alias if no earlier section has it. Otherwise it returns alias with a number
+// appended. It replaces the empty alias # by #section.
 func (p *parser) uniqueAlias(alias string) string {
 	if alias == "#" {
 		alias = "#section"
@@ -90,8 +90,8 @@ func (p *parser) sectionTexts(body string) []Section {
 	return p.sections
 }
 
-// blocks tracks whether the current line is in a fenced block or a comment, where headings are
-// ignored.
+// blocks tracks whether the current line is in a fenced block or an HTML comment, where headings
+// are ignored.
 type blocks struct {
 	fence   string // opening fence of the current block; empty outside of a block
 	comment bool
@@ -128,8 +128,7 @@ func opensFence(mark, text string) bool {
 	return strings.HasPrefix(mark, "~") || mark != "" && !strings.Contains(text[len(mark):], "`")
 }
 
-// fenceOf returns the three or more ` or ~ at the start of a text, or "" if it does not start with
-// them.
+// fenceOf returns the row of at least three ` or ~ at the start of a text, or "" if there is none.
 func fenceOf(text string) string {
 	for _, c := range []string{"`", "~"} {
 		if run := text[:len(text)-len(strings.TrimLeft(text, c))]; len(run) >= 3 {

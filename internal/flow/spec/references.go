@@ -74,10 +74,10 @@ type Pair struct {
 func (s Spec) Similar(minSimilarity float64) []Pair {
 	type use struct {
 		section int
-		share   float64 // how many of the section's words are this word, as a fraction
+		share   float64 // fraction of the section's words that are this word
 	}
 	var names []string
-	uses := map[string][]use{} // the uses of each word, one for each section that contains the word
+	uses := map[string][]use{} // maps each word to its uses, one per section with the word
 	seen := map[string]bool{}
 	for _, section := range s.Sections {
 		if seen[section.Alias] || section.isContents() || len(names) == maxCompared {
@@ -92,7 +92,9 @@ func (s Spec) Similar(minSimilarity float64) []Pair {
 		names = append(names, section.bare())
 	}
 	n := len(names)
-	common := make([]float64, n*n) // at [i*n+j]: the dot product of the sections i and j; at [i*n+i]: the squared norm of section i
+	// common[i*n+j] is the dot product of the word vectors of the sections i and j. common[i*n+i]
+	// is the squared norm of the word vector of section i.
+	common := make([]float64, n*n)
 	for _, word := range slices.Sorted(maps.Keys(uses)) {
 		weight := math.Log(float64(n) / float64(len(uses[word])))
 		for i, a := range uses[word] {

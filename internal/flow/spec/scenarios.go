@@ -16,10 +16,10 @@ const ScenariosFile = "scenarios.md"
 const (
 	maxScenarios = 2000
 	maxValidates = 50
-	maxWords     = 500 // maximum length of one text, in characters
+	maxWords     = 500 // maximum length of a title or another text, in characters
 )
 
-// Scenario is one scenario of the file. Viewers get it as JSON.
+// Scenario is one scenario of the file. Its JSON is sent to viewers, programs that show the spec.
 type Scenario struct {
 	Title         string      `json:"title"`
 	Feature       *Feature    `json:"feature"` // feature that contains the scenario; null if there is none
@@ -65,7 +65,9 @@ func ParseScenarios(data []byte) []Scenario {
 		feature  *Feature
 		tier     *string
 		one      *Scenario // the scenario that is being parsed
-		last     *string   // the text that a quoted line without Given, When or Then continues; nil if there is none
+		// last is the text that the next quoted line continues, unless that line has Given, When or
+		// Then of its own. It is nil if there is no such text.
+		last *string
 	)
 	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\ufffd")) {
 		line = strings.TrimRight(line, "\r\n")

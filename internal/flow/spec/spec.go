@@ -1,9 +1,9 @@
-// Package spec reads the spec of a project: the Markdown file in its workflow folder
-// that describes the project section by section. It finds the sections that an idea
-// affects, and the section that describes a file.
+// Package spec reads the spec of a project: the Markdown file in its workflow folder that describes
+// the project section by section. It finds the sections that an idea for a change affects, and the
+// section that describes a file of the project.
 //
-// Users and agents write the file, so the package accepts any Markdown. Missing
-// information is left empty.
+// Users and agents write the spec, so the package accepts any Markdown. Missing information is left
+// empty.
 package spec
 
 import (
@@ -27,14 +27,14 @@ const (
 // MaxSize is the maximum size of a spec, in bytes.
 const MaxSize = 4 << 20
 
-// maxSections is the maximum number of sections. It limits the memory for a malicious file. Further
-// headings become text of the last section.
+// maxSections is the maximum number of sections. It limits the memory that a malicious file can
+// use. Further headings become text of the last section.
 const maxSections = 10_000
 
 // Spec is a parsed spec.
 type Spec struct {
-	Found    bool   // the spec file exists
-	Version  string // version in config.json; if config.json has none, the version in the spec itself
+	Found    bool   // true if the spec file exists
+	Version  string // version from config.json or, if that has none, from the front matter
 	Status   string
 	Synopsis string    // short synopsis in the front matter; may be empty
 	Sections []Section // in the order of the file
@@ -52,7 +52,7 @@ type Section struct {
 }
 
 // Read reads the spec in a workflow folder. If the spec is missing, Found is false and there is no
-// error. The version in config.json has precedence.
+// error. The version in config.json has precedence over the version in the spec.
 func Read(folder string) (Spec, error) {
 	config, err := readConfig(folder)
 	if err != nil {
@@ -94,8 +94,8 @@ func tooLarge(path string, size int64) error {
 	return &statefile.FormError{Path: path, Problem: fmt.Sprintf("is %d bytes, more than the %d MiB a spec may have", size, MaxSize>>20)}
 }
 
-// Workflow returns the versions of the spec and of its sections, to compare them with the versions
-// of a build.
+// Workflow returns the versions of the spec and of its sections, in the form that package workflow
+// uses to find sections that have changed since a build.
 func (s Spec) Workflow() workflow.Spec {
 	w := workflow.Spec{Version: s.Version, Sections: map[string]string{}}
 	for _, section := range s.Sections {

@@ -33,8 +33,8 @@ func eachWord(text string, yield func(stem, word string)) {
 	}
 }
 
-// stem returns a word without its suffix, such as "flow" for "flows". It keeps the suffix if too
-// little of the word would remain.
+// stem returns a word without its suffix and without a final e: "flow" for "flows", "stor" for
+// "store" and "stored". A suffix stays if fewer than four bytes would remain.
 func stem(word string) string {
 	for _, end := range []string{"ing", "ers", "er", "est", "ed", "es", "s"} {
 		if bare, ok := strings.CutSuffix(word, end); ok && len(bare) >= 4 {

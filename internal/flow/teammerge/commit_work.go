@@ -9,10 +9,10 @@ import (
 	"gaffer/internal/git"
 )
 
-// commitWork commits the uncommitted work of agents on two branches: the branch to be merged and
-// the target branch. It looks for such work in the run's worktrees. If the work on the branch to be
-// merged cannot be committed, commitWork returns a [*worktree.UnfinishedError]. Work on the target
-// branch may stay uncommitted. If that prevents the merge, the merge returns an error about it.
+// commitWork commits work that agents have left uncommitted in the run's worktrees, on two
+// branches: the branch to be merged and the target branch. If the work on the branch to be merged
+// cannot be committed, commitWork returns a [*worktree.UnfinishedError]. Work on the target branch
+// may stay uncommitted. If it prevents the merge, the merge itself returns an error.
 func (s Spec) commitWork(ctx context.Context, repo *worktree.Repo, out *lineWriter) error {
 	trees, err := repo.List(ctx, s.Run)
 	if err != nil {
@@ -53,9 +53,10 @@ func (s Spec) commitSourceWork(ctx context.Context, repo *worktree.Repo, t workt
 	return s.commit(ctx, repo, t, out)
 }
 
-// commitTargetWork commits the work in the worktree of the target branch. It does nothing if a
-// process has its current folder in the worktree, because an agent or the user may be working
-// there, or if the work cannot be committed.
+// commitTargetWork commits the work in the worktree of the target branch. It does nothing if the
+// current folder of a process is in the worktree, because an agent or the user may be working
+// there. If the work cannot be committed, it stays uncommitted, and commitTargetWork returns no
+// error.
 func (s Spec) commitTargetWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
 	status, err := repo.Status(ctx, t)
 	if err != nil || len(status.Occupants) > 0 {

@@ -18,11 +18,11 @@ import (
 const (
 	maxConflicts = 100     // maximum number of files in the list of conflicts
 	maxNames     = 4 << 10 // maximum total bytes of the names in the list of conflicts
-	maxError     = 4 << 10 // maximum bytes of the problem's text, and of the hint
+	maxError     = 4 << 10 // maximum bytes of an error message, and of its hint
 	maxTest      = 2 << 10 // maximum bytes of the command line of a test
 )
 
-// outcome returns the outcome of a merge that has ended with result and err. It returns err only if
+// outcome converts the result and the error of a merge to an outcome. It returns an error only if
 // the merge may succeed when it is tried again.
 func (s Spec) outcome(result merge.Result, err error) (teamstate.Merged, error) {
 	if err == nil {
@@ -62,7 +62,7 @@ func conflict(files []string, err error, hint string) teamstate.Merged {
 func lastLine(m teamstate.Merged) (string, error) {
 	var line strings.Builder
 	in := json.NewEncoder(&line)
-	in.SetEscapeHTML(false) // do not escape <, > and &: an escape takes six bytes
+	in.SetEscapeHTML(false) // keep <, > and &, whose escapes would take six bytes each
 	err := in.Encode(m)
 	return strings.TrimSuffix(line.String(), "\n"), err
 }

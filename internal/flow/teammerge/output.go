@@ -9,8 +9,8 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// maxOutput is the maximum number of bytes that are kept of a test's output. Only the last bytes
-// are kept.
+// maxOutput is the maximum number of bytes that are kept of a test's output. Earlier output is
+// dropped.
 const maxOutput = 16 << 10
 
 // tailBuffer keeps the last maxOutput bytes that are written to it.
@@ -36,8 +36,8 @@ func (t *tailBuffer) drop() {
 // escapes matches terminal escape sequences, which set colours and move the cursor.
 var escapes = lazyregexp.New("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)?|[@-Z\\\\^_])")
 
-// text returns the kept output as printable lines. If earlier output was dropped, text puts "…" in
-// place of the first kept line, which may be incomplete. It keeps that line if it is the only one.
+// text returns the kept output as printable lines. If earlier output was dropped, the first kept
+// line may be incomplete. Then text replaces this line by "…", but keeps it if it is the only one.
 func (t *tailBuffer) text() string {
 	t.drop()
 	text := string(t.kept)

@@ -1,8 +1,10 @@
 // Package teammerge is the program that merges the work of a team. Each start of the program merges
-// one branch: the branch of a group into the session's branch, with tests of the merge result, or,
-// when all groups are complete, the session's branch into the user's branch. The program runs as a
-// task of the engine. It can be killed at any time: when it is started again, it skips completed
-// work, and interrupted work leaves nothing behind.
+// one branch. While the team works, it merges the branch of a group into the session's branch, and
+// tests the merge result. When all groups are complete, it merges the session's branch into the
+// user's branch.
+//
+// The program runs as a task of the engine. It can be killed at any time. When it is started again,
+// it skips the work that was completed. Interrupted work leaves nothing behind.
 package teammerge
 
 import (
@@ -32,9 +34,9 @@ type Spec struct {
 	Scratch string   `json:"scratch"`         // folder for the worktree in which the merge result is tested
 	Message string   `json:"message,omitempty"`
 
-	// Deliver is true if Into is the user's branch. If that branch cannot be updated, the program
-	// returns the outcome "conflict" and not an error, because the engine would repeat the merge
-	// after an error, which would not help.
+	// Deliver is true if Into is the user's branch. If this branch cannot be updated, the program
+	// returns the outcome "conflict" instead of an error, because after an error the engine would
+	// repeat the merge, which would not help.
 	Deliver bool `json:"deliver,omitempty"`
 }
 

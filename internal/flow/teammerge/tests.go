@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// endGrace is the time between SIGTERM and SIGKILL for a test. It is also the time for which the
-// output of a test is still read after the test has ended, because background processes may keep
-// the output open.
+// endGrace is the time between SIGTERM and SIGKILL for a test that must be stopped. After a test
+// has ended, its output is read for at most this time, because background processes may keep the
+// output open.
 const endGrace = 5 * time.Second
 
 // testError reports a test command that failed, with its output.
@@ -33,8 +33,8 @@ func runTests(ctx context.Context, dir string, commands []string, out *lineWrite
 }
 
 // runTest runs a command in its own process group, so that a signal reaches all processes of the
-// command. When the command has ended, runTest does not wait for background processes of the
-// command. The supervisor of this program ends them.
+// command. runTest does not wait for background processes that still run when the command has
+// ended. On Linux, gaffer ends these processes after the merge program has ended.
 func runTest(ctx context.Context, dir, command string, out io.Writer) error {
 	var end tailBuffer
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
@@ -48,7 +48,7 @@ func runTest(ctx context.Context, dir, command string, out io.Writer) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case err == nil || errors.Is(err, exec.ErrWaitDelay): // the command succeeded; perhaps one of its background processes is still running
+	case err == nil || errors.Is(err, exec.ErrWaitDelay): // success; a background process may still be running
 		return nil
 	case cmd.ProcessState == nil || cmd.ProcessState.Success(): // the command did not start, or its output could not be read
 		return fmt.Errorf("test %s: %w", command, err)

@@ -77,7 +77,9 @@ func (c *Conductor) stepEnded(e store.Event) error {
 		return err
 	}
 	if why := c.stopReasons[e.Task]; why != "" && ending.Class == failure.Cancelled {
-		ending.Reason = why // the reason for stopping the task explains more than the agent's last message
+		// If the task was stopped on request, give the reason of the request instead of the reason
+		// in the final event.
+		ending.Reason = why
 	}
 	delete(c.stopReasons, e.Task)
 	step, _ := c.session.Step(e.Task)
@@ -87,7 +89,8 @@ func (c *Conductor) stepEnded(e store.Event) error {
 	case step.Role == team.PM:
 		c.ended = append(c.ended, step.ID)
 	}
-	if step.Role == "" { // gaffer itself does the step: the answer is the last line of the output
+	// gaffer itself does a step without a role. The answer is then the last line of its output.
+	if step.Role == "" {
 		ending.Answer = lastLine(ending.Answer)
 	}
 	return c.session.End(e.Task, ending)

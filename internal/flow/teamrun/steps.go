@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// MergeAgent is the name of the agent of merge steps. This agent is gaffer itself; its prompt is a
-// [teammerge.Spec].
+// MergeAgent is the name of the agent of merge steps. This agent is gaffer itself. Its prompt is a
+// [teammerge.Spec] as JSON.
 const MergeAgent = "gaffer-team-merge"
 
 // MergeCommand is the argument that makes gaffer act as [MergeAgent].
@@ -61,10 +61,11 @@ func (c *Conductor) task(step teamstate.Step) (plan.Task, error) {
 	return roleTask(c.session, step, c.changes, c.start, c.opts.Roles)
 }
 
-// roleTask returns the task that starts an agent for a step. The agent works on the branch of the
-// step's group. The project manager gets a branch and a worktree for the step alone, which start
-// with everything that was merged so far. If another program has already created a branch for the
-// group, the group's new branch starts at that branch.
+// roleTask returns the task that starts an agent for a step. If the step belongs to a group, the
+// agent works on the group's branch. Otherwise the agent is a project manager, and gets a branch
+// and a worktree for this step alone. New branches start at the session's branch, which has
+// everything that was merged so far. If another program has already created a branch for the group,
+// the group's new branch starts there instead.
 func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Changes, start teamstate.Start, roles Roles) (plan.Task, error) {
 	t, err := roles.Task(s.Brief(step, changes))
 	if err != nil {
@@ -84,7 +85,7 @@ func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Chang
 	return t, err
 }
 
-// mergeTries is the number of retries of a merge that could not run.
+// mergeTries is how many times the engine repeats a merge that has ended with an error.
 const mergeTries = 2
 
 func (c *Conductor) mergeTask(step teamstate.Step) (plan.Task, error) {
@@ -101,7 +102,8 @@ func (c *Conductor) mergeTask(step teamstate.Step) (plan.Task, error) {
 		return plan.Task{}, err
 	}
 	t := plan.Task{ID: step.ID, Name: name, Agent: MergeAgent, Prompt: string(text), QuestionRules: plan.QuestionRules{Questions: plan.Deny}, Limits: plan.Limits{Retries: mergeTries}, KeepMessage: true}
-	t.Timeout = cmp.Or(c.start.TestsTimeout, teamstate.DefaultTestsTimeout) // the task needs a time limit, because a test that hangs would block all later merges
+	// Set a time limit, because a test that hangs would block all later merges.
+	t.Timeout = cmp.Or(c.start.TestsTimeout, teamstate.DefaultTestsTimeout)
 	t.Step, err = json.Marshal(step)
 	return t, err
 }

@@ -36,7 +36,7 @@ type Roles interface {
 // Options holds the dependencies of a conductor.
 type Options struct {
 	Run    store.Run
-	Since  int64 // number of the last event before the events of the run
+	Since  int64 // sequence number of the last event before the events of the run
 	Store  store.Store
 	Engine Engine
 	Team   *team.Store
@@ -50,11 +50,13 @@ type Conductor struct {
 	opts        Options
 	start       teamstate.Start
 	session     *teamstate.Session
-	seq         int64 // number of the last applied event
+	seq         int64 // sequence number of the last applied event
 	changes     teamstate.Changes
 	stopReasons map[string]string // why a task was asked to stop, by task id
-	stale       map[string]bool   // ids of groups whose branch may have changed; the value is true if a developer worked on the branch
-	ended       []string          // ids of ended steps whose worktree is no longer needed
+	// stale has the ids of groups whose branch may have changed. The value is true if a developer
+	// has worked on the branch.
+	stale map[string]bool
+	ended []string // ids of ended steps whose worktree is no longer needed
 }
 
 // StartOf returns the parameters with which a run's team started, or nil if the run has no team.
@@ -101,9 +103,9 @@ func (c *Conductor) Run(ctx context.Context) {
 	}
 }
 
-// turn applies new events and starts the steps that follow from them. If the documents cannot be
-// written, turn starts the steps nevertheless and returns an error. That is safe, because the
-// documents can always be computed again from the events.
+// turn applies new events and starts the steps that follow from them. If the team's documents
+// cannot be written, turn still starts the steps and then returns an error. That is safe, because
+// the documents can always be computed again from the events.
 func (c *Conductor) turn(ctx context.Context) error {
 	if err := c.update(ctx); err != nil {
 		return err
@@ -129,9 +131,9 @@ func (c *Conductor) startNext(ctx context.Context) error {
 	return ignoreConflict(c.opts.Engine.Conclude(ctx, c.opts.Run.ID, store.Failed, o.Problem))
 }
 
-// ignoreConflict returns nil if err is an [*engine.ConflictError], and err otherwise. A conflict
-// means that the run was stopped in the meantime, so nothing is lost: the conductor reads the event
-// about the stop next.
+// ignoreConflict returns nil if err is an [*engine.ConflictError], and err otherwise. The engine
+// returns this error if the run was stopped in the meantime. It can be ignored, because the
+// conductor reads the event about the stop next.
 func ignoreConflict(err error) error {
 	if conflict := (*engine.ConflictError)(nil); errors.As(err, &conflict) {
 		return nil
@@ -139,7 +141,7 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// Flush applies new events and writes the documents. It starts no steps.
+// Flush applies new events and writes the team's documents. It starts no steps.
 func (c *Conductor) Flush(ctx context.Context) error {
 	if err := c.update(ctx); err != nil {
 		return err

@@ -21,8 +21,9 @@ type Trees interface {
 	Scratch() string
 }
 
-// readChanges reads from git what the groups in c.stale have changed, and clears c.stale. It first
-// commits a developer's uncommitted work, so that the next role sees all of it.
+// readChanges reads from git what the groups in c.stale have changed, and clears c.stale. If a
+// developer has left uncommitted work, readChanges commits it first, so that the next role sees all
+// of the work.
 func (c *Conductor) readChanges(ctx context.Context) error {
 	if len(c.stale) == 0 {
 		return nil
@@ -42,7 +43,7 @@ func (c *Conductor) readChanges(ctx context.Context) error {
 				return ctx.Err()
 			}
 			if err != nil {
-				c.opts.Notice(fmt.Sprintf("team: %v", err)) // only print the error: the merge will report the problem again
+				c.opts.Notice(fmt.Sprintf("team: %v", err)) // print the error only: the merge of this branch will report it again
 			}
 		}
 		files, commits, err := c.opts.Trees.Changes(ctx, t.Base.Commit, t.Branch)

@@ -22,14 +22,13 @@ type Found struct {
 	Run        string // id of the engine's run; empty if there is none
 	Status     store.Status
 	Owner      int    // pid of the gaffer process that executes the run; 0 if there is none
-	Branch     string // branch that approved work is merged into
+	Branch     string // the session's branch, into which approved work is merged
 	Into       string // the user's branch that gets the result at the end; empty means none
 	Tests      []string
 	Developers int
 }
 
-// Find returns what is known about the run of a session. Found.Run is empty if the session has no
-// run.
+// Find describes the run of a session. If the session has no run, Found.Run is empty.
 func (s *Sessions) Find(ctx context.Context, session string) (f Found, err error) {
 	err = s.opts.Store.Read(ctx, func(r store.Reader) error {
 		run, start, err := s.runOf(r, session)
@@ -66,7 +65,7 @@ func (s *Sessions) runOf(r store.Reader, session string) (store.Run, *teamstate.
 	return store.Run{}, nil, err
 }
 
-// NotResumableError reports that the session in the documents cannot be resumed.
+// NotResumableError reports that the session in the team's documents cannot be resumed.
 type NotResumableError struct{ Why string }
 
 func (e *NotResumableError) Error() string { return "no session can be resumed: " + e.Why }
@@ -79,12 +78,14 @@ func (e *NotResumableError) Hint() string {
 	return "'gaffer team archive' archives it, 'gaffer team --new REQUIREMENTS' archives it and begins another"
 }
 
-// Resume returns the id of the run that continues the session in the documents. If n has a budget,
-// Resume sets it. The other fields of n are used only if gaffer has not run the session yet: it was
-// only initialised, or another program ran it. Then the session continues from the state in the
-// documents. If the session cannot be continued, Resume returns a [*NotResumableError] and leaves
-// the documents unchanged. If a gaffer process already executes the run, it returns a
-// [*runlock.OwnedError].
+// Resume returns the id of the run that continues the session in the team's documents. If n has a
+// budget, Resume gives it to the run. If gaffer has not run the session yet, because it was only
+// initialised or another program ran it, Resume submits a run for it with the other fields of n.
+// This run continues from the state in the documents.
+//
+// If a gaffer process already executes the run, Resume returns a [*runlock.OwnedError]. If the
+// session cannot be continued, it returns a [*NotResumableError] and leaves the documents
+// unchanged.
 func (s *Sessions) Resume(ctx context.Context, n Request) (string, error) {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
@@ -104,8 +105,9 @@ func (s *Sessions) Resume(ctx context.Context, n Request) (string, error) {
 	return f.Run, s.opts.Engine.Reopen(ctx, engine.Reopening{Run: f.Run, Why: "the user resumed the session", Budget: engine.AmountOf(n.Budget)})
 }
 
-// submitFound submits a run for the session in the documents snap, which gaffer has not run yet. If
-// another program has begun to work on the session, it first copies the documents.
+// submitFound submits a run for a session that gaffer has not run yet. snap has the documents of
+// the session. If another program has begun to work on the session, submitFound first copies the
+// documents.
 func (s *Sessions) submitFound(ctx context.Context, n Request, snap team.Snapshot) (string, error) {
 	session := snap.SessionID()
 	refuse := func(why string) error { return &NotResumableError{fmt.Sprintf("session %s: %s", session, why)} }
@@ -144,8 +146,10 @@ func (s *Sessions) submitFound(ctx context.Context, n Request, snap team.Snapsho
 
 // setBases sets, for each unfinished group that has a branch in the repository, the branch from
 // which the group continues. into is the branch that new work starts from; empty means the current
-// branch. If it lacks commits of a completed group's branch, setBases returns a message about that,
-// because new work would lack these commits too.
+// branch.
+//
+// New work would lack the commits of a completed group if they are not merged into this branch. In
+// that case, setBases returns a message that says so.
 func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into string) (unmerged string, err error) {
 	repo, err := worktree.Open(ctx, s.project.Root)
 	if err != nil {
@@ -186,12 +190,14 @@ func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into st
 	return "", nil
 }
 
-// End ends the run of the session in the documents, so that the documents can be archived. If a
-// gaffer process executes the run, it returns a [*runlock.OwnedError].
+// End ends the run of the session in the team's documents, so that the documents can be archived.
+// If a gaffer process executes the run, End returns a [*runlock.OwnedError].
 func (s *Sessions) End(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
-		return nil // there is no session to end, or its documents are unreadable: the caller archives such documents as they are
+		// There is no session to end, or its documents are unreadable. The caller archives
+		// unreadable documents as they are.
+		return nil
 	}
 	f, err := s.Find(ctx, snap.SessionID())
 	if err == nil && f.Owner > 0 {
@@ -203,12 +209,15 @@ func (s *Sessions) End(ctx context.Context) error {
 	return s.abandon(ctx)
 }
 
-// abandon ends the run of the session in the documents, because another session begins. It records
-// the end in the documents. It does nothing if there is no run or the run has ended.
+// abandon ends the run of the session in the team's documents, because another session begins. It
+// records the end of the run in the documents. It does nothing if there is no run or the run has
+// ended.
 func (s *Sessions) abandon(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {
-		return nil // there is no session to end, or its documents are unreadable: the caller archives such documents as they are
+		// There is no session to end, or its documents are unreadable. The caller archives
+		// unreadable documents as they are.
+		return nil
 	}
 	f, err := s.Find(ctx, snap.SessionID())
 	if err != nil || f.Run == "" || f.Status.Final() {

@@ -26,7 +26,7 @@ import (
 type Project struct {
 	Root   string // path of the project's root
 	Config *config.Config
-	Merges string // parent folder of the folders in which runs test their merges
+	Merges string // folder with a subfolder for each run, in which merges are tested
 	Now    func() time.Time
 	Notice func(text string) // prints a message to the user
 }
@@ -68,7 +68,7 @@ type Request struct {
 	Into         string        // the user's branch that gets the result at the end; empty means none
 	Budget       plan.Budget
 	Roles        string              // path of a file that assigns agents to roles; empty means none
-	Questions    plan.QuestionPolicy // how questions of all agents are answered; empty means as the settings of each role say
+	Questions    plan.QuestionPolicy // how questions of all agents are answered; empty means that the roles' settings decide
 	Fresh        bool                // archive an existing session and start a new one
 
 	found *teamstate.Found // state of another program's session to continue; nil for a new session
@@ -81,8 +81,9 @@ type Started struct {
 	Archived string // folder with the documents of the previous session; empty if there was none
 }
 
-// Start creates a team session and submits its run. Agents start when a gaffer process executes the
-// run. If a session exists and n.Fresh is not set, Start returns a [*team.SessionExistsError].
+// Start creates a team session and submits its run. The agents start later, when a gaffer process
+// executes the run. If a session exists and n.Fresh is not set, Start returns a
+// [*team.SessionExistsError].
 func (s *Sessions) Start(ctx context.Context, n Request) (started Started, err error) {
 	if _, err := s.project.Roles(n.Roles); err != nil {
 		return started, err
@@ -123,7 +124,9 @@ func (s *Sessions) submit(ctx context.Context, n Request, session string) (strin
 		return "", err
 	}
 	sandbox := ""
-	if mode, byFlag := s.project.Config.Sandbox(); byFlag { // the flag is stored, because another process without the flag may continue the run
+	// Store a sandbox mode that comes from a flag, because another process without the flag may
+	// continue the run.
+	if mode, byFlag := s.project.Config.Sandbox(); byFlag {
 		sandbox = mode
 	}
 	p, err := teamrun.Plan(teamstate.Start{
@@ -137,10 +140,10 @@ func (s *Sessions) submit(ctx context.Context, n Request, session string) (strin
 	return s.opts.Submit(ctx, p)
 }
 
-// CreateBase creates the branch that approved work of a team is merged into. It starts at the
-// user's branch [teamstate.Start.Into], or at the current branch if Into is empty. p is the plan of
-// the team's run, and root is the path of the repository. CreateBase returns the commit at which
-// the branch starts.
+// CreateBase creates the session's branch, into which approved work of a team is merged. The new
+// branch starts at the user's branch [teamstate.Start.Into], or at the current branch if Into is
+// empty. p is the plan of the team's run, and root is the path of the repository. CreateBase
+// returns the commit at which the new branch starts.
 func CreateBase(ctx context.Context, root string, p plan.Plan) (string, error) {
 	var start teamstate.Start
 	if err := json.Unmarshal(p.Team, &start); err != nil {
@@ -159,7 +162,8 @@ func CreateBase(ctx context.Context, root string, p plan.Plan) (string, error) {
 }
 
 // Roles returns the settings and the templates of the roles. file is the path of a file with
-// settings of roles, or empty. The settings in that file have precedence over those of the project.
+// settings of roles, which have precedence over those of the project. An empty file means that
+// there is none.
 func (p Project) Roles(file string) (roles.Set, error) {
 	c := p.Config
 	if file != "" {

@@ -9,9 +9,9 @@ import (
 	"gaffer/team"
 )
 
-// duty describes the steps with a certain purpose: the role of the agent, the name in the step's
-// id, and the status words that the answer may have. Steps that gaffer does itself have no role and
-// no words.
+// duty describes the steps with a certain purpose. It has the role of the agent, the name that is
+// part of a step's id, and the status words that the answer may have. For a step that gaffer does
+// itself, the role and the words are empty.
 type duty struct {
 	role  team.Role
 	name  string
@@ -53,9 +53,9 @@ func parseAnswer(p Purpose, answer string) (team.Answer, error) {
 	return said, nil
 }
 
-// contradiction describes the part of an answer that contradicts its status. It returns "" if no
-// part does. An approval must not have a critical or high issue. A success must not have failed
-// tests.
+// contradiction describes the part of an answer that contradicts its status, or returns "" if no
+// part does. An approval must not have an issue with the priority critical or high. A success must
+// not have failed tests.
 func contradiction(said team.Answer) string {
 	tests := said.Body.Get("test_results")
 	switch said.Status {
@@ -109,8 +109,8 @@ func either(words []team.Word) string {
 	return strings.Join(list, " or ")
 }
 
-// feedbackText returns the feedback in an answer, or the summary if there is no feedback. said is
-// the parsed answer. If the answer is only a status line, it returns the whole answer.
+// feedbackText returns the feedback in an answer. If there is none, it returns the summary, or the
+// whole answer if that is only a status line. said is the parsed answer.
 func feedbackText(said team.Answer, answer string) string {
 	for _, text := range []string{said.Body.Get("feedback").Text(), bodyText(said)} {
 		if strings.TrimSpace(text) != "" {
@@ -127,8 +127,8 @@ func bodyText(said team.Answer) string {
 	return said.Text()
 }
 
-// userAction returns what the user has to do about a failure of this class. It returns "" for other
-// failures, which another agent may be able to fix.
+// userAction returns what the user has to do about a failure of this class. It returns "" for a
+// failure that another agent may be able to fix.
 func userAction(c failure.Class) string {
 	switch c {
 	case failure.Auth:

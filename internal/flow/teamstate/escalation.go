@@ -7,21 +7,21 @@ import (
 	"gaffer/team"
 )
 
-// escalation returns the counter of how often a role was started on the group, if the counter is
-// above its limit and then requires help from the role helper. Starts before the last help do not
-// count. It returns false if there is no such counter.
+// escalation returns a counter of how often one role was started on the group. The counter is above
+// its limit, so the group now needs help from the role helper. Starts before the last help do not
+// count. escalation returns false if there is no such counter.
 func (g *group) escalation(helper team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.To == helper })
 }
 
-// tooOften returns the counter of how often this role was started on the group, and true, if the
-// counter is above its limit. Starts before the last help do not count.
+// tooOften returns the counter of how often this role was started on the group, and whether the
+// counter is above its limit. Starts before the last help for the group do not count.
 func (g *group) tooOften(role team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.Role == role })
 }
 
-// stuck returns the first counter above its limit for which matches returns true, and false if
-// there is none. Starts before the last help do not count.
+// stuck returns the first counter of starts that is above its limit and for which matches returns
+// true. It returns false if there is none. Starts before the last help for the group do not count.
 func (g *group) stuck(matches func(team.Escalation) bool) (team.Escalation, bool) {
 	since := g.status
 	since.Iterations.Developer -= g.helped.Developer
@@ -34,8 +34,8 @@ func (g *group) stuck(matches func(team.Escalation) bool) (team.Escalation, bool
 	return team.Escalation{}, false
 }
 
-// help records that the role helper has helped the group. It resets the counters that require help
-// from this role.
+// help records that the role helper has helped the group. It resets the counters of starts for
+// which this role is the helper.
 func (g *group) help(helper team.Role) {
 	for _, e := range team.Counters(g.status) {
 		switch {

@@ -30,7 +30,8 @@ func (t workTimes) add(role team.Role, d time.Duration) {
 	}
 }
 
-// rolesLeft returns the roles that still have to work on a group, if no role rejects the work.
+// rolesLeft returns the roles that still have to work on a group, provided that no role rejects the
+// work.
 func rolesLeft(g *group) []team.Role {
 	switch g.status.Status {
 	case team.Complete:
@@ -43,9 +44,9 @@ func rolesLeft(g *group) []team.Role {
 	return []team.Role{team.Developer, team.QAExpert, team.TechLead}
 }
 
-// remaining returns an estimate of how many minutes the groups still need. It assumes that all open
-// groups are worked on at the same time, but not more groups than there are developers. It returns
-// nil if there are no groups, or if no time was recorded yet.
+// remaining returns an estimate of how many minutes the work on the groups still takes. It assumes
+// that as many open groups as there are developers are worked on at the same time. It returns nil
+// if there are no groups, or if no agent has ended yet.
 func (t workTimes) remaining(groups []*group, developers int) *float64 {
 	var all runningTime
 	for _, a := range t {

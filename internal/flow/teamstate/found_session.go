@@ -96,7 +96,7 @@ func (f *Found) read(s team.Snapshot) error {
 	return p.checkAll()
 }
 
-// addGroups adds groups that the plan lacks: the groups in known, which have a status, and groups
+// addGroups adds to f.Groups the groups that are missing there: the groups in known, and the groups
 // that a task names.
 func (f *Found) addGroups(known team.Groups) {
 	add := func(id, name string) {
@@ -112,8 +112,9 @@ func (f *Found) addGroups(known team.Groups) {
 	}
 }
 
-// readStatuses sets the status of each group from group_status.json. If a group is missing there,
-// it uses the lists and statuses in pm_state.json.
+// readStatuses sets the status of each group from group_status.json. If a group is missing or
+// pending there, readStatuses uses the status in pm_state.json. It returns an error if a status is
+// unknown, or if the two files contradict each other.
 func (f *Found) readStatuses(s team.Snapshot) error {
 	for _, list := range []struct {
 		name string
@@ -209,15 +210,15 @@ func (f *Found) assignTasks() {
 				g.Tasks = append(g.Tasks, t.ID)
 			}
 		}
-		if len(g.Tasks) == 0 && g.Name != "" { // only the name of the group is known
+		if len(g.Tasks) == 0 && g.Name != "" { // no task is known: make one from the name of the group
 			g.Tasks = team.List[string]{g.ID}
 			f.Tasks = append(f.Tasks, team.Task{ID: g.ID, Description: g.Name, GroupID: g.ID, Status: f.Status[i].Status.Work()})
 		}
 	}
 }
 
-// plan returns the plan of the session. Groups without a phase are put into an additional open
-// phase, so that agents can work on them at any time.
+// plan returns the plan of the session. Groups without a phase are put into an additional phase,
+// which is open, so agents can work on these groups at any time.
 func (f *Found) plan() (plan, error) {
 	p := plan{mode: f.Mode, reasoning: f.Reasoning, tasks: f.Tasks, groups: f.Groups, settled: map[string]bool{}}
 	begun := map[string]bool{}
@@ -262,7 +263,8 @@ func (f *Found) plan() (plan, error) {
 }
 
 // restore sets the session to the state in another program's documents. If an agent of that program
-// was working on a group, the step is repeated, because gaffer does not know that agent.
+// was working on a group, the step of this agent is repeated, because gaffer cannot receive the
+// agent's answer.
 func (s *Session) restore(f *Found) {
 	p, err := f.plan()
 	if err != nil {

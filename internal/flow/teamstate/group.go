@@ -18,14 +18,20 @@ type group struct {
 
 	found *team.Group // state in another program's documents; nil if gaffer planned the group
 
-	redo      *redo        // the step to repeat; nil if there is none
-	unblocked *team.Answer // the tech lead's UNBLOCKED answer, applied when a developer is free; nil if there is none
-	approved  *team.Answer // the tech lead's APPROVED answer, applied when the branch is merged; nil if there is none
+	redo *redo // step to repeat; nil if there is none
+	// unblocked is the tech lead's answer UNBLOCKED, which is applied when a developer is free. It
+	// is nil if there is no such answer.
+	unblocked *team.Answer
+	// approved is the tech lead's answer APPROVED, which is applied when the branch is merged. It
+	// is nil if there is no such answer.
+	approved *team.Answer
 
-	helped          team.Iterations // values that the counters in status.Iterations had when a role last helped
-	starts, allowed int             // number of agents that were started for the group, and the number at which the user must act
-	since           int             // number of the event at which the group began to wait
-	why             string          // why the group has its current state; logged with the next step
+	helped team.Iterations // values of status.Iterations when a role last helped the group
+	// starts is the number of agents that were started for the group. When it reaches allowed, the
+	// user must act.
+	starts, allowed int
+	since           int    // value of history.events when the group began to wait
+	why             string // why the group has its current state; logged with the next step
 
 	work     string   // last message of the developer
 	units    string   // results of the developer's own unit tests
@@ -38,7 +44,7 @@ type group struct {
 
 	returned  bool // a review has requested changes
 	escalated bool // a stronger model does the work from now on
-	helpless  int  // how many times in a row the tech lead was asked for help and gave none
+	helpless  int  // consecutive times that the tech lead was asked for help and gave none
 }
 
 func newGroup(id string, allowed int) *group {
@@ -48,8 +54,9 @@ func newGroup(id string, allowed int) *group {
 	}
 }
 
-// move changes the group's status by the protocol's rules, because an agent of the role has started
-// or answered. If the rules do not allow that, it returns an error and changes nothing.
+// move changes the group's status by the rules of the team protocol, because an agent of the role
+// has started or answered. If the rules do not allow the change, move returns an error and changes
+// nothing.
 func (g *group) move(role team.Role, answer team.Answer, at time.Time) error {
 	next, err := team.Advance(g.status, role, answer, at)
 	if err == nil {
@@ -58,8 +65,8 @@ func (g *group) move(role team.Role, answer team.Answer, at time.Time) error {
 	return err
 }
 
-// begin changes the group's status when an agent is started. If the step is repeated, it does not
-// increment the counters of the protocol again.
+// begin changes the group's status when an agent is started. If the step is repeated, begin does
+// not increment the counters in status.Iterations again.
 func (g *group) begin(step Step, at time.Time) (err error) {
 	switch {
 	case g.redo != nil:
@@ -98,8 +105,8 @@ func (g *group) complete() bool { return g.status.Status == team.Complete }
 
 func (g *group) advise(text string) { g.advice = append(g.advice, text) }
 
-// identify gives a new id to each issue of a review whose id is missing or the same as that of an
-// earlier issue. It changes found and returns it.
+// identify gives each issue of a review a new id if its id is missing or an earlier issue in the
+// list has the same id. It changes found and returns it.
 func (g *group) identify(found []team.Issue) []team.Issue {
 	for at := range found {
 		i := &found[at]

@@ -40,7 +40,7 @@ func (s *groupSet) adopt(p plan, at time.Time) {
 	}
 }
 
-// developers returns how many developers may work at the same time: one in simple mode.
+// developers returns how many developers may work at the same time. In simple mode, only one may.
 func (s *groupSet) developers() int {
 	if s.plan.mode == team.Simple {
 		return 1
@@ -48,7 +48,8 @@ func (s *groupSet) developers() int {
 	return s.start.Developers
 }
 
-// openComplete reports whether all groups in open phases are complete.
+// openComplete reports whether all groups in open phases are complete. Agents may work only on
+// groups in open phases.
 func (s *groupSet) openComplete() bool {
 	for _, g := range s.list {
 		if s.plan.open(g.id) && !g.complete() {
@@ -78,8 +79,7 @@ func (s *groupSet) statuses() team.Groups {
 	return all
 }
 
-// pmState returns the content of pm_state.json that follows from the plan and the state of its
-// groups.
+// pmState returns the part of pm_state.json that follows from the plan and the state of its groups.
 func (s *groupSet) pmState() team.PMState {
 	pm := team.PMState{
 		Mode: s.plan.mode, ModeReasoning: s.plan.reasoning,
@@ -87,7 +87,9 @@ func (s *groupSet) pmState() team.PMState {
 	}
 	for i, t := range pm.AllTasks {
 		if g := s.find(t.GroupID); g == nil || g.untouched() && t.Status != "" {
-			continue // no agent of gaffer has worked on the group, so keep the status in the other program's documents
+			// Keep the status of a task that has no group. Also keep the status from another
+			// program's documents if gaffer has not started an agent for the group yet.
+			continue
 		}
 		pm.AllTasks[i].Status = s.progress(t.GroupID)
 	}

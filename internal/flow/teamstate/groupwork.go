@@ -17,8 +17,8 @@ type groupWork struct {
 	ending  *ending
 }
 
-// answered applies the end of an agent that worked on a group. If the agent's answer cannot be
-// used, the step is repeated once; after that, the answer counts as ERROR.
+// answered applies the answer of an agent that has ended to the agent's group. If the answer cannot
+// be used, the step is repeated once. A second unusable answer counts as the answer ERROR.
 func (w groupWork) answered(step Step, e Ending) error {
 	g := w.groups.find(step.Group)
 	g.since = w.history.events
@@ -42,7 +42,7 @@ func (w groupWork) answered(step Step, e Ending) error {
 	return w.apply(g, step, said, e.At)
 }
 
-// crashed handles an agent that failed. If only the user can fix the failure, the session stops,
+// crashed handles the failure of an agent. If only the user can fix the failure, the session stops,
 // and the step is repeated when the session is resumed. Other failures are treated like the answer
 // ERROR, so that the tech lead can help.
 func (w groupWork) crashed(g *group, step Step, e Ending) error {
@@ -93,8 +93,8 @@ func (w groupWork) apply(g *group, step Step, said team.Answer, at time.Time) er
 	return nil
 }
 
-// escalate records that a stronger model does the group's work from now on, because an agent of the
-// role by has asked for it.
+// escalate records that a stronger model does the group's work from now on. An agent of the role by
+// has asked for that.
 func (w groupWork) escalate(g *group, by team.Role, said team.Answer) {
 	if !g.escalated {
 		g.escalated = true
@@ -102,16 +102,17 @@ func (w groupWork) escalate(g *group, by team.Role, said team.Answer) {
 	}
 }
 
-// noReply tells a role that the user has resumed the session without an answer to its question.
-// That is always so, because resuming takes no answer.
+// noReply is a text for the prompt of an agent that has asked the user a question. It tells the
+// agent that the user has resumed the session without an answer. The user cannot give an answer
+// when resuming.
 const noReply = "The user has let the session go on without an answer. Take the most likely meaning, and say which it is."
 
-// maxHelpless is how many times in a row the tech lead may give no help to a group that needs it.
-// At this number, the session stops, and the user must act.
+// maxHelpless is how many times in a row the tech lead can fail to help a group before the session
+// stops and the user must act.
 const maxHelpless = 2
 
-// helpless records that the tech lead was started to help a group but gave no help. Such starts
-// have a limit of their own, because no other counter includes them and no other role can help.
+// helpless records that the tech lead was started to help a group but gave no help. These starts
+// have their own limit, because no other limit stops them.
 func (w groupWork) helpless(g *group, step Step) {
 	if g.helpless++; g.helpless == maxHelpless {
 		w.ending.stop(
@@ -166,9 +167,9 @@ func (w groupWork) approve(g *group, said team.Answer, at time.Time) {
 	w.mailbox.sendReview(g, team.DecisionApproved, said, g.identify(readIssues(said.Body.Get("issues"))), at)
 }
 
-// unblock passes the tech lead's advice to the group. If a developer was blocked, the group's
-// status changes only when a developer is free, so that a waiting group is never shown as in
-// progress.
+// unblock passes the tech lead's advice to the group, and applies the answer to the group's status.
+// If a developer was blocked, the answer is only stored, and applied when a developer is free. So a
+// group that waits is never shown as in progress.
 func (w groupWork) unblock(g *group, said team.Answer, at time.Time) error {
 	g.helpless = 0
 	said.Summary = []string{fullMessage(said)}

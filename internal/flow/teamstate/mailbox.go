@@ -8,14 +8,15 @@ import (
 	"gaffer/team"
 )
 
-// message is a message to a role. Each agent that is started for the role on the message's group
-// receives it, until one of them has handled it.
+// message is a message to a role, for example to the tech lead, about one group of tasks. Every
+// agent that starts to work on the group in this role receives the message, until one of them has
+// handled it.
 type message struct {
 	team.Message
-	done bool // the role has handled the message
+	done bool // an agent of the receiving role has handled the message
 }
 
-// mailbox holds all messages that the roles of a session have sent to each other.
+// mailbox holds all messages that the roles of a team session have sent to each other.
 type mailbox struct{ messages []message }
 
 // send adds a message with a unique id to the mailbox.
@@ -74,8 +75,8 @@ func (b *mailbox) sendReview(g *group, d team.Decision, said team.Answer, found 
 	}, at)
 }
 
-// markRead marks the messages about a group to the role receiver as read. It is called when an
-// agent of the role starts to work on the group.
+// markRead marks all messages to the role receiver about a group as read. The caller uses it when
+// an agent of that role starts to work on the group.
 func (b *mailbox) markRead(group string, receiver team.Role) {
 	for i, m := range b.messages {
 		if m.GroupID == group && m.To == receiver {
@@ -84,8 +85,9 @@ func (b *mailbox) markRead(group string, receiver team.Role) {
 	}
 }
 
-// handled marks the messages about a group to the role receiver as handled. It does nothing if
-// word, the status word of the role's answer, says that the role could not do its work.
+// handled marks the messages to the role receiver about a group as handled. word is the status word
+// of the receiver's answer. If the word says that the work is not done, such as BLOCKED, handled
+// does nothing.
 func (b *mailbox) handled(g *group, receiver team.Role, word team.Word) {
 	switch word {
 	case team.WordBlocked, team.WordIncomplete, team.WordPartial, team.WordError, team.WordNeedsClarification, team.WordEscalate:
@@ -98,8 +100,8 @@ func (b *mailbox) handled(g *group, receiver team.Role, word team.Word) {
 	}
 }
 
-// messagesTo returns the messages that a role receives when it is started on a group. c holds the
-// group's files and commits.
+// messagesTo returns the messages about a group that an agent of the role receiver gets when it
+// starts: those that are not handled yet. They list the changed files and commits in c.
 func (b *mailbox) messagesTo(receiver team.Role, group string, c Change) []team.Message {
 	var list []team.Message
 	for _, m := range b.messages {
@@ -110,7 +112,7 @@ func (b *mailbox) messagesTo(receiver team.Role, group string, c Change) []team.
 	return list
 }
 
-// with returns the message with the group's files and commits filled in. It does not change m.
+// with returns a copy of m that lists the changed files and commits in c.
 func (m message) with(c Change) team.Message {
 	out := m.Message
 	switch body := m.Body.(type) {

@@ -10,7 +10,9 @@ import (
 	"gaffer/team"
 )
 
-// manager applies the answers of the project manager, and holds the state of its decisions.
+// manager applies the answers of the project manager, which is one of the team's agents, to the
+// session. It also keeps what later answers depend on, such as a plan that needs the user's
+// consent.
 type manager struct {
 	start   *Start
 	items   []Item
@@ -19,23 +21,23 @@ type manager struct {
 	ending  *ending
 
 	redo     *redo
-	refusals int    // number of times in a row that COMPLETE was refused
-	missing  string // why the last COMPLETE was refused
-	accepted bool   // COMPLETE was accepted, and the result must still be merged into the user's branch
-	asked    string // question of the project manager to the user; empty after the project manager has decided
+	refusals int    // how often in a row the project manager's answer COMPLETE was refused
+	missing  string // why the last answer COMPLETE was refused; empty if it was not
+	accepted bool   // COMPLETE was accepted; the merge into the user's branch is not done yet
+	asked    string // the project manager's question to the user, until its next decision
 	unusable string // last answer of the project manager that could not be used
 
 	proposed *plan    // a plan that drops requirements and needs the user's consent; nil if there is none
 	dropped  []string // requirements that the proposed plan drops, with reasons
 }
 
-// maxRefusals is the number of refusals of COMPLETE in a row at which the session stops, so that
-// the user must act.
+// maxRefusals is how many times in a row the project manager's answer COMPLETE is refused. At the
+// last refusal the session stops, and the user must act.
 const maxRefusals = 3
 
-// answered applies the end of a step of the project manager. If the agent failed, the session stops
+// answered handles the end of a step of the project manager. If its agent failed, the session stops
 // and the user must act, because no other role can help. If the answer cannot be used, the step is
-// repeated once.
+// repeated once. If the second answer cannot be used either, the session stops too.
 func (m *manager) answered(step Step, e Ending) {
 	if e.Class != failure.None {
 		hint := userAction(e.Class)
@@ -107,7 +109,7 @@ func (m *manager) planned(said team.Answer, at time.Time) error {
 	return nil
 }
 
-// begin adopts a plan and opens its first phase.
+// begin makes p the plan of the session and opens its first phase.
 func (m *manager) begin(p plan, at time.Time) {
 	m.groups.adopt(p, at)
 	m.history.note("plan_"+string(p.mode), fmt.Sprintf("%s in %s; %s", counted(len(p.groups), "group"), counted(len(p.phases), "phase"), p.reasoning))
@@ -148,10 +150,11 @@ func (m *manager) helped(g *group, said team.Answer, at time.Time) error {
 	return nil
 }
 
-// completed handles the project manager's COMPLETE. If it is justified, the session ends, or the
-// result is first merged into the user's branch. If not, completed records what is missing, and
-// after maxRefusals times in a row it stops the session. It returns an error if the answer leaves
-// out a requirement and the user has not agreed to that.
+// completed handles the project manager's answer COMPLETE. If all work is done, the session ends.
+// If the user wants the result in a branch, it is merged into that branch first. If work is
+// missing, completed stores what is missing and refuses the answer. After maxRefusals refusals in a
+// row, it stops the session. It returns an error if the answer leaves out a requirement without the
+// user's consent.
 func (m *manager) completed(said team.Answer) error {
 	for _, v := range said.Body.Get("out_of_scope").Items() {
 		requirement := oneLine(v.Get("requirement").Text())
@@ -181,8 +184,8 @@ func (m *manager) completed(said team.Answer) error {
 	return nil
 }
 
-// continued adds the new groups in the answer, if any, and opens the next phase. It returns an
-// error if there is no phase left to open.
+// continued handles the project manager's answer CONTINUE. It adds the new groups in the answer, if
+// there are any, and opens the next phase. It returns an error if no closed phase is left.
 func (m *manager) continued(said team.Answer, at time.Time) error {
 	if said.Body.Get("groups").Len() > 0 {
 		p, err := m.groups.plan.extend(said.Body)

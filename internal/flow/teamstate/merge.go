@@ -9,10 +9,10 @@ import (
 	"gaffer/team"
 )
 
-// merged applies the end of a group's merge. If the merge succeeded, the approval takes effect. If
-// there were conflicts or failed tests, the group goes back to a developer. The tech lead's
-// feedback records the approval in that case too, because gaffer and not the tech lead has sent the
-// group back. If the merge could not run, the session stops, because no agent can help.
+// merged handles the end of the merge of a group's branch, which the tech lead has approved. If the
+// merge succeeded, the group becomes complete. If there were conflicts or failed tests, the group
+// goes back to a developer; the list of the tech lead's decisions still gets the approval. If the
+// merge could not run, the session stops, because no agent can help.
 func (w groupWork) merged(step Step, e Ending) error {
 	g := w.groups.find(step.Group)
 	g.since = w.history.events
@@ -34,7 +34,8 @@ func (w groupWork) merged(step Step, e Ending) error {
 	return g.move(team.Gaffer, team.Answer{Status: team.WordMergeFailed, Summary: said.Summary}, e.At)
 }
 
-// delivered applies the end of the merge into the user's branch.
+// delivered handles the end of the merge of the session's branch into the user's branch. If the
+// merge succeeded, the session is finished. Otherwise it stops with an error.
 func (w groupWork) delivered(step Step, e Ending) {
 	m, problem := readMerged(step, e)
 	switch {
@@ -50,7 +51,8 @@ func (w groupWork) delivered(step Step, e Ending) {
 	}
 }
 
-// readMerged parses the result of a merge step. If there is no valid result, problem says why.
+// readMerged parses the result of a merge step. If the step failed or its result is not valid,
+// problem says why. Otherwise problem is empty.
 func readMerged(step Step, e Ending) (m Merged, problem string) {
 	if e.Class != failure.None {
 		return m, describeFailure(step, e)
@@ -72,7 +74,7 @@ func mergeHint(c failure.Class) string {
 	return "look at the repository, then 'gaffer team resume' merges it again"
 }
 
-// mergeFailureText returns a text about a failed merge, for the developer or the user.
+// mergeFailureText describes why a merge failed. The text is for the developer or the user.
 func mergeFailureText(m Merged) string {
 	text := "it cannot be merged as it is"
 	switch {

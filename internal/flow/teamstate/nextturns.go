@@ -16,7 +16,7 @@ type schedule struct {
 	manager *manager
 	ending  *ending
 	running []running      // started steps that have not ended, in the order of their start
-	numbers map[string]int // number of steps started so far, by the prefix of their ids ("A-developer")
+	numbers map[string]int // number of steps started so far, by id prefix such as "A-developer"
 }
 
 // running is a step that has started and not ended.
@@ -25,12 +25,12 @@ type running struct {
 	at time.Time
 }
 
-// redo is a step that must be repeated, because its agent failed, its answer could not be used, or
-// another program's agent did not finish it.
+// redo is a step that must be repeated. Either its agent failed, or its answer could not be used,
+// or another program started it before gaffer took over the session.
 type redo struct {
 	purpose Purpose
 	group   string
-	problem string // what was wrong with the answer; empty if the agent failed and gave none
+	problem string // what was wrong with the answer; empty if there was no answer
 }
 
 func (s *schedule) begin(step Step, at time.Time) {
@@ -123,8 +123,8 @@ func (s *schedule) due() []Step {
 			steps = append(steps, step)
 		}
 	}
-	// The most urgent purposes come first. Work that is closer to completion is more urgent, so
-	// that a free developer continues started work before new work.
+	// The most urgent purposes come first. Work that is closer to completion is more urgent. So a
+	// free developer continues started work before it begins new work.
 	order := []Purpose{Plan, Split, Check, Deliver, Merge, Review, Unblock, Test, Work}
 	rank := func(step Step) int {
 		rank := slices.Index(order, step.Purpose)
@@ -163,8 +163,8 @@ func (s *schedule) waiting() []*group {
 }
 
 // managerStep returns the step that the project manager has to do next, and false if there is none.
-// groupStep returns the step in which the project manager helps a stuck group, but managerStep
-// returns it if it must be repeated.
+// A step that helps a stuck group comes from groupStep. managerStep returns such a step only to
+// repeat it.
 func (s *schedule) managerStep() (Step, bool) {
 	switch m := s.manager; {
 	case m.redo != nil:
@@ -197,8 +197,8 @@ func (s *schedule) groupStep(g *group) (Step, bool) {
 		}
 		return s.developerStep(g, true)
 	case team.QAFailed:
-		// If the group is blocked or its tests have failed too often, the tech lead helps first. If
-		// not, a developer tries again.
+		// If the group is blocked or its tests have failed too often, the tech lead helps first.
+		// Otherwise, a developer tries again.
 		if g.blocked() {
 			return s.step(Unblock, g.id, g.why), true
 		}
@@ -224,9 +224,10 @@ func (s *schedule) groupStep(g *group) (Step, bool) {
 	return Step{}, false
 }
 
-// developerStep returns a step for a developer. If developers were started too often for this
-// group, it returns a step for the project manager instead. open is false if developers must not
-// start on the group yet. developerStep returns false then, or if a dependency is not complete.
+// developerStep returns the step in which a developer works on a group. It returns false if the
+// step cannot start yet: open is false, or a group that this group depends on is not complete. If
+// developers were started too often for the group, developerStep returns a step for the project
+// manager instead.
 func (s *schedule) developerStep(g *group, open bool) (Step, bool) {
 	if e, stuck := g.escalation(team.PM); stuck {
 		return s.step(Split, g.id, stuckReason(g.id, e)), true

@@ -9,15 +9,15 @@ import (
 	"gaffer/team"
 )
 
-// plan is the project manager's plan. A change of the plan replaces it as a whole, except that
-// openNext opens a phase in place.
+// plan is the project manager's plan. To change it, callers replace it by a changed copy. Only
+// openNext changes a plan in place.
 type plan struct {
 	mode      team.Mode
 	reasoning string
 	tasks     []team.Task
 	groups    []team.TaskGroup
 	phases    []phase
-	settled   map[string]bool // true for groups that another program has completed; checkGroup accepts them as they are
+	settled   map[string]bool // groups that another program has completed; they are not checked
 }
 
 // phase is a set of groups. Agents may work on these groups once the phase is open. An open phase
@@ -25,13 +25,12 @@ type plan struct {
 type phase struct {
 	groups []string
 	opened bool
-	number int // number of the phase in another program's documents; 0 means its position in the plan
+	number int // the phase's number if another program wrote the plan; 0 means its position in the plan
 }
 
-// Maximum sizes of a plan. They also limit how long a session can take.
 const (
-	maxGroups = 64
-	maxTasks  = 1000
+	maxGroups = 64     // maximum number of groups in a plan
+	maxTasks  = 1000   // maximum number of tasks in a plan
 	mainGroup = "main" // id of the only group in a simple plan
 )
 
@@ -71,8 +70,8 @@ func (p plan) phaseLeft() bool {
 	return slices.ContainsFunc(p.phases, func(ph phase) bool { return !ph.opened })
 }
 
-// openNext opens the first closed phase, and returns its number and groups. There must be a closed
-// phase.
+// openNext opens the first closed phase, and returns its number and groups. The caller must make
+// sure that there is a closed phase.
 func (p *plan) openNext() (number int, groups []string) {
 	i := slices.IndexFunc(p.phases, func(ph phase) bool { return !ph.opened })
 	p.phases[i].opened = true
@@ -170,7 +169,8 @@ func layers(groups []team.TaskGroup, done []string) (sorted [][]string, cyclic [
 }
 
 // phasesOf creates closed phases with at most [team.MaxDevelopers] groups each, in the order of the
-// layers that the function layers returns. Groups in a cycle come last; check reports them.
+// layers that the function layers returns. Groups that can never start because of a cycle come
+// last; the method check rejects them later.
 func phasesOf(groups []team.TaskGroup, done []string) []phase {
 	in, left := layers(groups, done)
 	var rest []string

@@ -29,8 +29,8 @@ type draftTask struct {
 // names of branches, folders and steps.
 const maxID = 64
 
-// checkID returns an error if id cannot be part of a branch name and of a file name. kind is the
-// kind of id, for the error.
+// checkID returns an error if id cannot be part of a branch name and of a file name. kind says in
+// the error what the id is for, such as "group".
 func checkID(kind, id string) error {
 	if err := statefile.CheckName(kind, id); err != nil {
 		return err
@@ -49,8 +49,8 @@ func checkID(kind, id string) error {
 	return nil
 }
 
-// readDraft reads the tasks and groups of a plan. A group may contain whole tasks instead of their
-// ids.
+// readDraft reads the tasks and groups of a plan. The list of tasks in a group may contain task ids
+// or whole tasks.
 func readDraft(body jsontree.Value) (draft, error) {
 	var d draft
 	if body.Kind() != jsontree.Object {
@@ -70,8 +70,8 @@ func readDraft(body jsontree.Value) (draft, error) {
 }
 
 // parts yields the items of a list with their ids. If the agent wrote an object instead of a list,
-// parts yields the members of the object. The key of a member is its id, unless the member contains
-// an id.
+// parts yields the members of the object. The id of a member is its field "id" or, if it has none,
+// its key.
 func parts(v jsontree.Value) iter.Seq2[string, jsontree.Value] {
 	return func(yield func(string, jsontree.Value) bool) {
 		for _, item := range v.Items() {
@@ -149,8 +149,8 @@ func (d *draft) addGroup(id string, v jsontree.Value) error {
 	return nil
 }
 
-// groupTask reads an entry in a group's list of tasks, which is the id of a task or the task
-// itself. It returns the id.
+// groupTask reads the item v of a group's list of tasks. The item is the id of a task, or the task
+// itself, which groupTask adds to the draft. It returns the id of the task.
 func (d *draft) groupTask(id string, v jsontree.Value, group string) (string, error) {
 	if v.Kind() == jsontree.Object {
 		return id, d.addTask(id, v, group)
@@ -165,7 +165,7 @@ func (d *draft) connect() error {
 		for _, id := range g.Tasks {
 			i := d.task(id)
 			if i < 0 {
-				continue // the task is in the existing plan or is missing: plan.with checks that later
+				continue // the task is not in the draft: plan.with checks later whether it exists
 			}
 			if own := d.tasks[i].GroupID; own != "" && own != g.ID {
 				return fmt.Errorf("task %s is in group %s and in group %q", id, g.ID, clip(own, 60))

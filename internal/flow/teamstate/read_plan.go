@@ -11,9 +11,9 @@ import (
 	"gaffer/team"
 )
 
-// readPlan reads the project manager's first plan, and returns the requirements that the plan
-// drops. wanted is the mode that the user has chosen. If the plan cannot be used, the error says
-// why.
+// readPlan reads the project manager's first plan. dropped lists the requirements that the plan
+// leaves out, with reasons. wanted is the mode that the user has chosen. If the plan cannot be
+// used, the error says why.
 func readPlan(body jsontree.Value, wanted team.Mode, items []Item) (p plan, dropped []string, err error) {
 	p.mode = team.Mode(body.Get("mode").Text())
 	p.reasoning = clip(body.Get("mode_reasoning").Text(), maxText)
@@ -60,8 +60,8 @@ func (d *draft) simplify() error {
 	return nil
 }
 
-// readPhases reads the phases of a plan. If there are none, or in simple mode, it creates them from
-// the dependencies of the groups.
+// readPhases reads the phases of a plan. If v lists no phases or the mode is simple, readPhases
+// creates the phases from the dependencies of the groups.
 func readPhases(v jsontree.Value, mode team.Mode, groups []team.TaskGroup) ([]phase, error) {
 	var given []team.ExecutionPhase
 	for _, item := range v.Items() {
@@ -148,9 +148,9 @@ func (p plan) checkAll() error {
 	return p.check()
 }
 
-// split returns a plan in which a stuck group is replaced by a group with the same id and fewer
-// tasks, and by new groups in the same phase. Agents may work on the new groups at once. Groups
-// that depended on the stuck group now depend on it and on the new groups.
+// split returns a plan in which a stuck group is split. The group keeps its id, but shares its
+// tasks with new groups in the same phase. Groups that depended on the stuck group now depend on
+// the new groups too.
 func (p plan) split(stuck string, body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {
@@ -201,8 +201,8 @@ func (d draft) parts(p plan, stuck team.TaskGroup) (added []string, err error) {
 	return added, nil
 }
 
-// extend returns the plan with the new groups in body, in additional phases that are closed. It
-// returns an error if a group already exists.
+// extend returns the plan with the new groups in body added. The new groups are in additional
+// phases, which are closed at first. extend returns an error if a group already exists.
 func (p plan) extend(body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {

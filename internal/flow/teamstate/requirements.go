@@ -11,9 +11,9 @@ import (
 // text.
 var listItem = lazyregexp.New(`^(\s*)(?:(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s*)?|\[[ xX]\]\s+)(\S.*)$`)
 
-// Items splits requirements into single requirements: the items of the outermost list. Lines that
-// follow an item or are indented below it belong to the item. If there are fewer than two items,
-// the whole text is one requirement.
+// Items splits the text requirements into single requirements: the items of its outermost list.
+// Lines that follow an item or are indented below it belong to the item. If the list has fewer than
+// two items, the whole text is one requirement.
 func Items(requirements string) []Item {
 	texts := listed(requirements)
 	if len(texts) < 2 {

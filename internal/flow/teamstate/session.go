@@ -50,8 +50,8 @@ func New(start Start, at time.Time) *Session {
 func (s *Session) Next() []Step { return s.schedule.next() }
 
 // Begin records that the task of a step was queued. If the step cannot start now, Begin returns a
-// [*StepError] and changes nothing. A step that [Session.Next] has returned can start even if other
-// events happened since.
+// [*StepError] and changes nothing. A step that [Session.Next] has returned can still start if the
+// session has stopped with an error since then.
 func (s *Session) Begin(step Step, at time.Time) error {
 	if err := s.schedule.check(step); err != nil {
 		return err
@@ -108,9 +108,9 @@ func (s *Session) End(id string, e Ending) error {
 	return nil
 }
 
-// Resume records that the user continues a session that ended with an error. Each group gets its
-// full number of agents again, and steps that failed will be repeated. If the session has not ended
-// with an error, Resume does nothing.
+// Resume records that the user continues a session that has stopped with an error. For each group,
+// the limit on the number of started agents counts from zero again. Failed steps are repeated. If
+// the session has not stopped with an error, Resume does nothing.
 func (s *Session) Resume(at time.Time) {
 	if s.ending.problem == nil {
 		return
@@ -159,9 +159,9 @@ func (s *Session) Outcome() (o Outcome, ended bool) {
 	return Outcome{}, false
 }
 
-// Branch returns the name of a group's branch. The name differs from the name of the session's
-// branch only in its last part, for example team/a and team/main. If both would be the same, the
-// group's branch gets the suffix "-group".
+// Branch returns the name of a group's branch: the name of the session's branch with the group's id
+// as its last part. For example, if the session's branch is team/main, the branch of group a is
+// team/a. If both names would be the same, the group's branch gets the suffix "-group".
 func (s *Session) Branch(group string) string { return s.start.branch(group) }
 
 func (s Start) branch(group string) string {
@@ -181,5 +181,5 @@ type StepError struct{ ID, Problem string }
 
 func (e *StepError) Error() string { return fmt.Sprintf("step %s: %s", e.ID, e.Problem) }
 
-// Conflict returns true, so that the exit code is the one for a conflict.
+// Conflict returns true, so that gaffer reports the error as a conflict: exit code 4.
 func (e *StepError) Conflict() bool { return true }

@@ -1,9 +1,9 @@
 // Package teamstate is the state machine of a team. A project manager plans groups of tasks,
 // developers work on them, a QA expert tests, a tech lead reviews, and gaffer merges approved work.
 //
-// The package is pure. A [Session] receives events in order. It returns the steps to start next and
-// the content of the documents. The same events give the same result, so after a crash another
-// process continues exactly where the first process stopped.
+// The package does no I/O and reads no clock. A [Session] receives events in order. It returns the
+// steps to start next and the content of the documents. The same events give the same result, so
+// after a crash another process continues exactly where the first process stopped.
 package teamstate
 
 import (
@@ -13,32 +13,38 @@ import (
 	"gaffer/team"
 )
 
-// Start holds the parameters with which a session starts. It never changes.
+// Start holds the parameters with which a team session starts. They never change.
 type Start struct {
 	Session      string    `json:"session"` // id of the session
 	Requirements string    `json:"requirements"`
 	Mode         team.Mode `json:"mode,omitempty"` // [team.Unplanned] means that the project manager chooses the mode
-	Developers   int       `json:"developers"`     // developers that may work at the same time; at most [team.MaxDevelopers]
-	Iterations   int       `json:"iterations"`     // how many agents may be started per group before the user must act; 0 means [DefaultIterations]
-	Branch       string    `json:"branch"`         // branch that approved work is merged into
-	Into         string    `json:"into,omitempty"` // the user's branch that gets the result at the end; empty means none
-	Tests        []string  `json:"tests,omitempty"`
-	Roles        string    `json:"roles,omitempty"` // path of a file that configures the roles; empty means none
+	Developers   int       `json:"developers"`     // how many developers may work at the same time; at most [team.MaxDevelopers]
+	// Iterations is how many agents may be started for each group before the user must act. 0 means
+	// [DefaultIterations].
+	Iterations int      `json:"iterations"`
+	Branch     string   `json:"branch"`         // the session's branch, which gets all approved work
+	Into       string   `json:"into,omitempty"` // the user's branch that gets the result at the end; empty means none
+	Tests      []string `json:"tests,omitempty"`
+	Roles      string   `json:"roles,omitempty"` // path of a file that configures the roles; empty means none
 
-	Questions string `json:"questions,omitempty"` // how questions of all agents are answered; empty means as the settings of each role say
-	Sandbox   string `json:"sandbox,omitempty"`   // mode of the agents' sandbox that the user has chosen by a flag; empty means that the settings decide
+	// Questions says how the questions of all agents are answered, for example "ask" or "deny".
+	// Empty means that the settings of each role decide.
+	Questions string `json:"questions,omitempty"`
+	// Sandbox is the mode of the agents' sandbox that the user has chosen with a flag. Empty means
+	// that the user's settings decide.
+	Sandbox string `json:"sandbox,omitempty"`
 
 	Found *Found `json:"found,omitempty"` // state of another program's session to continue; nil for a new session
 
 	TestsTimeout time.Duration `json:"tests_timeout,omitempty"` // time limit of a merge with its tests; 0 means [DefaultTestsTimeout]
 }
 
-// DefaultIterations is how many agents are started for one group before the user must act, unless
-// Start.Iterations is set.
+// DefaultIterations is the default of [Start.Iterations]: how many agents may be started for one
+// group before the user must act.
 const DefaultIterations = 30
 
-// DefaultTestsTimeout is the time limit of a merge with its tests, unless Start.TestsTimeout is
-// set.
+// DefaultTestsTimeout is the default of [Start.TestsTimeout]: the time limit of a merge with its
+// tests.
 const DefaultTestsTimeout = 30 * time.Minute
 
 // Purpose is what a step is for: the work of its agent, or the work that gaffer does itself.
@@ -48,7 +54,7 @@ type Purpose string
 const (
 	Plan    Purpose = "plan"    // the project manager turns the requirements into groups
 	Split   Purpose = "split"   // the project manager splits a stuck group, or gives advice
-	Check   Purpose = "check"   // all open groups are complete: the project manager continues or ends the session
+	Check   Purpose = "check"   // the groups of all open phases are complete: the project manager continues or ends the session
 	Work    Purpose = "work"    // a developer works on a group's tasks
 	Test    Purpose = "test"    // the QA expert tests a group's work
 	Review  Purpose = "review"  // the tech lead reviews a group's work
@@ -63,8 +69,10 @@ type Step struct {
 	Role    team.Role `json:"role,omitempty"` // role of the agent; empty if gaffer does the step itself
 	Group   string    `json:"group,omitempty"`
 	Purpose Purpose   `json:"purpose"`
-	Again   string    `json:"again,omitempty"` // what was wrong with the previous answer, if only a new answer is wanted; empty otherwise
-	Reason  string    `json:"reason"`          // why the step is started, for the log of decisions
+	// Again is set if the step repeats an earlier one only to get a new answer from the agent. It
+	// says what was wrong with the earlier answer.
+	Again  string `json:"again,omitempty"`
+	Reason string `json:"reason"` // why the step is started; it is logged
 }
 
 // Ending describes how the task of a step ended.
@@ -89,7 +97,7 @@ type Merged struct {
 // MergeOutcome says how a merge ended.
 type MergeOutcome string
 
-// The outcomes of a merge. Only MergeDone changes the target branch. MergeConflict also stands for
+// The outcomes of a merge. Only MergeDone changes the target branch. MergeConflict is also used for
 // other problems that prevent a merge, such as uncommitted files.
 const (
 	MergeDone     MergeOutcome = "merged"
@@ -107,11 +115,11 @@ type Outcome struct {
 // Change holds what a group has changed so far, according to git.
 type Change struct {
 	Files   []string // paths of the changed files, sorted
-	Commits []string // "abc1234 - subject", oldest first
+	Commits []string // each as "abc1234 - subject", oldest first
 }
 
-// Changes holds what each group has changed, by group id. It comes from git and not from the
-// session's events.
+// Changes holds what each group has changed, by group id. The caller reads it from git. It is no
+// part of the session's state.
 type Changes map[string]Change
 
 // Brief holds the information that the agent of a step needs.
@@ -128,18 +136,22 @@ type Brief struct {
 	Change       Change         // what the group has changed
 	Work         string         // the developer's last message about the group
 	Messages     []team.Message // messages from other roles that the agent gets
-	Feedback     string         // what a developer has to do after a review, a test or a failed merge; set for a developer and for [Split]
-	Guidance     string         // advice of the project manager or the tech lead to the group, newest last
-	Groups       []team.Group   // state of all groups; set for the project manager only
-	Plan         []team.TaskGroup
-	Phases       []team.ExecutionPhase
-	Missing      string      // why the project manager's last decision did not count; set for the project manager only
-	Words        []team.Word // status words that the agent's answer may have
-	Tests        []string    // shell commands that test each merge
-	Issues       []Issue     // issues of the last review that requested changes, with the developer's replies
-	Unmerged     string      // why the last merge of the group failed; empty if it did not
-	Unusable     string      // the answer that could not be used, if the step asks for a new answer
-	Escalated    bool        // a stronger model must do the work
+	// Feedback says what a developer has to do after a review, a test or a failed merge. It is set
+	// if the agent is a developer, and if the purpose of the step is [Split].
+	Feedback string
+	Guidance string       // advice of the project manager and the tech lead to the group, newest last
+	Groups   []team.Group // state of all groups; set for the project manager only
+	Plan     []team.TaskGroup
+	Phases   []team.ExecutionPhase
+	// Missing says why the project manager's last answer had no effect: COMPLETE was refused, or
+	// the user did not answer a question. It is set for the project manager only.
+	Missing   string
+	Words     []team.Word // status words that the agent's answer may have
+	Tests     []string    // shell commands that test each merge
+	Issues    []Issue     // issues of the last review that requested changes, with the developer's replies
+	Unmerged  string      // why the last merge of the group failed; empty if it did not
+	Unusable  string      // the previous answer, if it could not be used and the step asks for a new one
+	Escalated bool        // a stronger model than usual must do the work
 }
 
 // Issue is an issue of a review with the developer's reply.

@@ -10,7 +10,7 @@ import (
 	"gaffer/team"
 )
 
-// maxNumber is the highest number that is accepted from an agent. Higher numbers are ignored.
+// maxNumber is the highest number that is accepted in an agent's answer. Higher numbers count as 0.
 const maxNumber = 1e9
 
 // readNumber returns the number v. If v is negative, above maxNumber or not a number, it returns 0.
@@ -70,9 +70,8 @@ func parseDigits(digits string) int {
 	return n
 }
 
-// formatCount returns a test count as text for a message, such as "8/8 passed"; word is the last
-// word. If the agent wrote a text instead of numbers, it returns that text. Without a count it
-// returns "".
+// formatCount returns a test count as text, such as "8/8 passed", where word is "passed". If v is a
+// text instead of numbers, formatCount returns that text. If v has no test count, it returns "".
 func formatCount(v jsontree.Value, word string) string {
 	if text, ok := v.Str(); ok {
 		return oneLine(text)
@@ -83,7 +82,8 @@ func formatCount(v jsontree.Value, word string) string {
 	return ""
 }
 
-// countUnits stores the results of the developer's own unit tests, which the answer contains.
+// countUnits stores the results of the unit tests that a developer has run. body is the developer's
+// answer.
 func (g *group) countUnits(body jsontree.Value) {
 	v := body.Get("unit_tests")
 	if text := formatCount(v, "passing"); text != "" {

@@ -20,8 +20,8 @@ func clip(s string, limit int) string {
 	return truncate.Bytes(strings.ToValidUTF8(s, "\uFFFD"), limit)
 }
 
-// dropMiddle shortens a text to about maxBytes bytes by dropping its middle, because the important
-// part of an answer is usually at its end.
+// dropMiddle shortens an agent's answer to about maxBytes bytes by dropping its middle. The end
+// stays, because it is usually the most important part.
 func dropMiddle(s string, maxBytes int) string {
 	if len(s) <= maxBytes {
 		return strings.ToValidUTF8(s, "\uFFFD")
@@ -58,8 +58,8 @@ func stringList(v jsontree.Value) []string {
 	return list
 }
 
-// joinNewest joins texts, of which the last is the newest. If the result would have more than
-// maxText bytes, it drops the oldest texts.
+// joinNewest joins texts, which are sorted from oldest to newest. If the result would have more
+// than maxText bytes, joinNewest drops the oldest texts.
 func joinNewest(texts []string) string {
 	joined := ""
 	for i := len(texts) - 1; i >= 0 && (joined == "" || len(texts[i])+len(joined) < maxText); i-- {

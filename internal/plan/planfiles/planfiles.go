@@ -1,6 +1,5 @@
-// Package planfiles reads the plan files of a project for clients that are not trusted with the
-// rest of the machine. Nothing outside the project's folder can be read, not even through a symbolic
-// link.
+// Package planfiles reads the plan files of a project for clients that must not read other files of
+// the machine. It reads nothing outside the project's folder, not even through a symbolic link.
 package planfiles
 
 import (
@@ -28,10 +27,10 @@ const MaxSize = 4 << 20
 // Files reads the files below a project's folder. The zero value has no files.
 type Files struct {
 	root *os.Root
-	dir  string // absolute path of the folder
+	dir  string // absolute path of the project's folder
 }
 
-// Open returns the files below dir. The caller must close them.
+// Open returns a Files for the folder dir. The caller must close it.
 func Open(dir string) (*Files, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -40,7 +39,7 @@ func Open(dir string) (*Files, error) {
 	return &Files{root, dir}, nil
 }
 
-// Close releases the folder.
+// Close closes the project's folder, which Open has opened.
 func (f *Files) Close() error {
 	if f.root == nil {
 		return nil
@@ -55,11 +54,11 @@ func (e *NoFileError) Error() string {
 	return fmt.Sprintf("%.200q is no plan file of the project: %s", e.Path, e.Why)
 }
 
-// NotFound returns true, even if there is a file at this path that is not a plan file.
+// NotFound returns true. For the caller, a file that is not a plan file does not exist.
 func (e *NoFileError) NotFound() bool { return true }
 
-// Read returns the text of a plan file. path is relative to the folder. The error is a
-// [*NoFileError].
+// Read returns the text of a plan file. path is relative to the project's folder. An error is
+// always a [*NoFileError].
 func (f *Files) Read(path string) (string, error) {
 	if f.root == nil || !filepath.IsLocal(path) || !isPlanName(path) {
 		return "", &NoFileError{path, "want a path below its folder that ends in .yaml, .yml, .json or .md"}
@@ -87,11 +86,12 @@ const (
 	maxDepth   = 5
 	maxVisited = 20_000
 	maxListed  = 200
-	maxLooked  = 256 << 10 // larger files are not listed
+	maxLooked  = 256 << 10 // maximum size of a listed file, in bytes
 )
 
-// List returns the paths of the plan files, sorted. It leaves out hidden folders and folders of
-// dependencies. more is true if the search ended at a limit, so that there may be further plan files.
+// List returns the paths of the plan files, sorted. It leaves out large files, hidden folders, and
+// the folders node_modules and vendor. more is true if the search ended at a limit, so that there
+// may be further plan files.
 func (f *Files) List() (paths []string, more bool, err error) {
 	if f.root == nil {
 		return nil, false, nil
@@ -123,9 +123,10 @@ func (f *Files) List() (paths []string, more bool, err error) {
 	return paths, more, err
 }
 
-// Host returns a [host.Host] on which only these files can be read. If name is not empty, the file
-// with the path name has the given text, whether that file exists or not. Host does not restrict
-// the operations that write: the caller must use it only to read.
+// Host returns a [host.Host] on which only the files of the project can be read. If name is not
+// empty, it is a path relative to the project's folder. Reading that path returns text, whether the
+// file exists or not. Write operations are not restricted, so the caller must use the result only
+// to read.
 func (f *Files) Host(name, text string) host.Host {
 	h := &confined{Host: host.OS(), files: f, text: text}
 	if name != "" {
@@ -134,8 +135,8 @@ func (f *Files) Host(name, text string) host.Host {
 	return h
 }
 
-// Dir returns the path of the folder. For the zero value of Files, it returns a path at which no
-// file can be read.
+// Dir returns the path of the project's folder. For the zero value of Files, it returns a path at
+// which no file can be read.
 func (f *Files) Dir() string {
 	if f.root == nil {
 		return "/"
@@ -143,8 +144,9 @@ func (f *Files) Dir() string {
 	return f.dir
 }
 
-// confined is a [host.Host] on which only the files of a project can be read, and one file with a
-// given text. It does not restrict the operations of the embedded Host that write.
+// confined is a [host.Host] on which only the files of a project can be read. One of the paths can
+// have a given text instead of the file's content. confined does not restrict the write operations
+// of the embedded Host.
 type confined struct {
 	host.Host
 	files *Files
@@ -152,8 +154,8 @@ type confined struct {
 	text  string
 }
 
-// local returns the path of the file name relative to the folder. It returns an error if the file
-// is outside of the folder.
+// local converts name to a path relative to the project's folder. It returns an error if name is
+// outside of that folder.
 func (h *confined) local(name string) (string, error) {
 	rel, err := filepath.Rel(h.files.Dir(), name)
 	if err != nil || h.files.root == nil || !filepath.IsLocal(rel) {
@@ -162,8 +164,8 @@ func (h *confined) local(name string) (string, error) {
 	return rel, nil
 }
 
-// errOutside wraps fs.ErrNotExist, so that problems of a plan do not reveal whether a file outside
-// of the folder exists.
+// errOutside wraps fs.ErrNotExist. So error messages do not reveal whether a file outside of the
+// project's folder exists.
 var errOutside = fmt.Errorf("it is outside the project's folder: %w", fs.ErrNotExist)
 
 // Open implements [host.Host].
@@ -237,7 +239,7 @@ func (readOnly) Chmod(host.Op, fs.FileMode) error { return errors.ErrUnsupported
 func (readOnly) Chown(host.Op, int, int) error    { return errors.ErrUnsupported }
 func (readOnly) Sync(host.Op) error               { return errors.ErrUnsupported }
 
-// readFile is an open file of the project.
+// readFile is an open file of the project, which can only be read.
 type readFile struct {
 	readOnly
 	File *os.File
@@ -247,7 +249,7 @@ func (f readFile) Read(p []byte) (int, error) { return f.File.Read(p) }
 func (f readFile) Stat() (fs.FileInfo, error) { return f.File.Stat() }
 func (f readFile) Close() error               { return f.File.Close() }
 
-// givenFile is the open file with the given text.
+// givenFile is an open file whose content is the text that was passed to [Files.Host].
 type givenFile struct {
 	readOnly
 	*strings.Reader
@@ -256,7 +258,7 @@ type givenFile struct {
 func (f *givenFile) Stat() (fs.FileInfo, error) { return givenInfo(f.Size()), nil }
 func (f *givenFile) Close() error               { return nil }
 
-// givenInfo describes the file with the given text. Its value is the length of the text.
+// givenInfo is the [fs.FileInfo] of a givenFile. Its value is the length of the text.
 type givenInfo int64
 
 func (i givenInfo) Name() string     { return "plan" }

@@ -14,12 +14,12 @@ var secretName = lazyregexp.New(`(?i)(^|_)(PASSWORD|PASSWD|PASSPHRASE|SECRET|TOK
 // keys, and URLs that contain a password.
 var secretText = lazyregexp.New(`^(sk-[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|gft_[\w-]{16,}|eyJ[\w-]{10,}\.[\w-]{10,}\..*)$|^-----BEGIN [A-Z ]*PRIVATE KEY|^[a-z][a-z0-9+.-]*://[^/@:\s]+:[^/@\s]+@`)
 
-// plainText matches texts that are never a secret, even if the name of the variable looks like one:
-// a number, a boolean, the path of a file, or an empty text.
+// plainText matches texts that are never a secret, whatever the variable's name is: a number, a
+// boolean, the path of a file, or an empty text.
 var plainText = lazyregexp.New(`^([0-9.]*|(?i:true|false|yes|no|on|off|none)|[~.]?/.*)$`)
 
-// LooksSecret reports whether the value v of a variable looks like a secret, because of the
-// variable's name or because of the text.
+// LooksSecret reports whether the value v of the variable name looks like a secret, because of the
+// name or because of the text of v.
 func LooksSecret(name string, v Value) bool {
 	if v.IsReference() {
 		return false

@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// maxValue is the maximum length of a value, in bytes. Operating systems allow at least this
-	// length for a variable.
+	// maxValue is the maximum length of a value, in bytes. Operating systems accept environment
+	// variables of at least this length.
 	maxValue = 64 << 10
 	// commandTimeout is how long a program may take to print a value. The program may have to query
 	// a server, or ask the user for a passphrase.
 	commandTimeout = time.Minute
 )
 
-// Resolver resolves references to secrets on this machine: it reads the values from their sources.
+// Resolver resolves references to secrets: it reads the values from their sources on this machine.
 type Resolver struct {
 	// Environ is the environment in which variables are looked up, and with which programs run. It
-	// must not contain credentials of gaffer.
+	// must not contain gaffer's own credentials.
 	Environ []string
 	Dir     string // working directory of the programs that print values
 	// Find returns the path of a program. If it is nil, [exec.LookPath] is used.
@@ -54,7 +54,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Hint returns advice for the user.
 func (e *Error) Hint() string { return e.hint }
 
-// Resolve returns a text NAME=value for each variable, or the first error.
+// Resolve returns a text NAME=value for each variable in vars. A value that is a reference is read
+// from its source. If that fails, Resolve returns the first error.
 func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ []string, err error) {
 	for _, name := range sortedNames(vars) {
 		v := vars[name]
@@ -185,7 +186,8 @@ func (r Resolver) file(v Value) (string, error) {
 	return trimValue(data)
 }
 
-// withoutPath removes the path of the file from an error, because the message already contains it.
+// withoutPath removes the path of the file from an error, because the final error message already
+// contains it.
 func withoutPath(err error) error {
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
 		return e.Err

@@ -15,27 +15,30 @@ import (
 	"strings"
 )
 
-// From says what kind of source a reference refers to.
+// From is the kind of source from which a reference takes its value.
 type From string
 
-// The kinds of sources.
+// The values of From.
 const (
 	Env     From = "env"     // an environment variable of the worker
 	File    From = "file"    // the content of a file on the worker's machine
 	Command From = "command" // the output of a program on the worker's machine
 
-	// hidden marks a text that was removed for display. It cannot be resolved, because the text is
-	// lost.
+	// hidden says that the text of a value was removed, so that the value can be displayed. Such a
+	// value cannot be resolved.
 	hidden From = "hidden"
 )
 
-// Value is the value of an environment variable. If From is empty, the value is Text. If not, it is
-// a reference to a source, or a mark for a text that was removed for display.
+// Value is the value of an environment variable. If From is empty, the value is Text. If From is
+// hidden, the text was removed for display. For any other From, the value is a reference to a
+// source.
 type Value struct {
 	Text string
 
 	From From
-	Name string   // name of the worker's variable, if From is Env; empty means the name of the variable that gets the value
+	// Name is the name of the worker's variable, if From is Env. Empty means that it has the same
+	// name as the variable that gets the value.
+	Name string
 	Path string   // an absolute path, or a path that begins with ~/, if From is File
 	Argv []string // the program and its arguments, if From is Command
 }
@@ -43,14 +46,14 @@ type Value struct {
 // Text returns a value with the given text.
 func Text(text string) Value { return Value{Text: text} }
 
-// IsReference reports whether the value is a reference or a hidden text.
+// IsReference reports whether the value is a reference or was hidden for display.
 func (v Value) IsReference() bool { return v.From != "" }
 
-// IsHidden reports whether the value was a text that was removed for display.
+// IsHidden reports whether the text of the value was removed for display.
 func (v Value) IsHidden() bool { return v.From == hidden }
 
-// Hidden returns the value as it may be displayed. A reference does not change. A text is replaced
-// by a mark which says that it was removed.
+// Hidden returns the value as it may be displayed. A reference does not change. A text is removed,
+// and IsHidden is true for the result.
 func (v Value) Hidden() Value {
 	if v.IsReference() {
 		return v
@@ -58,7 +61,7 @@ func (v Value) Hidden() Value {
 	return Value{From: hidden}
 }
 
-// Hide returns the variables with all values as they may be displayed; see [Value.Hidden].
+// Hide returns a copy of vars in which each value may be displayed; see [Value.Hidden].
 func Hide(vars map[string]Value) map[string]Value {
 	if vars == nil {
 		return nil
@@ -70,7 +73,8 @@ func Hide(vars map[string]Value) map[string]Value {
 	return shown
 }
 
-// String describes the value. It does not contain the text.
+// String describes the source of a reference. For a text it returns "hidden", so that the text is
+// not printed.
 func (v Value) String() string {
 	switch v.From {
 	case Env:
@@ -89,7 +93,7 @@ func (v Value) String() string {
 // GoString returns the same as String, so that %#v does not print the text.
 func (v Value) GoString() string { return v.String() }
 
-// reference is how a reference is written in JSON and YAML.
+// reference is the form of a reference in JSON and YAML.
 type reference struct {
 	From From     `json:"from" yaml:"from"`
 	Name string   `json:"name,omitempty" yaml:"name"`
@@ -105,7 +109,8 @@ func (r reference) value() (Value, error) {
 	return v, v.Check()
 }
 
-// Check returns an error if the value is invalid. A hidden text is invalid too.
+// Check returns an error if the value is not valid. A value whose text was hidden is not valid
+// either.
 func (v Value) Check() error {
 	type key struct {
 		name  string
@@ -158,7 +163,9 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	}
 	var r reference
 	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields() // reject unknown fields: a newer gaffer may have written them, and this version would misread the reference
+	// Reject unknown fields. A newer version of gaffer may have written them, and without them the
+	// reference could be misread.
+	d.DisallowUnknownFields()
 	err := d.Decode(&r)
 	if err == nil {
 		*v, err = r.value()

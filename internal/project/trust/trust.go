@@ -58,7 +58,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s names programs that you have not trusted: %s", e.Root, strings.Join(names, ", "))
 }
 
-// Conflict marks the error as a refusal of the command.
+// Conflict returns true, so that gaffer's exit code is the one for a refused request.
 func (*Error) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -73,7 +73,8 @@ func quoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// Check returns an [*Error] if the user has not trusted all of the programs of the project at root.
+// Check returns nil if the user has trusted all the given programs of the project at root.
+// Otherwise it returns an [*Error] with the other programs.
 func Check(getenv func(string) string, root string, programs []Program) error {
 	if len(programs) == 0 || getenv(Variable) == "all" {
 		return nil
@@ -182,7 +183,7 @@ func entryFile(getenv func(string) string, root string) (string, error) {
 }
 
 // resolved returns the path of a folder, with symbolic links resolved. If that fails, for example
-// because the folder no longer exists, it only cleans the path.
+// because the folder no longer exists, resolved only cleans the path.
 func resolved(root string) string {
 	if target, err := filepath.EvalSymlinks(root); err == nil {
 		return target

@@ -12,9 +12,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The kinds of the stored items. An item of noteKind is a notification; its parent says whether it
-// is queued or closed. An item of senderKind is the state that all programs which send over a
-// channel share. An item of cursorKind is the number of the last event that was read.
+// The kinds of items that are stored for a channel. An item of noteKind is a notification, and its
+// parent says whether the notification is queued or closed. An item of senderKind is the state that
+// all programs which send over the channel share. An item of cursorKind holds the sequence number
+// of the last event that was read.
 const (
 	noteKind   = "notify"
 	senderKind = "notify-sender"
@@ -22,26 +23,29 @@ const (
 )
 
 const (
-	maxQueued   = 1000               // maximum number of queued notifications per channel; more are not queued
+	maxQueued   = 1000               // maximum number of queued notifications per channel
 	keepSent    = 7 * 24 * time.Hour // how long sent notifications are stored, so that they are not sent again
-	deleteBatch = 500                // number of items that one transaction deletes
+	deleteBatch = 500                // maximum number of items that one transaction deletes
 )
 
 // channelState reads and writes the stored state of one channel.
 type channelState struct {
 	store   store.Store
 	channel string // key of the channel
-	scope   string // id of the run that this program follows, or the constant everything
+	scope   string // id of the run that this program follows; for all runs, the constant everything
 	program string // unique id of this process
 }
 
-// everything is the scope of programs that follow all runs in the store.
+// everything is the value of channelState.scope in programs that follow all runs in the store.
 const everything = "*"
 
-// cursor says up to which event the programs with the same scope have read the events.
+// cursor says up to which event the events in the store were read for a channel. All programs that
+// follow the same runs share it.
 type cursor struct {
-	Seq   int64     `json:"seq"`
-	Began time.Time `json:"began"` // when the cursor was first stored; earlier daily reports are not sent, and workers that were already offline are not reported
+	Seq int64 `json:"seq"`
+	// Began is when the cursor was first stored. Daily reports for earlier times are not sent.
+	// Workers that were already offline then are not reported.
+	Began time.Time `json:"began"`
 }
 
 func (b *channelState) noteKey(id string) store.ItemKey {
@@ -58,7 +62,7 @@ func (b *channelState) cursorKey() store.ItemKey {
 
 func queueOf(channel string) string { return channel + " open" }
 
-// items reads stored items. Both a write transaction and a reader implement it.
+// items reads stored items. It is implemented by write transactions and by readers of the store.
 type items interface {
 	Item(key store.ItemKey) (store.Item, error)
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
@@ -104,8 +108,8 @@ func (b *channelState) putEntry(tx *store.Tx, e entry) error {
 }
 
 // openCursor returns the cursor that an earlier program has stored. If there is none, it stores and
-// returns a new cursor: at the event number start or, if start is zero, at the last event in the
-// store.
+// returns a new cursor. The new cursor is at the event with the sequence number start. If start is
+// zero, it is at the last event in the store.
 func (b *channelState) openCursor(ctx context.Context, start int64, now time.Time) (c cursor, err error) {
 	found := false
 	err = b.store.Read(ctx, func(r store.Reader) (err error) {
@@ -166,7 +170,9 @@ func (b *channelState) addToQueue(tx *store.Tx, notes []Notification, now time.T
 		if found {
 			continue
 		}
-		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // the times differ by a microsecond, so that the notifications stay in this order
+		// The notifications are read in the order of these times. So let the times differ by a
+		// microsecond.
+		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending}
 		if room--; room < 0 {
 			e.State, e.Ended, e.Why = GivenUp, now, "too many other notifications were queued"
 		}
@@ -201,7 +207,7 @@ func entries(list []store.Item) ([]entry, error) {
 	return all, nil
 }
 
-// nextAction returns what this program should do next: send a message, or wait. It changes nothing.
+// nextAction returns what this program should do next: send a message, or wait. It stores nothing.
 func (b *channelState) nextAction(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Read(ctx, func(from store.Reader) error {
 		open, s, err := b.queued(from)
@@ -214,15 +220,16 @@ func (b *channelState) nextAction(ctx context.Context, r Rules, now time.Time) (
 	return m, err
 }
 
-// heldByOther reports whether another program is sending over the channel at the time now.
+// heldByOther reports whether at the time now another program is the channel's sender.
 func (b *channelState) heldByOther(s sender, now time.Time) bool {
 	return s.Holder != b.program && s.Until.After(now)
 }
 
-// claim makes this program the channel's sender, and returns what to send. It stores the id of the
-// message with each notification in it. If another program is the sender or nothing is to be sent,
-// the result has no entries and says when to check again. claim does not use the result of
-// nextAction, because another program may have sent messages after nextAction returned.
+// claim makes this program the channel's sender, and returns the message to send. It stores the id
+// of the message with each notification that the message contains. If another program is the sender
+// or nothing is to be sent, the result has no entries and says when to check again. claim does not
+// use the result of nextAction, because another program may have sent messages after nextAction
+// returned.
 func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Write(ctx, func(tx *store.Tx) error {
 		open, s, err := b.queued(tx)
@@ -248,8 +255,8 @@ func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nex
 	return m, err
 }
 
-// choose returns what to send next. If notifications to send are outdated, choose closes them and
-// decides again without them.
+// choose returns what to send next. If some of the chosen notifications are outdated, it closes
+// these, and then chooses again without them.
 func (b *channelState) choose(tx *store.Tx, open []entry, s sender, r Rules, now time.Time) (nextAction, error) {
 	for {
 		m := next(now, open, s, r)
@@ -276,8 +283,9 @@ func (b *channelState) choose(tx *store.Tx, open []entry, s sender, r Rules, now
 }
 
 // outdatedReason returns why a queued notification must not be sent any more, and its new state. It
-// returns "" if the notification is still to be sent. A notification in a message that may already
-// have been sent is outdated only by its age, because that message must be sent again unchanged.
+// returns "" if the notification can still be sent. If e.Batch is set, a message with the
+// notification may already have been sent. That message must be sent again unchanged, so then a
+// notification is outdated only if it is too old.
 func outdatedReason(tx *store.Tx, e entry, now time.Time) (reason string, state State, err error) {
 	if now.Sub(e.Queued) > maxEventAge {
 		return cmp.Or(e.Why, "it could not be sent for a day"), GivenUp, nil
@@ -332,7 +340,8 @@ func (b *channelState) storeResult(ctx context.Context, m nextAction, outcome er
 	})
 }
 
-// recordResult updates the shared state after a message was sent, or could not be sent.
+// recordResult updates the state of the channel's sender after a message was sent, or could not be
+// sent.
 func (s *sender) recordResult(outcome error, now time.Time) {
 	s.Sent = append(s.recentlySent(now), now)
 	again, temporary := errors.AsType[*TemporaryError](outcome)

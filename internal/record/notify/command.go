@@ -56,8 +56,8 @@ func environOf(n Notification) []string {
 	return env
 }
 
-// outputWithin is how long to wait for the output of a program that has ended. Its child processes
-// may keep the pipe open.
+// outputWithin is how long to wait for further output of a program that has ended. Its child
+// processes may still have the output pipe open.
 const outputWithin = time.Second
 
 // run runs a program until it ends or ctx ends. If the program fails, the error contains its
@@ -67,7 +67,9 @@ func run(ctx context.Context, argv []string, stdin []byte, env []string) error {
 	said := &headWriter{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(string(stdin)), said, said
 	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the program gets its own process group, so that gaffer can kill it with its children, and Ctrl-C in gaffer's terminal does not reach it
+	// Start the program in its own process group. Then gaffer can kill it together with its
+	// children, and Ctrl-C in gaffer's terminal does not reach it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = outputWithin
 	err := cmd.Run()
@@ -83,7 +85,7 @@ func run(ctx context.Context, argv []string, stdin []byte, env []string) error {
 	return fmt.Errorf("%s: %w", argv[0], err)
 }
 
-// headWriter is a writer that keeps the first maxOutput bytes.
+// headWriter is a writer that keeps the first maxOutput bytes and discards all others.
 type headWriter struct{ text strings.Builder }
 
 const maxOutput = 8 << 10

@@ -9,17 +9,19 @@ import (
 // day. So if several programs use one store, the report of a day is queued only once, even if the
 // program that queued it was killed and another program sends it.
 type DailyReport struct {
-	Minute int            // when it is sent, in minutes after midnight
+	Minute int            // when the report is sent, in minutes after midnight
 	Zone   *time.Location // time zone of Minute
-	// Make returns the report on a period. ok is false if nothing has happened: then nothing is sent.
+	// Make returns the report on the time from since to until. If nothing has happened in that
+	// time, ok is false, and no report is sent.
 	Make func(ctx context.Context, since, until time.Time) (title, text string, ok bool, err error)
 }
 
-// maxReportDelay is how late a report may be sent, for example because no program ran at its time.
+// maxReportDelay is how late a report may be sent, for example because no gaffer program ran when
+// it was due.
 const maxReportDelay = 6 * time.Hour
 
 // due returns the time of the report that is to be sent now. ok is false if there is none. began is
-// when the channel was first used: it gets no report for an earlier time.
+// when the channel was first used: reports for earlier times are not sent.
 func (d DailyReport) due(began, now time.Time) (at time.Time, ok bool) {
 	now = now.In(d.Zone)
 	at = time.Date(now.Year(), now.Month(), now.Day(), d.Minute/60, d.Minute%60, 0, 0, d.Zone)
@@ -29,8 +31,8 @@ func (d DailyReport) due(began, now time.Time) (at time.Time, ok bool) {
 	return at, at.After(began) && now.Sub(at) < maxReportDelay
 }
 
-// dailyNote returns the notification with the daily report, if it is time. It returns a report only
-// once, unless its notification could not be queued.
+// dailyNote returns the notification with the daily report, if the report is due. ok is false if
+// there is nothing to send. After the notification was queued, dailyNote does not return it again.
 func (f *follower) dailyNote(ctx context.Context, now time.Time) (n Notification, ok bool, err error) {
 	if f.daily == nil || f.run != "" {
 		return n, false, nil

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Desktop shows notifications on the screen. It runs the operating system's program for that.
+// Desktop shows notifications on the screen, by running a program of the operating system.
 type Desktop struct {
 	Program string // path of notify-send or osascript
 	OSA     bool   // Program is osascript
-	Screen  string // the machine and the user, which identify the screen
+	Screen  string // name of the machine and the user whose screen it is
 }
 
-// FindDesktop finds the notification program of this machine. Its error says why notifications
-// cannot be shown.
+// FindDesktop finds the program of this machine that shows notifications. The error says why
+// notifications cannot be shown.
 func FindDesktop(goos string, getenv func(string) string, find func(string) (string, error), screen string) (*Desktop, error) {
 	switch {
 	case goos == "darwin" && getenv("SSH_CONNECTION") != "":
@@ -55,8 +55,8 @@ func (d *Desktop) argv(n Notification) []string {
 	return []string{d.Program, "--app-name=gaffer", "--urgency=" + urgency(n), "--", title, escape.Replace(text)}
 }
 
-// urgency returns the urgency level for notify-send. If an agent waits for an answer, the level
-// keeps the notification on the screen.
+// urgency returns the urgency level for notify-send. If an agent waits for an answer, it returns
+// the level at which the notification stays on the screen.
 func urgency(n Notification) string {
 	if n.Kind == Waiting {
 		return "critical"
@@ -64,5 +64,5 @@ func urgency(n Notification) string {
 	return "normal"
 }
 
-// escape escapes markup characters, because notify-send interprets markup.
+// escape escapes markup characters for notify-send, which interprets markup.
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")

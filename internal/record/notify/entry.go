@@ -7,15 +7,17 @@ type entry struct {
 	Note   Notification `json:"note"`
 	Queued time.Time    `json:"queued"`
 	State  State        `json:"state"`
-	Batch  string       `json:"batch,omitempty"` // id of the message in which the notification is sent; if set, that message may already have been sent
-	Why    string       `json:"why,omitempty"`   // why the notification was not sent, or why the last try failed; empty otherwise
-	Ended  time.Time    `json:"ended,omitzero"`
+	// Batch is the id of the message that contains the notification. If it is set, that message may
+	// already have been sent.
+	Batch string    `json:"batch,omitempty"`
+	Why   string    `json:"why,omitempty"` // why it was not sent, or why the last try failed; else empty
+	Ended time.Time `json:"ended,omitzero"`
 }
 
 // State is the state of a notification.
 type State string
 
-// The states. The texts are stored, so they cannot change.
+// The states. Their texts are stored in the database, so they must not change.
 const (
 	Pending  State = "waiting"   // queued; will be sent
 	Sent     State = "told"      // sent to the receiver
@@ -23,11 +25,11 @@ const (
 	Outdated State = "overtaken" // not sent, because it was no longer of interest
 )
 
-// sender is the stored state of a channel that all programs on the store share.
+// sender is the stored state of sending over a channel. All programs that use the store share it.
 type sender struct {
 	Holder string      `json:"holder,omitempty"` // id of the program that is sending, or was the last to send
-	Until  time.Time   `json:"until,omitzero"`   // until when only Holder may send; zero if it has finished
-	Tries  int         `json:"tries,omitempty"`  // number of failed messages in a row
+	Until  time.Time   `json:"until,omitzero"`   // only Holder may send until this time; zero if Holder has finished
+	Tries  int         `json:"tries,omitempty"`  // number of temporary failures in a row
 	Retry  time.Time   `json:"retry,omitzero"`   // nothing is sent before this time
 	Sent   []time.Time `json:"sent,omitempty"`   // times at which messages were sent in the last minute
 }

@@ -11,17 +11,19 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The kinds of store events that may cause a notification.
+// Kinds of store events that may cause a notification. An event that ends a run may cause one, too;
+// see [runEnded].
 const (
 	asked          = "question.asked"
 	taskFailed     = "task.failed"
 	workerChanged  = "worker.changed"
 	scheduleFailed = "schedule.failed"
-	budgetWarning  = "budget.warning" // most of a limit is spent
-	budgetSpent    = "budget.spent"   // a limit of the user for a day or a month is reached
+	budgetWarning  = "budget.warning" // most of a spending limit is used
+	budgetSpent    = "budget.spent"   // the user's spending limit for a day or month is reached
 )
 
-// eventWithRows is an event with the rows of the store that its notification needs.
+// eventWithRows is an event together with the database rows that are needed to write its
+// notification.
 type eventWithRows struct {
 	store.Event
 	run      store.Run
@@ -33,7 +35,8 @@ type eventWithRows struct {
 	counts   map[store.Status]int
 }
 
-// failedFire is the row of an event about a schedule that could not start a run.
+// failedFire is the JSON data of an event with the kind scheduleFailed: a schedule could not start
+// a run.
 type failedFire struct {
 	Schedule string     `json:"schedule"`
 	Project  string     `json:"project"`
@@ -53,11 +56,13 @@ func mayNotify(e store.Event) bool {
 	return runEnded(e)
 }
 
-// aboutRunBudget reports whether an event is a warning about the budget of a run. Such an event causes
-// no notification itself, because [budgetNote] makes one when it finds that the budget is nearly spent.
+// aboutRunBudget reports whether a budget event is about the budget of a single run. Such an event
+// causes no notification, because gaffer regularly compares the costs of each run with its budget;
+// see [budgetNote].
 func aboutRunBudget(e store.Event) bool { return strings.Contains(e.Why, "the run's budget") }
 
-// aboutUserLimit reports whether an event is about a limit of the user for all runs.
+// aboutUserLimit reports whether an event is about the user's spending limit for a day or a month,
+// which applies to all runs together.
 func aboutUserLimit(e store.Event) bool {
 	return e.Run == "" && (e.Kind == budgetWarning || e.Kind == budgetSpent)
 }
@@ -76,7 +81,10 @@ func noteOf(f eventWithRows) (Notification, bool) {
 	case f.Kind == scheduleFailed:
 		return notStartedNote(f), true
 	case f.Kind == workerChanged:
-		return agentWaitsNote(f), f.worker.Slots == 0 // gaffer's own workers have slots; their agents ask questions, which have their own notifications
+		// A worker without slots is an agent that gaffer does not run. A worker with slots runs
+		// agents for gaffer. These agents ask questions, and each question causes its own
+		// notification.
+		return agentWaitsNote(f), f.worker.Slots == 0
 	case f.Kind == budgetWarning || f.Kind == budgetSpent:
 		return limitNote(f), true
 	case runEnded(f.Event):
@@ -85,7 +93,7 @@ func noteOf(f eventWithRows) (Notification, bool) {
 	return Notification{}, false
 }
 
-// limitNote returns the notification that most or all of a limit is spent.
+// limitNote returns the notification that most or all of a spending limit is used.
 func limitNote(f eventWithRows) Notification {
 	n := runNote(f, Budget, idOf(string(Budget), fmt.Sprint(f.Seq)))
 	what, text, _ := strings.Cut(f.Why, ": ")
@@ -113,13 +121,14 @@ func waitingNote(f eventWithRows) Notification {
 	return n
 }
 
-// runNote returns a notification with the fields that all notifications about a run have.
+// runNote returns a notification about a run. It sets the fields that all notifications about a run
+// have in common.
 func runNote(f eventWithRows, kind Kind, id string) Notification {
 	return Notification{ID: id, Kind: kind, Time: f.At.UTC(), Run: f.run.ID, RunName: nameOf(f.run), Project: f.run.Project}
 }
 
-// agentWaitsNote returns the notification that an agent waits for the user. It is for agents that
-// gaffer does not run, which report only that they wait and not their question.
+// agentWaitsNote returns the notification that an agent waits for the user. It is used only for
+// agents that gaffer does not run. Such an agent reports that it waits, but not what it asks.
 func agentWaitsNote(f eventWithRows) Notification {
 	name := line(orElse(f.worker.Name, f.worker.ID), maxTitle/2)
 	return Notification{
@@ -187,8 +196,9 @@ func endedText(as store.Status) string {
 // warnPercent is the percentage of a budget that must be used before the user is notified.
 const warnPercent = 80
 
-// budgetNote returns a notification if a run has used most of its budget. spent is what the run has
-// cost so far. refused means that a task could not start because of the budget.
+// budgetNote returns a notification if a run has used at least warnPercent of its budget, or if
+// refused is true. spent is what the run has cost so far. refused means that a task could not start
+// because too little of the budget was left.
 func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) (Notification, bool) {
 	part := max(percentOf(spent.MicroUSD, run.Budget.MicroUSD), percentOf(spent.Tokens, run.Budget.Tokens))
 	n := Notification{Kind: Budget, Time: now.UTC(), Run: run.ID, RunName: nameOf(run), Project: run.Project, Text: spentOf(spent, run.Budget)}
@@ -209,8 +219,8 @@ func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) 
 	return n, true
 }
 
-// percentOf returns part as a percentage of whole. It returns 0 if whole is 0, which means no
-// limit.
+// percentOf returns part as a percentage of whole. If whole is 0, there is no limit, and percentOf
+// returns 0.
 func percentOf(part, whole int64) int64 {
 	if whole <= 0 {
 		return 0
@@ -223,24 +233,27 @@ func refusedForBudget(f eventWithRows) bool {
 	return f.Kind == taskFailed && orElse(string(f.attempt.Class), f.task.Outcome) == string(failure.OverBudget)
 }
 
-// workerLoad is a worker and the data that decides whether the user is notified when the worker is
-// offline.
+// workerLoad is what [offlineNote] must know about a worker.
 type workerLoad struct {
 	store.Worker
 	holds int  // number of attempts that the worker is running
-	local bool // the worker belongs to one local run, and ends with it
+	local bool // the worker was started for one local run and ends with it
 }
 
 // offlineRule says when a worker counts as offline.
 type offlineRule struct {
-	began time.Time     // ignore workers that were already offline at this time
-	since time.Time     // this program has received heartbeats only since this time
+	// A worker that was already offline at the time began causes no notification.
+	began time.Time
+	// This program may have missed heartbeats before the time since, because it was not running. So
+	// it counts the time without a heartbeat from since at the earliest.
+	since time.Time
 	after time.Duration // a worker without a heartbeat for this long is offline
 }
 
-// offlineNote returns a notification if a worker has been without a heartbeat for too long. It returns
-// none if the last heartbeat is older than maxEventAge, or if the worker belongs to a local run and
-// runs no attempt.
+// offlineNote returns the notification that a worker is offline. It returns false if the worker is
+// not offline. It also returns false if the user need not know: the worker was offline before
+// h.began, its last heartbeat is older than maxEventAge, or it belongs to a local run and runs no
+// attempt.
 func offlineNote(w workerLoad, h offlineRule, now time.Time) (Notification, bool) {
 	silent := now.Sub(laterOf(w.Seen, h.since)) >= h.after
 	concern := w.Seen.After(h.began.Add(-h.after)) && now.Sub(w.Seen) < maxEventAge
@@ -267,5 +280,5 @@ func laterOf(a, b time.Time) time.Time {
 }
 
 // maxEventAge is the maximum age of an event that causes a notification. A notification that could
-// not be sent for this long is given up.
+// not be sent within this time is never sent.
 const maxEventAge = 24 * time.Hour

@@ -12,26 +12,35 @@ import (
 )
 
 const (
-	eventsPerPage = 1000              // number of events read at a time
-	checkEvery    = 5 * time.Second   // how often workers and budgets are checked
-	pauseAfter    = 3 * checkEvery    // if the last check was longer ago than this, this program was suspended and may have missed heartbeats
-	storeEvery    = 5 * eventsPerPage // the cursor is stored after this many events; after a crash, about as many are read again
+	eventsPerPage = 1000            // number of events read at a time
+	checkEvery    = 5 * time.Second // how often workers and budgets are checked
+	// If more than pauseAfter has passed since the last check, this program was suspended and may
+	// have missed heartbeats.
+	pauseAfter = 3 * checkEvery
+	// The position in the events is stored after every storeEvery events. After a crash, up to
+	// about storeEvery events are read again.
+	storeEvery = 5 * eventsPerPage
 )
 
 // follower reads the events of the store and returns the notifications that they cause.
 type follower struct {
 	store   store.Store
-	run     string // id of the followed run; empty for all runs
+	run     string // id of the only run to follow; empty means all runs
 	kinds   []Kind
 	offline time.Duration // a worker without a heartbeat for this long is offline
-	daily   *DailyReport  // nil means no report
+	daily   *DailyReport  // report that is sent once a day; nil means none
 
-	cursor         cursor
-	storedSeq      int64 // number of the event in the stored cursor
-	lastCheck      time.Time
-	listeningSince time.Time       // this program has seen all heartbeats since this time, because it was not suspended since then
-	reported       map[string]bool // ids of budget, offline and report notifications that were already returned
-	hasBudget      map[string]bool // whether a run has a budget, by the id of the run; has only runs that have not ended
+	cursor    cursor
+	storedSeq int64 // value of cursor.Seq that was last stored
+	lastCheck time.Time
+	// listeningSince is when this program started, or last resumed after it was suspended. It may
+	// have missed earlier heartbeats.
+	listeningSince time.Time
+	// reported has the ids of the Budget, Offline and Report notifications that must not be queued
+	// again.
+	reported map[string]bool
+	// hasBudget says for each run that has not ended, by its id, whether the run has a budget.
+	hasBudget map[string]bool
 }
 
 func newFollower(opts Options) follower {
@@ -40,8 +49,8 @@ func newFollower(opts Options) follower {
 	}
 }
 
-// begin sets the cursor to c, which an earlier program may have stored, and finds out which of the
-// running runs have a budget.
+// begin sets the position from which events are read to c. It also finds out which of the followed
+// runs have a budget.
 func (f *follower) begin(ctx context.Context, c cursor) error {
 	f.cursor, f.storedSeq = c, c.Seq
 	return f.store.Read(ctx, func(r store.Reader) error {
@@ -56,14 +65,16 @@ func (f *follower) begin(ctx context.Context, c cursor) error {
 	})
 }
 
-// findings is the result of one call of readNew.
+// findings is the result of one call of readNew: new notifications, and the position after the
+// events that were read.
 type findings struct {
 	notes  []Notification
 	cursor cursor
 	more   bool // there are more events to read
 }
 
-// readNew reads a page of new events. If it is time, it also checks budgets and workers.
+// readNew reads a page of new events. If the last check of budgets and workers was at least
+// checkEvery ago, it checks them again.
 func (f *follower) readNew(ctx context.Context, now time.Time) (found findings, err error) {
 	due := f.checkDue(now)
 	err = f.store.Read(ctx, func(r store.Reader) error {
@@ -88,8 +99,8 @@ func (f *follower) readNew(ctx context.Context, now time.Time) (found findings, 
 }
 
 // checkDue reports whether it is time to check budgets and workers. If this program was suspended
-// since the last check, it may have missed heartbeats. Then checkDue sets listeningSince, so that
-// only the time from now on counts as time without a heartbeat.
+// since the last check, it may have missed heartbeats. Then checkDue sets listeningSince to now, so
+// that workers do not count as offline because of the missed heartbeats.
 func (f *follower) checkDue(now time.Time) bool {
 	gap := now.Sub(f.lastCheck)
 	if f.lastCheck.IsZero() || gap > pauseAfter || gap < 0 {
@@ -125,7 +136,7 @@ func (f *follower) handleEvent(r store.Reader, e store.Event, found *findings, n
 	}
 	known, err := readRows(r, e)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil // a prune has deleted the row
+		return nil // package prune has deleted the old row
 	}
 	if err != nil {
 		return err
@@ -149,7 +160,7 @@ func (f *follower) add(found *findings, n Notification) {
 	}
 }
 
-// readRows reads the rows of the store that the notification for an event needs.
+// readRows reads the database rows that are needed to write the notification for an event.
 func readRows(r store.Reader, e store.Event) (known eventWithRows, err error) {
 	known.Event = e
 	if e.Kind == workerChanged {
@@ -180,7 +191,8 @@ func readRows(r store.Reader, e store.Event) (known eventWithRows, err error) {
 	return known, err
 }
 
-// rowOf decodes the row of an event into target: the row that has changed, as it was after the event.
+// rowOf decodes the row that is stored in an event into target. It is the row that the event has
+// changed, with its values after the change.
 func rowOf(r store.Reader, e store.Event, target any) error {
 	list, err := r.Events(e.Seq-1, 1)
 	if err != nil {
@@ -204,8 +216,8 @@ func countsOf(r store.Reader, run string) (map[store.Status]int, error) {
 	return counts, err
 }
 
-// recordBudget adds a run to f.hasBudget, unless the run has ended or does not exist. It does nothing
-// if the user wants no notifications about budgets.
+// recordBudget stores in f.hasBudget whether a run has a budget. It does nothing if the run has
+// ended or does not exist, or if the user wants no notifications about budgets.
 func (f *follower) recordBudget(r store.Reader, id string) error {
 	if _, known := f.hasBudget[id]; known || !slices.Contains(f.kinds, Budget) {
 		return nil
@@ -220,8 +232,8 @@ func (f *follower) recordBudget(r store.Reader, id string) error {
 	return nil
 }
 
-// checkBudgets adds notifications about runs that have spent most of their budget. It includes what
-// running agents have cost so far.
+// checkBudgets adds notifications about runs that have spent most of their budget. The costs of a
+// run include what its running agents have cost so far.
 func (f *follower) checkBudgets(r store.Reader, found *findings, now time.Time) error {
 	for _, id := range slices.Sorted(maps.Keys(f.hasBudget)) {
 		if !f.hasBudget[id] || f.reported[idOf(string(Budget), id, "100")] {
@@ -257,7 +269,7 @@ func (f *follower) checkBudget(found *findings, run store.Run, attempts []store.
 }
 
 // checkWorkers adds notifications about offline workers. It does nothing if only one run is
-// followed, because this program is that run's worker.
+// followed: then this program itself is the worker of that run.
 func (f *follower) checkWorkers(r store.Reader, found *findings, now time.Time) error {
 	if f.run != "" || !slices.Contains(f.kinds, Offline) {
 		return nil
@@ -279,8 +291,8 @@ func (f *follower) checkWorkers(r store.Reader, found *findings, now time.Time) 
 	return f.addOffline(r, found, missing, h, now)
 }
 
-// addOffline counts the running attempts of the missing workers, and adds a notification for each
-// worker.
+// addOffline adds a notification for each worker in missing. The notification mentions how many
+// attempts the worker is running.
 func (f *follower) addOffline(r store.Reader, found *findings, missing []store.Worker, h offlineRule, now time.Time) error {
 	running, err := store.RunningAttempts(r)
 	if err != nil {
@@ -302,8 +314,9 @@ func (f *follower) addOffline(r store.Reader, found *findings, missing []store.W
 	return nil
 }
 
-// advance moves the cursor forward, after the notifications in found were queued. It remembers
-// budget, offline and report notifications, so that they are not returned again.
+// advance moves the cursor to found.cursor. The caller must have queued the notifications in found.
+// advance remembers the Budget, Offline and Report notifications, so that they are not queued
+// again.
 func (f *follower) advance(found findings) {
 	f.cursor = found.cursor
 	for _, n := range found.notes {

@@ -16,12 +16,14 @@ type Options struct {
 	Store    store.Store
 	Channels []Channel
 	Run      string // id of the run to follow; empty for all runs in the store
-	From     int64  // if no cursor is stored: notify of the events after this number; zero means only of events from now on
-	Kinds    []Kind
-	Rules    Rules
-	Now      func() time.Time // current time according to the store
-	ID       string           // unique id of this process
-	Notice   func(text string)
+	// From is used only if no earlier notifier has stored its position: then notifications are sent
+	// for the events after the sequence number From. Zero means: only for events from now on.
+	From   int64
+	Kinds  []Kind
+	Rules  Rules
+	Now    func() time.Time // current time according to the store
+	ID     string           // unique id of this process
+	Notice func(text string)
 
 	Daily        *DailyReport  // report that is sent once a day; nil means no report
 	OfflineAfter time.Duration // a worker without a heartbeat for this long is offline
@@ -51,8 +53,8 @@ func Start(opts Options) *Notifier {
 	return t
 }
 
-// Stop ends the notifier within about a second. Unsent notifications stay queued for the next
-// program.
+// Stop ends the notifier within about a second. Unsent notifications stay queued in the store, and
+// the next notifier sends them.
 func (t *Notifier) Stop() {
 	t.stop()
 	t.all.Wait()
@@ -73,7 +75,7 @@ const (
 	collectFor = 250 * time.Millisecond // how long to wait for further events before notifications are sent
 	pollEvery  = 15 * time.Second       // how often to check for notifications that other programs have queued
 	sendWithin = 10 * time.Second
-	stopWithin = time.Second // maximum time to store the cursor at the end
+	stopWithin = time.Second // maximum time to store the cursor when a sender stops
 	tidyEvery  = time.Hour
 )
 
@@ -86,15 +88,15 @@ type channelSender struct {
 
 	begun     bool
 	lastPoll  time.Time // when this sender last checked whether a message is due
-	nextCheck time.Time // when to check again if there are no events; zero if unknown
+	nextCheck time.Time // when to check again if there are no events; zero means at once
 	lastTidy  time.Time
 	failing   bool // the user has been told that the channel fails
-	sending   bool // the store names this program as the channel's sender
+	sending   bool // this program has reserved the channel in the store
 }
 
-// run sends notifications until ctx ends. When idle ends, run does one more step, because the step
-// in progress may have missed the latest events. Then it sends the notifications that are still
-// queued, and returns.
+// run sends notifications until ctx ends. If idle ends first, run reads the events once more,
+// because the read in progress may have missed the latest ones. Then it sends the notifications
+// that are still queued, and returns.
 func (l *channelSender) run(ctx, idle context.Context) {
 	defer l.release(ctx)
 	for tries := 0; ctx.Err() == nil; {
@@ -157,8 +159,8 @@ func (l *channelSender) begin(ctx context.Context) error {
 	return l.state.deleteOld(ctx, now)
 }
 
-// follow reads new events and queues notifications for them. more reports whether there are more
-// events to read.
+// follow reads new events and queues notifications for them. found reports whether it queued any,
+// and more whether there are more events to read.
 func (l *channelSender) follow(ctx context.Context) (found, more bool, err error) {
 	now := l.opts.Now()
 	n, err := l.follower.readNew(ctx, now)
@@ -195,7 +197,9 @@ func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	l.sending, l.nextCheck = true, time.Time{}
 	outcome := l.send(ctx, m.message())
 	if ctx.Err() != nil {
-		return false, ctx.Err() // it is unknown whether the message arrived; run ends this program's claim, so that another program sends the message again
+		// It is unknown whether the message has arrived. The method run frees the channel, so that
+		// another program sends the message again.
+		return false, ctx.Err()
 	}
 	l.reportChange(outcome)
 	if err := l.state.storeResult(ctx, m, outcome, l.opts.Now()); err != nil {
@@ -244,7 +248,8 @@ func (l *channelSender) waitForWork(idle context.Context) {
 	<-within.Done()
 }
 
-// release stores the cursor, and lets other programs send over the channel.
+// release stores the cursor. If this program has reserved the channel, release frees it, so that
+// other programs can send over it.
 func (l *channelSender) release(ctx context.Context) {
 	if !l.begun {
 		return

@@ -1,12 +1,12 @@
-// Package notify notifies the user when an agent asks a question, a task has finally failed, a
-// worker went offline, a run has ended, or a budget is used up.
+// Package notify notifies the user when an agent asks a question, a task has failed and will not be
+// retried, a worker is offline, a run has ended, or a budget is used up.
 //
-// Pure functions derive notifications from the store's events, and decide when to send them, given
-// the quiet hours and the number of recent messages. A notification stays queued in the store until
-// it is sent. So if several programs use one store and one of them ends, another sends the
-// notification. A program may die after it has sent a notification but before it has stored that it
-// was sent. Then the notification is sent again with the same id. So each notification is sent at
-// least once.
+// Notifications are computed from the store's events. A notification stays queued in the store
+// until it is sent. So if several programs use one store and one of them ends, another one sends
+// the notification.
+//
+// Each notification is sent at least once. It is sent twice, with the same id, if a program dies
+// after sending it and before storing that it was sent.
 package notify
 
 import (
@@ -19,7 +19,7 @@ import (
 // Kind is the kind of a notification.
 type Kind string
 
-// The kinds. Users can choose the first five in their settings.
+// The kinds of notifications. Users can choose the first five in their settings.
 const (
 	Waiting  Kind = "waiting"  // an agent waits for an answer of the user
 	Failed   Kind = "failed"   // a task has failed and will not be retried
@@ -36,7 +36,9 @@ func Kinds() []Kind { return []Kind{Waiting, Failed, Offline, Finished, Budget} 
 
 // Notification is one notification. Receivers get it as JSON.
 type Notification struct {
-	ID       string         `json:"id"` // computed from the event, so that all programs use the same id for the same notification
+	// ID is computed from the event, so that all programs use the same id for the same
+	// notification.
+	ID       string         `json:"id"`
 	Kind     Kind           `json:"kind"`
 	Time     time.Time      `json:"time"`  // time of the event
 	Title    string         `json:"title"` // one short line
@@ -54,11 +56,11 @@ type Notification struct {
 	Count    int            `json:"count,omitempty"`    // number of notifications that a digest combines; 0 for other kinds
 	Notes    []Notification `json:"notes,omitempty"`    // the first notifications that a digest combines; empty for other kinds
 
-	Seen time.Time `json:"seen,omitzero"` // last heartbeat of the worker that is offline; zero for other kinds
+	Seen time.Time `json:"seen,omitzero"` // time of the offline worker's last heartbeat; zero for other kinds
 }
 
-// idOf returns a hash of its arguments as text. The arguments cannot be read from the hash, and
-// every program on the same store computes the same id.
+// idOf returns a hash of its arguments in hex. The same arguments give the same id in every
+// program. The arguments cannot be derived from the id.
 func idOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:16])

@@ -11,8 +11,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// deleteOld deletes old notifications of this channel that are not queued any more, and the channel's
-// old cursors of runs that have ended.
+// deleteOld deletes old notifications of this channel that are no longer queued. It also deletes
+// the channel's old cursors for runs that have ended. Such a cursor is the position of a notifier
+// in the run's events.
 func (b *channelState) deleteOld(ctx context.Context, now time.Time) error {
 	var old []store.ItemKey
 	err := b.store.Read(ctx, func(r store.Reader) (err error) {
@@ -30,8 +31,8 @@ func (b *channelState) deleteOld(ctx context.Context, now time.Time) error {
 	})
 }
 
-// deletable returns the keys of the items older than cutoff that deleteOld may delete, because no
-// program needs or changes them any more.
+// deletable returns the keys of the items that deleteOld may delete: notifications and cursors that
+// are older than cutoff and that no program uses or changes any more.
 func (b *channelState) deletable(r store.Reader, cutoff time.Time) (keys []store.ItemKey, err error) {
 	closed, err := r.Items(noteKind, b.channel, math.MinInt64, deleteBatch)
 	if err != nil {
@@ -65,7 +66,7 @@ type Record struct {
 	Queued  time.Time    `json:"queued"`
 	Ended   time.Time    `json:"ended,omitzero"`
 	Why     string       `json:"why,omitempty"`  // why the notification was not sent, or was not sent yet
-	With    string       `json:"with,omitempty"` // id of the digest with which the notification was sent
+	With    string       `json:"with,omitempty"` // id of the digest that contains the notification
 	Note    Notification `json:"note"`
 }
 

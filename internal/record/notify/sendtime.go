@@ -9,7 +9,9 @@ import (
 type Rules struct {
 	Quiet         QuietHours
 	HoldQuestions bool // quiet hours also hold back questions
-	Burst         int  // maximum number of messages per minute; if there are more notifications, one message combines them
+	// Burst is the maximum number of messages per minute. If there are more notifications, several
+	// are combined in one message.
+	Burst int
 }
 
 const (
@@ -38,9 +40,9 @@ func (m nextAction) message() Notification {
 	return digest(m.id, notes)
 }
 
-// next decides what to send at the time now. open holds the queued notifications, oldest first. If
-// a message may already have been sent, next returns it again unchanged, so that the receiver
-// recognizes its id.
+// next decides what to send at the time now. open holds the queued notifications, oldest first. A
+// message that could not be sent completely may still have arrived. next returns such a message
+// again with the same id and content, so that the receiver can recognize it.
 func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 	if len(open) == 0 {
 		return nextAction{}
@@ -57,7 +59,9 @@ func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 			return nextAction{id: e.Batch, entries: again}
 		}
 	}
-	due = slices.DeleteFunc(due, func(e entry) bool { return e.Batch != "" }) // the remaining notifications of a batch must wait: a batch is sent again only when the rules allow all of its notifications
+	// Leave out the notifications of a message that may already have arrived. That message is sent
+	// again unchanged, as soon as the rules allow all of its notifications.
+	due = slices.DeleteFunc(due, func(e entry) bool { return e.Batch != "" })
 	if len(due) == 0 {
 		return nextAction{wait: r.Quiet.End(now)}
 	}
@@ -101,7 +105,8 @@ func (s sender) recentlySent(now time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(s.Sent), func(t time.Time) bool { return now.Sub(t) >= minute || t.After(now.Add(minute)) })
 }
 
-// backoff returns how long to wait before the next message, after this number of failures in a row.
+// backoff returns how long to wait before the next message. tries is the number of messages in a
+// row that could not be sent.
 func backoff(tries int) time.Duration {
 	wait := minBackoff
 	for range tries - 1 {

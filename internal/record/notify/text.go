@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Maximum lengths of titles and texts that come from agents and users, in characters. Longer ones are
-// cut.
+// Maximum lengths, in characters, of titles and texts that come from agents and users. Longer ones
+// are truncated.
 const (
 	maxTitle = 100
 	maxText  = 500
@@ -76,8 +76,8 @@ func spentOf(spent, budget store.Amount) string {
 
 func dollars(micro int64) string { return fleet.Money(float64(micro) / 1e6) }
 
-// tally returns the number of notifications of each kind as text, such as "2 waiting, 1 failed".
-// The most urgent kinds come first.
+// tally returns a text such as "2 waiting, 1 failed": the number of notifications of each of the
+// [Kinds]. The most urgent kinds come first.
 func tally(notes []Notification) string {
 	var parts []string
 	for _, k := range Kinds() {
@@ -94,7 +94,7 @@ func tally(notes []Notification) string {
 	return strings.Join(parts, ", ")
 }
 
-// The maximum number of lines in the text of a digest, and of notifications in its JSON.
+// Maximum numbers of lines in the text of a digest and of notifications in its JSON document.
 const (
 	digestLines = 8
 	digestNotes = 100

@@ -16,14 +16,16 @@ import (
 	"time"
 )
 
-// The HTTP headers of a message.
+// The HTTP headers that gaffer adds to each message.
 const (
-	HeaderID        = "Gaffer-Notification"
-	HeaderTime      = "Gaffer-Timestamp" // time of sending, in seconds since 1970
-	HeaderSignature = "Gaffer-Signature" // "sha256=" and the HMAC of the time, a full stop and the body, in hex
+	HeaderID   = "Gaffer-Notification"
+	HeaderTime = "Gaffer-Timestamp" // time of sending, in seconds since 1970
+	// HeaderSignature has a value like "sha256=5c1e…". The digits are the HMAC in hex of three
+	// parts: the timestamp, a full stop and the body.
+	HeaderSignature = "Gaffer-Signature"
 )
 
-// Webhook sends notifications as HTTP POST requests.
+// Webhook is a [Channel] that sends notifications as HTTP POST requests.
 type Webhook struct {
 	URL    string
 	Secret []byte // key that signs every message; if empty, messages are not signed
@@ -50,8 +52,8 @@ func (w *Webhook) Name() string { return "webhook" }
 // Key implements [Channel].
 func (w *Webhook) Key() string { return keyOf(w.Name(), w.URL) }
 
-// Where returns only the scheme and the host of the URL, because the path of a webhook's URL is
-// often a secret. It adds whether messages are signed.
+// Where returns the scheme and the host of the URL, and whether messages are signed. It omits the
+// path, because the path of a webhook's URL is often a secret.
 func (w *Webhook) Where() string {
 	u, err := url.Parse(w.URL)
 	if err != nil {
@@ -75,7 +77,7 @@ func (w *Webhook) Send(ctx context.Context, n Notification) error {
 		return &TemporaryError{Err: withoutURL(err)}
 	}
 	defer func() { _ = res.Body.Close() }()                      // ignore the error: the body was only read
-	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*maxText))   // a part is enough, because it is only for an error message
+	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*maxText))   // read only the start, which is used in an error message
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // read the remaining body, so that the connection can be reused
 	return responseError(res.StatusCode, res.Header, line(string(said), maxText/2))
 }

@@ -1,9 +1,11 @@
-// Package pending remembers which runs have documents that are not written yet.
+// Package pending keeps a list of runs whose documents are not completely written yet. The
+// documents of a run are files for other programs, such as its session document and its ledger
+// records.
 //
 // The documents of a run are pending until all of them say how the run ended. The store has an item
-// for each of these runs. So if the process dies or the disk is full, a later process writes the
-// documents. A crash after the documents are written and before the item is deleted is harmless:
-// they are written again.
+// for each run with pending documents. So if the process dies or the disk is full, a later process
+// can write them. If a process dies after writing the documents and before deleting the item, the
+// documents are written again, which is harmless.
 package pending
 
 import (
@@ -18,10 +20,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// kind is the kind of the store's items that mark runs with pending documents.
+// kind is the Kind of the store items in the list. Each item identifies a run with pending
+// documents.
 const kind = "owed documents"
 
-// Key returns the key of the item that marks the documents of a run as pending.
+// Key returns the key of the store item that exists while the documents of a run are pending.
 func Key(run string) store.ItemKey { return store.ItemKey{Kind: kind, ID: run} }
 
 // Documents describes a run whose documents are not all written.
@@ -31,8 +34,8 @@ type Documents struct {
 	Since   time.Time `json:"since"` // when the run ended; zero if the run is active
 	Why     string    `json:"why"`   // why the documents are not written
 
-	// Paths are the folders of the documents, by the name of their setting. They are stored with
-	// the run, because the settings may change later.
+	// Paths are the folders of the documents, by the name of the setting that names each folder.
+	// They are stored with the run, because the settings may change later.
 	Paths map[string]string `json:"-"`
 }
 
@@ -57,7 +60,8 @@ func (e *UnwrittenError) Hint() string {
 	return "remove what is in the way; the next gaffer in the project writes them, and so does 'gaffer doctor --repair'"
 }
 
-// content is the JSON data of an item in the store. Why says why the documents could not be written.
+// content is the JSON data of an item in the store. Why says why the documents could not be
+// written.
 type content struct {
 	Paths map[string]string `json:"paths"`
 	Why   string            `json:"why,omitempty"`
@@ -69,8 +73,9 @@ type List struct {
 	Now   func() time.Time
 }
 
-// Add adds a run to the list, or replaces its entry. paths says where the run's documents must be
-// written, and reason why they are not written yet. An empty reason means that it is unknown.
+// Add adds a run to the list, or replaces the run's entry. paths says where the run's documents
+// must be written; see [Documents.Paths]. reason says why they are not written yet. It is empty if
+// the reason is unknown.
 func (l List) Add(ctx context.Context, run string, paths map[string]string, reason string) error {
 	data, err := json.Marshal(content{paths, reason})
 	if err != nil {
@@ -82,9 +87,9 @@ func (l List) Add(ctx context.Context, run string, paths map[string]string, reas
 	})
 }
 
-// Remove deletes the entry of a run. The caller must have written how the run ended to all of its
-// documents. If a task was retried in the meantime, the run is active again, and Remove keeps the
-// entry.
+// Remove removes a run from the list. The caller must already have written to all documents of the
+// run how the run ended. If a task was retried in the meantime, the run is active again. Then
+// Remove does nothing.
 func (l List) Remove(ctx context.Context, id string) error {
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
 		run, err := tx.Run(id)
@@ -107,7 +112,8 @@ func (l List) Ended(ctx context.Context, selects func(store.Run) bool) (list []D
 		}
 		for _, item := range items {
 			run, err := r.Run(item.ID)
-			if errors.Is(err, store.ErrNotFound) { // the run was deleted by a prune
+			if errors.Is(err, store.ErrNotFound) {
+				// Skip the run. Package prune has deleted it, because it was old.
 				continue
 			}
 			if err != nil {

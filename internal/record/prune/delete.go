@@ -13,18 +13,20 @@ import (
 type DeleteOptions struct {
 	Now    func() time.Time
 	Author string // author of the "store.pruned" event
-	// LockRun locks a run while its rows are being deleted. If it fails, the run is not deleted,
-	// and Notice prints the error.
-	LockRun   func(run string) (release func(), err error)
-	OnDeleted func(run string)  // called for each run whose own row was deleted now or by an earlier, unfinished prune
+	// LockRun locks a run while the run's rows are being deleted. If LockRun fails, the run is not
+	// deleted, and Notice prints the error.
+	LockRun func(run string) (release func(), err error)
+	// OnDeleted is called for each deleted run: when the row of the run itself has been deleted,
+	// and again when a later prune finishes an interrupted deletion.
+	OnDeleted func(run string)
 	Notice    func(text string) // prints a message for the user
 	// BatchSize is how many tasks one transaction deletes. Zero means 100.
 	BatchSize int
 }
 
-// Delete deletes the rows that [Find] has found. It keeps runs, tasks, workers and idempotency records that
-// are no longer old, because they were used again since Find. It returns the numbers of deleted
-// rows, also after an error.
+// Delete deletes the rows that [Find] has found. It keeps runs, tasks, workers and idempotency
+// records that were used again since Find was called. It returns the numbers of deleted rows, also
+// after an error.
 func Delete(ctx context.Context, s store.Store, f Found, how DeleteOptions) (Counts, error) {
 	t := &deleter{store: s, found: f, DeleteOptions: how}
 	for _, take := range []func(context.Context) error{
@@ -45,8 +47,8 @@ type deleter struct {
 	deleted Counts
 }
 
-// deleteRows deletes the rows that choose returns, in one transaction, and adds their number to
-// counted.
+// deleteRows deletes the rows that choose returns, in one transaction. It adds the number that
+// choose returns to *counted.
 func (t *deleter) deleteRows(ctx context.Context, counted *int, choose func(tx *store.Tx) (store.Deletions, int, error)) error {
 	n := 0
 	err := t.store.Write(ctx, func(tx *store.Tx) error {

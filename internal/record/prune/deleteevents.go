@@ -6,12 +6,12 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// eventsPerWrite is how many events one transaction reads. The next transaction deletes those of
-// these events that may be deleted.
+// eventsPerWrite is how many events are read at a time. Then one transaction deletes those of them
+// that may be deleted.
 const eventsPerWrite = 1000
 
-// deleteEvents deletes old events: those of runs that no longer exist, those of protocol clients'
-// tasks that [Delete] will delete next, and those that belong to no run.
+// deleteEvents deletes three kinds of old events: events of runs that no longer exist, events that
+// belong to no run, and events of those tasks of protocol clients that [Delete] deletes next.
 func (t *deleter) deleteEvents(ctx context.Context) error {
 	there, top := map[string]bool{}, int64(0)
 	err := t.store.Read(ctx, func(r store.Reader) (err error) {
@@ -38,9 +38,9 @@ func (t *deleter) deleteEvents(ctx context.Context) error {
 	return err
 }
 
-// orphans reads the page of events after the number cursor. It returns the numbers of the events in
-// it that can be deleted, the cursor for the next page, and whether there are more events. The last
-// event of the store is never deleted.
+// orphans reads a page of events, beginning after the sequence number cursor. It returns the
+// sequence numbers of the events on the page that can be deleted, the cursor for the next page, and
+// whether there are more events. The last event of the store is never deleted.
 func (t *deleter) orphans(ctx context.Context, cursor int64, existingRuns map[string]bool) (orphans []int64, next int64, more bool, err error) {
 	err = t.store.Read(ctx, func(r store.Reader) error {
 		orphans, next, more = nil, cursor, false

@@ -9,8 +9,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// deleteTasks deletes old tasks of protocol clients. The caller must delete their events first,
-// because a reader of an event looks up its task.
+// deleteTasks deletes old tasks that clients of the coordinator protocol have created. The caller
+// must delete the events of these tasks first, because a reader of an event looks up the event's
+// task.
 func (t *deleter) deleteTasks(ctx context.Context) error {
 	byRun := map[string][]OldTask{}
 	for _, task := range t.found.protocol.Tasks {
@@ -43,7 +44,7 @@ func (t *deleter) deleteTaskBatch(ctx context.Context, run string, tasks []OldTa
 				return gone, 0, err
 			}
 			if !now.Status.Final() || now.LastAttempt != task.LastAttempt {
-				continue // the task was used again since Find
+				continue // the task has become active again since Find was called
 			}
 			if now.Status == store.Failed {
 				row.Failed--
@@ -61,7 +62,8 @@ func (t *deleter) deleteTaskBatch(ctx context.Context, run string, tasks []OldTa
 	return err
 }
 
-// deleteItems deletes old inputs and notes of protocol clients.
+// deleteItems deletes old inputs and notes that clients of the coordinator protocol have sent. An
+// input is text or key presses for an agent. A note is an event.
 func (t *deleter) deleteItems(ctx context.Context) error {
 	for _, of := range []struct {
 		keys []store.ItemKey
@@ -83,7 +85,7 @@ func (t *deleter) deleteItems(ctx context.Context) error {
 	return nil
 }
 
-// deleteWorkers deletes old workers. The caller must delete their events first.
+// deleteWorkers deletes old workers. The caller must delete the events of these workers first.
 func (t *deleter) deleteWorkers(ctx context.Context) error {
 	for chunk := range slices.Chunk(t.found.workers, rowsPerWrite) {
 		err := t.deleteRows(ctx, &t.deleted.Workers, func(tx *store.Tx) (gone store.Deletions, _ int, err error) {
@@ -105,8 +107,8 @@ func (t *deleter) deleteWorkers(ctx context.Context) error {
 	return nil
 }
 
-// isUnused reports whether a worker may still be deleted, because it has sent no recent heartbeat and
-// is running no attempt.
+// isUnused reports whether a worker can be deleted: it exists, has sent no heartbeat since
+// t.found.Before, and is running no attempt.
 func (t *deleter) isUnused(tx *store.Tx, id string) (bool, error) {
 	w, err := tx.Worker(id)
 	if errors.Is(err, store.ErrNotFound) {

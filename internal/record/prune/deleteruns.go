@@ -13,7 +13,8 @@ import (
 	"gaffer/internal/record/recorder"
 )
 
-// markKind is the kind of the items that mark partly deleted runs.
+// markKind is the Kind of the store items that list partly deleted runs. There is one item for each
+// such run.
 const markKind = "pruning"
 
 func markKey(run string) store.ItemKey { return store.ItemKey{Kind: markKind, ID: run} }
@@ -56,7 +57,8 @@ func (t *deleter) deleteRuns(ctx context.Context) error {
 
 // deleteRun deletes a run, unless a user has made it active again. It deletes the run's own row
 // first, so that readers no longer find the run. For a small run, the same transaction also deletes
-// the tasks, questions and logs. It stores a mark, which stays until all other rows are deleted too.
+// the tasks, questions and logs. The transaction also stores an item with markKind, which says that
+// the run is partly deleted. This item is removed when all other rows of the run are deleted.
 func (t *deleter) deleteRun(ctx context.Context, id string) error {
 	left, err := t.readRunRows(ctx, id)
 	if err != nil {
@@ -95,7 +97,7 @@ func (t *deleter) deleteRun(ctx context.Context, id string) error {
 const (
 	// defaultBatchSize is how many tasks, with all their attempts, one transaction deletes.
 	defaultBatchSize = 100
-	// logsPerWrite is how many logs one transaction deletes. A log may have megabytes.
+	// logsPerWrite is how many logs one transaction deletes. A log may be several megabytes long.
 	logsPerWrite = 8
 )
 
@@ -139,7 +141,7 @@ func (left *runRows) addAttempts(r store.Reader, run string) error {
 }
 
 // deleteRunRows deletes the remaining rows of a run after the run's own row was deleted. At the end
-// it deletes the mark that the run is partly deleted.
+// it deletes the store item which says that the run is partly deleted.
 func (t *deleter) deleteRunRows(ctx context.Context, id string, left runRows) error {
 	for chunk := range slices.Chunk(left.logs, logsPerWrite) {
 		if err := t.store.Write(ctx, func(tx *store.Tx) error { deleteLogs(tx, chunk); return nil }); err != nil {
@@ -179,12 +181,12 @@ func reviewsOf(run string) store.ItemList {
 	return store.ItemList{Kind: engine.ReviewKind, Parent: run}
 }
 
-// grantsOf returns the item list with the grants of a run and of its tasks.
+// grantsOf returns the item list with the grants of a run and of its tasks. A grant is a permission
+// rule that a user has made by answering an agent's question.
 func grantsOf(run string) store.ItemList {
 	return store.ItemList{Kind: engine.GrantKind, Parent: engine.GrantParent(run)}
 }
 
-// deleteLogs deletes the logs of attempts.
 func deleteLogs(tx *store.Tx, attempts []string) {
 	var gone store.Deletions
 	for _, id := range attempts {
@@ -194,8 +196,8 @@ func deleteLogs(tx *store.Tx, attempts []string) {
 	tx.DeleteRows(gone)
 }
 
-// countTasks adds deleted tasks and their attempts to the numbers of deleted rows. rows has the
-// number of attempts at each task.
+// countTasks adds deleted tasks and their attempts to t.deleted. rows has the number of attempts at
+// each task.
 func (t *deleter) countTasks(tasks []store.TaskKey, rows runRows) {
 	t.deleted.Tasks += len(tasks)
 	for _, key := range tasks {

@@ -13,7 +13,7 @@ import (
 // deletes.
 const rowsPerWrite = 500
 
-// eachPromise calls visit with every idempotency record that was stored before the time cutoff.
+// eachPromise calls visit for each idempotency record that was stored before the time cutoff.
 func eachPromise(r store.Reader, cutoff time.Time, visit func(store.IdempotencyRecord) error) error {
 	for after := ""; ; {
 		page, err := r.IdempotencyRecords(cutoff, after, rowsPerWrite)
@@ -37,8 +37,8 @@ type runs interface {
 	Run(id string) (store.Run, error)
 }
 
-// isExpired reports whether an old idempotency record is no longer needed: it belongs to no run, or
-// its run does not exist any more or will be deleted.
+// isExpired reports whether an old idempotency record is no longer needed. That is so if the record
+// belongs to no run, or if its run no longer exists or will be deleted.
 func isExpired(r runs, p store.IdempotencyRecord, willBeDeleted func(run string) bool) (bool, error) {
 	run, bound := engine.IdempotencyRecordRun(p)
 	if !bound || willBeDeleted(run) {
@@ -51,8 +51,8 @@ func isExpired(r runs, p store.IdempotencyRecord, willBeDeleted func(run string)
 	return false, err
 }
 
-// deletePromises deletes old idempotency records. Each transaction checks its records again,
-// because a key may have been used again in the meantime.
+// deletePromises deletes old idempotency records. Each transaction checks again whether its records
+// are old, because a client may have used an idempotency key again in the meantime.
 func (t *deleter) deletePromises(ctx context.Context) error {
 	for after := ""; ; {
 		var page []store.IdempotencyRecord

@@ -2,10 +2,11 @@
 // clients, idempotency records (answers stored for repeated requests), workers that have
 // disappeared, and the events about all of these.
 //
-// It first searches and then deletes, in transactions that are small enough to let other writers in
-// between. It deletes the row of a run first, and stores a mark until all other rows of the run are
-// deleted. So if the process dies half way, the next prune finishes its work. A row that is still
-// in the store has all of its events.
+// [Find] finds the old rows, and [Delete] deletes them. Delete uses many small transactions, so
+// that other writers need not wait long. It deletes the row of a run first, and then the run's
+// other rows. In the meantime the store lists the run as partly deleted. So if the process dies
+// half way, the next prune finishes the work. The events of a run or task that stays in the store
+// are kept.
 package prune
 
 import (
@@ -21,57 +22,63 @@ import (
 
 // Retention says which rows are old enough to delete.
 type Retention struct {
-	Before     time.Time // a row is old if it ended before this time
-	Now        time.Time
-	KeepLatest int // keep this many runs of each project even if they are old, those that ended last; 0 keeps none
+	Before time.Time // a row is old if it ended before this time
+	Now    time.Time
+	// KeepLatest is how many runs of each project are kept even if they are old. These are the runs
+	// that ended last. 0 keeps none.
+	KeepLatest int
 	// ReasonToKeep returns why an old run must not be deleted, or "" if it may be deleted. run
 	// includes the plan of the run. If ReasonToKeep is nil, every old run may be deleted.
 	ReasonToKeep func(r store.Reader, run store.Run) (why string, err error)
-	// Protocol finds the old rows of protocol clients.
+	// Protocol finds the old rows that clients of the coordinator protocol have created.
 	Protocol ProtocolRows
 }
 
-// ProtocolRows finds the rows that clients of the coordinator protocol have created. These rows
-// belong to the runs of channels and chains, which never end.
+// ProtocolRows finds the rows that clients of the coordinator protocol have created. The protocol
+// groups tasks in channels and chains. Each channel or chain is stored as a run that never ends.
 type ProtocolRows interface {
 	// OwnsRun reports whether a run holds the tasks of a channel or a chain.
 	OwnsRun(run string) bool
-	// FindOld returns the tasks that ended before a time, and the inputs and notes that were sent
-	// before it.
+	// FindOld returns three kinds of rows that are older than the time before: tasks that have
+	// ended, inputs that an agent has claimed, and notes.
 	FindOld(r store.Reader, before time.Time) (OldProtocolRows, error)
 }
 
 // OldProtocolRows lists the old rows of protocol clients, and the tasks that are kept.
 type OldProtocolRows struct {
-	Tasks     []OldTask
-	KeptTasks map[store.TaskKey]bool // tasks of protocol clients that have not ended or are too recent to delete; their events are kept too
-	Inputs    []store.ItemKey        // inputs that an agent has claimed
+	Tasks []OldTask
+	// KeptTasks has the tasks of protocol clients that have not ended or are too recent to delete.
+	// Their events are kept, too.
+	KeptTasks map[store.TaskKey]bool
+	Inputs    []store.ItemKey // inputs that an agent has claimed
 	Notes     []store.ItemKey
 }
 
 // OldTask is a protocol client's task that is old enough to delete.
 type OldTask struct {
 	store.TaskKey
-	LastAttempt string // id of the task's last attempt; another id means that the task was used again
+	LastAttempt string // id of the task's last attempt; changes if the task is started again
 	Attempts    int
 	Inputs      store.ItemList // inputs of the task that no agent has claimed
 }
 
-// repeatWithin is how long idempotency records are kept. They are the stored answers to requests
-// that clients may repeat.
+// repeatWithin is how long idempotency records are kept. Such a record is the stored answer to a
+// request that a client may repeat.
 const repeatWithin = 24 * time.Hour
 
-// Found holds the old rows that [Delete] may delete, and their numbers.
+// Found is the result of [Find]: the old rows that [Delete] may delete, and counts of these rows.
 type Found struct {
 	Before time.Time
 	Ended  []store.Run // old runs, without their plans, oldest first
 	Spared []Spared
-	Kept   int // number of old runs that are kept because they are among the latest of their project
+	Kept   int // number of old runs that are kept because of Retention.KeepLatest
 	Counts
 
-	questions      map[string][]string // ids of questions by run id; the key "" has the questions that belong to no task
-	promisesBefore time.Time           // idempotency records that were stored before this time are old
-	partlyDeleted  []string            // ids of runs whose deletion an earlier prune did not finish
+	// questions has the ids of the questions to delete, by run id. The key "" has the questions
+	// that belong to no task.
+	questions      map[string][]string
+	promisesBefore time.Time // idempotency records that were stored before this time are old
+	partlyDeleted  []string  // ids of runs whose deletion an earlier prune did not finish
 	protocol       OldProtocolRows
 	ownsRun        func(run string) bool // reports whether a run holds the tasks of a channel or a chain
 	workers        []string
@@ -80,8 +87,8 @@ type Found struct {
 // Spared is an old run that is not deleted. Why is the reason.
 type Spared struct{ Run, Why string }
 
-// Counts holds the number of rows of each kind. Inputs and Notes are those of protocol clients, and
-// Promises are idempotency records.
+// Counts holds the number of rows of each kind. Inputs and Notes come from clients of the
+// coordinator protocol. Promises are idempotency records.
 type Counts struct {
 	Runs, Tasks, Attempts, Questions, Inputs, Notes, Promises, Workers, Events int
 }
@@ -147,7 +154,7 @@ func (l *search) findRuns() error {
 	return nil
 }
 
-// endedBefore reports whether a run has ended, and ended before the time cutoff.
+// endedBefore reports whether a run has ended before the time cutoff.
 func endedBefore(run store.Run, cutoff time.Time) bool {
 	return run.Status.Final() && run.Ended.Before(cutoff)
 }
@@ -190,7 +197,8 @@ func (l *search) findPartlyDeleted() error {
 	return err
 }
 
-// countRunRows counts the rows that belong to the old runs, and finds their questions.
+// countRunRows counts the rows of the runs that can be deleted, and finds the questions that can be
+// deleted.
 func (l *search) countRunRows() error {
 	ids := slices.Clone(l.found.partlyDeleted)
 	for _, run := range l.found.Ended {
@@ -290,9 +298,9 @@ func (l *search) countEvents() error {
 	}
 }
 
-// orphan reports whether an old event may be deleted. That is so if the event belongs to no run, if its
-// run no longer exists, or if its task is a protocol client's task that is not kept. existingRuns has
-// the ids of existing runs.
+// orphan reports whether an old event may be deleted. That is so if the event belongs to no run, if
+// its run no longer exists, or if its task is a protocol client's task that is not kept.
+// existingRuns has the ids of existing runs.
 func (f *Found) orphan(e store.Event, existingRuns map[string]bool) bool {
 	switch {
 	case e.Run == "" || !existingRuns[e.Run]:
@@ -303,8 +311,8 @@ func (f *Found) orphan(e store.Event, existingRuns map[string]bool) bool {
 	return false
 }
 
-// DeletedUpTo returns the number of the last event that may have been deleted, or 0 if no event was
-// deleted yet. A reader that starts at an earlier event may miss events.
+// DeletedUpTo returns the sequence number of the last event that may have been deleted, or 0 if no
+// event was deleted yet. A reader that starts at an earlier event may miss events.
 func DeletedUpTo(r store.Reader) (int64, error) {
 	c, err := r.Cursor(deletedUpToCursor)
 	if errors.Is(err, store.ErrNotFound) {

@@ -7,16 +7,19 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// eventContent is a decoded event, with the changed rows from which documents are computed.
+// eventContent is a decoded event with the rows that it has changed. Documents are computed from
+// these rows.
 type eventContent struct {
 	store.Event
-	run     *store.Run     // the run's row; nil if the run has not changed
-	task    *store.Task    // the task's row; nil if the task has no new status
-	attempt *store.Attempt // the attempt's row; nil unless the attempt has started or ended, or its agent has started
+	run  *store.Run  // the run's row; nil if the run has not changed
+	task *store.Task // the task's row; nil if the task has no new status
+	// attempt is the attempt's row if the attempt has started or ended, or if its agent has
+	// started. Otherwise it is nil.
+	attempt *store.Attempt
 }
 
-// decodeEvent decodes an event. ok is false for events that do not change documents, such as events
-// about questions. Most events are of this kind.
+// decodeEvent decodes an event. ok is false if the event does not change any document. That is so
+// for most events, such as events about questions.
 func decodeEvent(e store.Event) (n eventContent, ok bool, err error) {
 	n.Event = e
 	switch {

@@ -8,9 +8,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// open sets r.state to the state of the run before its first event, so that catchUp can apply all
-// events of the run. It does nothing if r.state is already set. Records are written only for events
-// after the stored cursor.
+// open sets r.state to the state of the run before the run's first event, so that catchUp can apply
+// all events of the run. It does nothing if r.state is already set. It also reads the stored
+// cursor, because the ledger records for events up to the cursor are already written.
 func (r *Recorder) open(ctx context.Context) error {
 	if r.state != nil {
 		return nil
@@ -26,8 +26,8 @@ func (r *Recorder) open(ctx context.Context) error {
 	return r.openFrom(ctx, cursor.Seq)
 }
 
-// openFrom does the same as open, but always sets r.state, and takes recorded as the number of the
-// last event whose records are already written.
+// openFrom does the same as open, but always sets r.state and does not read the stored cursor. The
+// ledger records for events up to the sequence number recorded are not written again.
 func (r *Recorder) openFrom(ctx context.Context, recorded int64) error {
 	run, tasks, last, err := r.readRows(ctx)
 	if err != nil {
@@ -61,17 +61,19 @@ func (r *Recorder) readRows(ctx context.Context) (run store.Run, tasks []store.T
 	return run, tasks, last, err
 }
 
-// seqBeforeRun returns the number of the event before the run's first event. The first task's Seq
-// is the number of its first event, which directly follows the run's first event.
+// seqBeforeRun returns the sequence number that precedes the run's first event. The run's first
+// event is directly followed by the first event of tasks[0], whose sequence number is tasks[0].Seq.
 func seqBeforeRun(tasks []store.Task) int64 { return tasks[0].Seq - 2 }
 
-// eventsAtOnce is how many events are read at a time. Each event contains a whole row of the store.
+// eventsAtOnce is how many events are read at a time. It is limited to save memory, because each
+// event contains a whole database row.
 const eventsAtOnce = 1000
 
-// catchUp applies all new events of the run to the state.
+// catchUp applies all new events of the run to r.state.
 func (r *Recorder) catchUp(ctx context.Context) error { return r.follow(ctx, &r.seq, r.apply) }
 
-// apply applies one event of the run to the state, and adds its record to r.pending.
+// apply applies one event of the run to r.state. If a ledger record must be written for the event,
+// apply adds the record to r.pending.
 func (r *Recorder) apply(e store.Event) error {
 	if r.state.isKnownTask(e) {
 		return nil
@@ -93,8 +95,8 @@ func (r *Recorder) apply(e store.Event) error {
 	return nil
 }
 
-// follow calls visit with the run's events after the number *seq. It sets *seq to the number of the
-// last event that it has read.
+// follow calls visit for each of the run's events after the sequence number *seq. It sets *seq to
+// the sequence number of the last event that it has read.
 func (r *Recorder) follow(ctx context.Context, seq *int64, visit func(store.Event) error) error {
 	for {
 		var events []store.Event

@@ -19,24 +19,26 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// entry is a record to write to the ledger: the start or the end of an attempt. The entry of an end
-// also has the data of the start, in case the start was not written.
+// entry is a record to write to the ledger: the start or the end of an attempt. The entry for an
+// end also has the data of the start, because the start may not have been written.
 type entry struct {
 	seq     int64
 	task    string
 	number  int
 	retries int
 	started time.Time
-	// fallback is the agent that works on the attempt in place of the task's own agent; empty if none
-	// does.
+	// fallback is the agent that replaces the task's own agent in this attempt. It is empty if the
+	// agent is not replaced.
 	fallback string
 	result   *ledger.Result // how the attempt ended; nil for a start
-	end      *ledger.Result // for a start, the end that is written together with it; nil if there is none
-	written  bool           // the start was already written in a batch, together with its end
+	// end is set only in the entry for a start, and only if the attempt's end is written together
+	// with its start. It says how the attempt ended.
+	end     *ledger.Result
+	written bool // the entry's start was already written in a batch, with the attempt's end
 }
 
-// entryOf returns the ledger entry for an event, or false if the event needs none. stopping says
-// that the run is stopping, so that no attempt is retried.
+// entryOf returns the ledger entry for an event, or false if the event needs none. stopping reports
+// whether the run is stopping. If so, no attempt is retried.
 func entryOf(n eventContent, stopping bool) (entry, bool) {
 	if n.task == nil || n.attempt == nil {
 		return entry{}, false
@@ -49,9 +51,9 @@ func entryOf(n eventContent, stopping bool) (entry, bool) {
 	return e, true
 }
 
-// resultOf returns how an attempt ended. For a failure, the reason is the failure class, so that
-// reports can count the classes. The summary is the agent's last message, which is also the reason
-// of a success.
+// resultOf returns the ledger's result for an attempt that has ended. OutputSummary is the agent's
+// last message, if there is one. Reason is the same message if the attempt succeeded. If it failed,
+// Reason is the failure class, so that reports can count the failures of each class.
 func resultOf(a store.Attempt) *ledger.Result {
 	r := &ledger.Result{
 		Attempt: a.Number, FinishedAt: timestamp.Format(a.Ended), ExitCode: exitOf(a), Verification: verificationOf(a.Checks),
@@ -72,8 +74,9 @@ func resultOf(a store.Attempt) *ledger.Result {
 	return r
 }
 
-// verificationOf combines the results of all verify commands into one. It cannot distinguish linters
-// from tests. It returns nil if there are no results.
+// verificationOf combines the results of all verify commands into one. It returns nil if there are
+// no results. It sets only Overall, because it cannot tell which commands are linters and which are
+// tests.
 func verificationOf(checks json.RawMessage) *ledger.Verification {
 	var list []fleet.Check
 	if json.Unmarshal(checks, &list) != nil || len(list) == 0 {
@@ -87,8 +90,9 @@ func verificationOf(checks json.RawMessage) *ledger.Verification {
 	return &ledger.Verification{Overall: "pass"}
 }
 
-// runOf returns the run record of an attempt. messages are the texts of the users' messages in the
-// attempt's first prompt. MaxRetries is at least 1, because the ledger's schema does not allow 0.
+// runOf returns the run record of an attempt. previous is the task's previous attempt, or nil.
+// messages are the texts of the users' messages in the attempt's first prompt. The record's
+// MaxRetries is at least 1, because the ledger's schema does not allow 0.
 func (e entry) runOf(b bead, project string, spec plan.Task, previous *store.Attempt, messages []string) ledger.Run {
 	agent, model := engine.AgentOfAttempt(spec, e.fallback)
 	d := ledger.Dispatch{
@@ -107,7 +111,8 @@ func (e entry) runOf(b bead, project string, spec plan.Task, previous *store.Att
 func messagesOf(from store.Reader, a store.Attempt) (texts []string, err error) {
 	for _, id := range a.PromptMessages {
 		item, err := from.Item(store.ItemKey{Kind: engine.MessageKind, ID: id})
-		if errors.Is(err, store.ErrNotFound) { // the message was deleted by a prune
+		if errors.Is(err, store.ErrNotFound) {
+			// Skip the message. Package prune has deleted it, because it was old.
 			continue
 		}
 		if err != nil {
@@ -125,11 +130,11 @@ func messagesOf(from store.Reader, a store.Attempt) (texts []string, err error) 
 // bead identifies a task in the ledger. Ledger records call a task a bead.
 type bead struct {
 	name    string
-	earlier int // number of attempts at the bead before this task
+	earlier int // number of attempts at the bead before the task began
 }
 
-// beadOf returns the bead of a task: the bead from which it was dispatched, or a bead with a
-// generated name.
+// beadOf returns the bead of a task. If the task was created for a bead of a ledger, d is set, and
+// beadOf returns this bead. Otherwise it returns a bead with a generated name.
 func beadOf(run, task string, d *plan.Dispatch) bead {
 	if d != nil {
 		return bead{d.Bead, d.Earlier}
@@ -137,17 +142,17 @@ func beadOf(run, task string, d *plan.Dispatch) bead {
 	return bead{name: generatedBead(task, run)}
 }
 
-// BeadName returns the name of a task's bead in the ledger, and the number of attempts at the bead
-// before this task.
+// BeadName returns the name of a task's bead in the ledger. earlier is the number of attempts at
+// the bead before the task began.
 func BeadName(t store.Task, spec plan.Task) (name string, earlier int) {
 	b := beadOf(t.Run, t.Task, spec.Dispatch)
 	return b.name, b.earlier
 }
 
-// generatedBead returns the bead name of a task that was not dispatched from a bead: "bd-", the
-// task's id, and the last part of the run's id. The run's id is needed because a ledger has records
-// of many runs, whose tasks often have the same ids. If a task's id cannot be part of a bead name,
-// generatedBead shortens it and adds a hash, so that the name is unique.
+// generatedBead returns the bead name for a task that was not created for a bead: "bd-", the task's
+// id, and the last part of the run's id. The name contains the run's id because a ledger has
+// records of many runs, whose tasks often have the same ids. If the task's id is too long or
+// otherwise cannot be part of a bead name, generatedBead changes the id and adds its hash.
 func generatedBead(task, run string) string {
 	end := "-" + strings.ToValidUTF8(run[max(0, len(run)-8):], "")
 	if name := "bd-" + task + end; ledger.CheckBead(name) == nil {

@@ -10,13 +10,13 @@ import (
 	"gaffer/session"
 )
 
-// Preview returns the session document that a recorder would write for a run, without writing it.
-// It remembers its position in the events, so repeated calls are cheap. It is not safe for
-// concurrent use.
+// Preview computes the session document that a recorder would write for a run. It writes no file.
+// It remembers its position in the events, so repeated calls of Document are cheap. It is not safe
+// for concurrent use.
 type Preview struct{ recorder *Recorder }
 
-// NewPreview returns the Preview of a run. It does not access files: sessions is used only for the
-// names of logs in the document.
+// NewPreview returns the Preview of a run. It accesses no files. sessions is used only to compute
+// the names of log files, which the document contains.
 func NewPreview(s store.Store, run, project string, sessions *session.Store) *Preview {
 	return &Preview{New(Options{Store: s, Run: run, Project: project, Session: sessions, Notice: func(string) {}})}
 }
@@ -35,7 +35,8 @@ func (s *Preview) Document(ctx context.Context) ([]byte, error) {
 	return r.opts.Session.Render(r.opts.Run, &r.state.status)
 }
 
-// errUpToDate stops the reading of events at the end of the run. It is not a failure.
+// errUpToDate is returned by a visit function to stop reading events at the end of the run. It is
+// not a failure.
 var errUpToDate = errors.New("up to date")
 
 // catchUp applies new events like [Recorder.catchUp]. If the run has ended, it stops at the event
@@ -75,9 +76,9 @@ func runOf(ctx context.Context, s store.Store, id string) (run store.Run, err er
 	return run, err
 }
 
-// Records calls visit with the ledger records of a run's attempts: first the ended attempts, in the
-// order of their ends, then the running attempts. It does not access files: l is used only for the
-// names of records.
+// Records calls visit with the ledger records of each attempt of a run: first the ended attempts,
+// in the order in which they ended, then the running attempts. It accesses no files. l is used only
+// to compute the names of records.
 func Records(ctx context.Context, s store.Store, id, project string, l *ledger.Store, visit func(ledger.AttemptRecords) error) error {
 	r := New(Options{Store: s, Run: id, Project: project, Ledger: l, Session: session.New("", session.Options{}), Notice: func(string) {}})
 	if err := r.openFrom(ctx, 0); err != nil {
@@ -106,7 +107,8 @@ func Records(ctx context.Context, s store.Store, id, project string, l *ledger.S
 	return under.emitRunning(ctx)
 }
 
-// startedAttempts holds the attempts whose start was read, but not their end.
+// startedAttempts holds the attempts whose start event was read and whose end event was not read
+// yet.
 type startedAttempts struct {
 	recorder *Recorder
 	visit    func(ledger.AttemptRecords) error
@@ -114,8 +116,9 @@ type startedAttempts struct {
 	order    []attemptKey
 }
 
-// emitEnded calls visit with the records of the attempts whose end is pending in the recorder. It
-// remembers the attempts whose start is pending, and then clears the pending entries.
+// emitEnded processes the recorder's pending entries and clears them. If an entry is the end of an
+// attempt, emitEnded calls visit with the records of this attempt. If it is a start, emitEnded adds
+// the attempt to u.started.
 func (u *startedAttempts) emitEnded(ctx context.Context) error {
 	for _, e := range u.recorder.pending {
 		name := attemptKey{e.task, e.number}

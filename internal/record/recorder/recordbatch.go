@@ -8,9 +8,9 @@ import (
 	"gaffer/ledger"
 )
 
-// writeTogether writes the records of the next ended attempts in one batch. The batch leaves out
-// attempts that are not the first at their tasks. The caller later writes all records that are
-// missing one by one, and reports their errors. So writeTogether ignores errors.
+// writeTogether writes the start and the end of several ended attempts in one batch, which is
+// faster than one by one. It writes only first attempts at tasks. It ignores errors, because the
+// caller later writes each missing record separately and reports its error.
 func (r *Recorder) writeTogether(ctx context.Context) {
 	list := r.pending[:min(len(r.pending), lookahead)]
 	ends := map[attemptKey]*ledger.Result{}
@@ -64,7 +64,10 @@ func (r *Recorder) runRecords(ctx context.Context, begun []entry) ([]ledger.Run,
 			}
 			var before *store.Attempt
 			var said []string
-			if e.number > 1 || t.HasMessages { // read more rows only for a later attempt, or if there are messages
+			// Read the task's attempts only if the prompt depends on them: the prompt of a later
+			// attempt mentions the previous attempt, and the row of an attempt lists the messages
+			// in its prompt.
+			if e.number > 1 || t.HasMessages {
 				tries, err := from.Attempts(key)
 				if err != nil {
 					return err

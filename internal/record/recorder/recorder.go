@@ -1,11 +1,11 @@
 // Package recorder writes the state of a run to documents that other programs read: the session's
 // status.json and, for each attempt, a run record and a result record in the ledger.
 //
-// The store is authoritative. A recorder reads the events of one run in order and derives the run's
-// state in terms of the session protocol. Its output depends only on the events, never on a clock,
-// so writing it again produces the same bytes. The store has a cursor: the number of the last event
-// whose records are written. The session's document has no cursor: every recorder rewrites the
-// whole document when it starts.
+// The store is authoritative. A recorder reads the events of one run in order and computes the
+// run's state in terms of the session protocol. Its output depends only on the events, never on a
+// clock, so writing it again produces the same bytes. A cursor in the store contains the sequence
+// number of the last event whose run and result records are written. status.json needs no cursor:
+// every recorder rewrites the whole file when it starts.
 package recorder
 
 import (
@@ -26,10 +26,10 @@ type Options struct {
 	Store   store.Store
 	Run     string // id of the run, which is also the id of its session
 	Session *session.Store
-	Ledger  *ledger.Store     // nil if no records are written
-	Project string            // path of the project, which records name as the repository
-	Notice  func(text string) // prints a message to the user; never nil
-	Quiet   bool              // do not print problems that Flush returns
+	Ledger  *ledger.Store     // ledger for run and result records; nil to write none
+	Project string            // path of the project; records contain it as the repository
+	Notice  func(text string) // prints a message to the user; must not be nil
+	Quiet   bool              // do not print temporary problems; Flush returns those that remain
 
 	// Cancel is called when another program has set a task, or the run, to cancelled in the
 	// session's document. It cancels the task, or the run if task is empty. It must not fail if the
@@ -39,13 +39,14 @@ type Options struct {
 
 	// Pace is how long events are collected between two writes. Zero means DefaultPace.
 	Pace time.Duration
-	// CheckInterval is how often, while there are no events, the document is checked for changes of
-	// other programs and failed writes are retried. Zero means DefaultCheckInterval.
+	// CheckInterval is the time between two checks while there are no events. A check looks for
+	// changes that other programs have made to the document, and retries failed writes. Zero means
+	// DefaultCheckInterval.
 	CheckInterval time.Duration
 }
 
-// The defaults. After an event, it takes at most one pace and the duration of one write until the
-// document is written.
+// The defaults of the fields Pace and CheckInterval of [Options]. After an event, the document is
+// up to date after at most one pace plus the duration of one write.
 const (
 	DefaultPace          = 100 * time.Millisecond
 	DefaultCheckInterval = 2 * time.Second
@@ -54,24 +55,26 @@ const (
 // Recorder writes the documents of one run. It is not safe for concurrent use. Several processes
 // may record the same run, each with its own Recorder.
 type Recorder struct {
-	opts             Options
-	cursor           string // name of the store's cursor
-	recording        *session.Recording
-	state            *sessionState       // nil until open was called
-	seq              int64               // number of the last event that was applied to state
-	recorded         int64               // number in the stored cursor: the last event whose records are written
-	pending          []entry             // records to write, in the order of their events
+	opts      Options
+	cursor    string // name of the run's cursor in the store
+	recording *session.Recording
+	state     *sessionState // nil until open was called
+	seq       int64         // sequence number of the last event that was applied to state
+	// recorded is the value of the stored cursor: the sequence number of the last event whose
+	// ledger records are written.
+	recorded         int64
+	pending          []entry             // ledger records to write, in the order of their events
 	writtenWithStart map[attemptKey]bool // attempts whose end was already written together with their start
-	failing          map[string]error    // current problems, by kind; see sessionProblem
+	failing          map[string]error    // current problems by kind, such as sessionProblem
 	refused          []error             // errors about the first few records that can never be written
 	refusedCount     int
 	lastWriteTook    time.Duration // how long the last write of the session's document took
 	lastWrite        time.Time     // when the session's document was last written
 }
 
-// Writing a document with at least manyAgents agents needs much time and memory. So after a write of
-// such a document, the next write waits largeShare times as long as the write took, but at most
-// maxPace. For ten thousand agents this is about a second.
+// Writing a document with at least manyAgents agents needs much time and memory. So the next write
+// of such a document waits largeShare times as long as the last write took, but at most maxPace.
+// For ten thousand agents this wait is about a second.
 const (
 	manyAgents = 2000
 	largeShare = 10
@@ -86,8 +89,8 @@ func (r *Recorder) pace() time.Duration {
 	return max(r.opts.Pace, min(largeShare*r.lastWriteTook, maxPace))
 }
 
-// due reports whether enough time has passed to write the session's document again. Records are
-// written without this delay.
+// due reports whether enough time has passed to write the session's document again. Ledger records
+// are written without such a delay.
 func (r *Recorder) due() bool { return time.Since(r.lastWrite) >= r.pace() }
 
 // CursorOf returns the name of the store's cursor for the records of a run.
@@ -147,9 +150,9 @@ func (r *Recorder) runUntilError(ctx context.Context) error {
 	}
 }
 
-// Flush writes everything up to the last event, including documents that other programs have
-// damaged or deleted. It returns what could not be written. It must not be called while Run is
-// running.
+// Flush writes all documents up to the last event, including documents that other programs have
+// damaged or deleted. It returns errors about what could not be written. It must not be called
+// while Run is running.
 func (r *Recorder) Flush(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
@@ -165,8 +168,8 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	return r.problems()
 }
 
-// Rebuild writes all documents of the run again from the store. It does not change records that
-// exist, because records are immutable.
+// Rebuild writes all documents of the run again from the store. It does not change existing ledger
+// records, because these are immutable.
 func (r *Recorder) Rebuild(ctx context.Context) error {
 	r.state, r.pending, r.refused, r.refusedCount, r.writtenWithStart = nil, nil, nil, 0, map[attemptKey]bool{}
 	if err := r.openFrom(ctx, 0); err != nil {
@@ -175,8 +178,8 @@ func (r *Recorder) Rebuild(ctx context.Context) error {
 	return r.Flush(ctx)
 }
 
-// flush writes everything up to the last event, and then the records that other programs have
-// deleted.
+// flush writes all documents up to the last event. Then it writes those ledger records again that
+// other programs have deleted.
 func (r *Recorder) flush(ctx context.Context) error {
 	r.write(ctx, true)
 	if err := r.restoreDeleted(ctx); err != nil {
@@ -187,8 +190,9 @@ func (r *Recorder) flush(ctx context.Context) error {
 
 func (r *Recorder) close() { r.recording.Close() }
 
-// RefusedError reports that everything was written except some records that can never be written,
-// for example because files of other programs have their names. Those files stay unchanged.
+// RefusedError reports that everything was written except some ledger records that can never be
+// written. For example, another program may have created a file with the same name. Such a file
+// stays unchanged.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
@@ -211,10 +215,10 @@ func (r *Recorder) problems() error {
 	return errors.Join(all...)
 }
 
-// wait returns when there is something to write. If records are left to write and the last write of
-// records did not fail, it returns at once. If not, it waits until one pace has passed since began,
-// and then until there are events, another program has changed the document, or a failed write must
-// be retried.
+// wait waits until the recorder should write again. It returns at once if ledger records are
+// pending and the last write of records did not fail. Otherwise it waits until one pace has passed
+// since began. Then it waits for a new event, a change of the document by another program, or the
+// time to retry a failed write.
 func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	if len(r.pending) > 0 && r.failing[recordsProblem] == nil {
 		return ctx.Err()
@@ -226,7 +230,9 @@ func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if r.state.unwritten { // the last write was too recent for another one, but the pace has passed now
+	// If the last call of write left the document unwritten because it was too early, return now,
+	// so that the caller writes the document.
+	if r.state.unwritten {
 		return nil
 	}
 	for {

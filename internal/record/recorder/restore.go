@@ -11,8 +11,8 @@ import (
 	"gaffer/ledger"
 )
 
-// restoreDeleted writes the records again that other programs have deleted. It looks only for missing
-// files, and does not read existing records, because records are immutable.
+// restoreDeleted writes those ledger records again that other programs have deleted. It only looks
+// for missing files. It does not read existing records, because records are immutable.
 func (r *Recorder) restoreDeleted(ctx context.Context) error {
 	if r.opts.Ledger == nil || len(r.pending) > 0 {
 		return nil
@@ -35,7 +35,7 @@ func (r *Recorder) restoreDeleted(ctx context.Context) error {
 	return r.recordAgain(ctx, gone)
 }
 
-// recordAgain writes all records of the tasks again. Records that exist stay unchanged.
+// recordAgain writes the missing ledger records of these tasks. Existing records stay unchanged.
 func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error {
 	_, rows, _, err := r.readRows(ctx)
 	if err != nil {
@@ -65,9 +65,9 @@ func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error
 // fileNames is the set of names of the regular files in a folder.
 type fileNames map[string]bool
 
-// has reports whether the records of a task's attempts at a bead exist. attempts is their number.
-// The file name of the last attempt's record is the bead's name. The file names of earlier records
-// also contain the attempt's number.
+// has reports whether a record file exists for each attempt of a task. attempts is the number of
+// these attempts. The last attempt's file is named after the bead, such as bd-1.json. The files of
+// earlier attempts also have the attempt's number in their names.
 func (n fileNames) has(as bead, attempts int) bool {
 	if attempts > 0 && !n[as.name+".json"] {
 		return false

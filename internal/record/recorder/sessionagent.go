@@ -10,16 +10,18 @@ import (
 	"gaffer/session"
 )
 
-// afterStatusChange returns the session protocol's agent a as it is after the status of its task
-// has changed.
+// afterStatusChange returns the agent a as it is after the status of its task has changed. The
+// session protocol calls a task an agent.
 //
-// If an attempt failed and will be retried, the agent does not go back to queued: it stays running
-// without a pid, and its error describes the failure until the next attempt starts. Its start time
-// is the start of its first attempt. Only two things reset the agent: a user retries the ended
-// task, or sends a message to its agent.
+// If an attempt failed and will be retried, the agent stays running and keeps its start time. Until
+// the next attempt starts, the agent has no pid, and its error describes the failure. The agent is
+// set back to queued only if its task had ended, and a user retries the task or sends a message to
+// its agent.
 func afterStatusChange(a session.Agent, n eventContent) session.Agent {
 	switch to := n.task.Status; {
-	case to == store.Queued && n.attempt != nil && n.attempt.Status == store.Complete: // the task is queued again because a user has sent a message to its agent
+	case to == store.Queued && n.attempt != nil && n.attempt.Status == store.Complete:
+		// The attempt succeeded, but meanwhile a user has sent a message to the agent. So the task
+		// is queued again.
 		a.PID, a.Error = nil, nil
 	case to == store.Queued && n.attempt != nil:
 		a.PID, a.Error = nil, pointerTo(failureText(*n.attempt))
@@ -29,7 +31,8 @@ func afterStatusChange(a session.Agent, n eventContent) session.Agent {
 		a = asStarted(a, n)
 	case to == store.Complete:
 		a = asEnded(a, session.Complete, n)
-		if n.attempt != nil { // nil if the task is complete again because the user withdrew a message
+		// n.attempt is nil if the task is complete again because the user has withdrawn a message.
+		if n.attempt != nil {
 			a.ExitCode = exitOf(*n.attempt)
 		}
 	case to == store.Failed && n.attempt != nil:
@@ -60,8 +63,8 @@ func asStarted(a session.Agent, n eventContent) session.Agent {
 	return a
 }
 
-// asEnded returns the agent with the status final, without exit code and error. The caller sets
-// these two, except for a cancelled agent.
+// asEnded returns the agent with the status final and without an exit code and an error. The caller
+// sets these if they are known.
 func asEnded(a session.Agent, final session.State, n eventContent) session.Agent {
 	a.Status, a.CompletedAt = final, session.Time{Time: n.At}
 	a.DurationSeconds = seconds(a.StartedAt.Time, n.At)
@@ -69,9 +72,9 @@ func asEnded(a session.Agent, final session.State, n eventContent) session.Agent
 	return a
 }
 
-// seconds returns the duration between two times in whole seconds, for a document. It is at least
-// 1, because programs that show the document read 0 as unknown. It is 0 if end is before start,
-// because the clock was set back. It is nil if start is zero.
+// seconds returns the duration between two times in whole seconds, as written to a document. It
+// returns at least 1, because programs that show the document take 0 as unknown. It returns 0 if
+// end is before start, which happens if the clock was set back. It returns nil if start is zero.
 func seconds(start, end time.Time) *float64 {
 	if start.IsZero() {
 		return nil
@@ -93,15 +96,14 @@ func pidOf(a store.Attempt) *int {
 	return &pid
 }
 
-// exitOf returns the exit code of an attempt, or nil if it has none or the code says nothing about
-// the work. A lost attempt has none, because its end was not seen. The exit code of a complete
-// attempt matters only if it is 0: the agent's final message decided the result, so a later
-// failure, or a signal that stopped the program, is ignored.
+// exitOf returns the exit code of an attempt, or nil if no code should be shown. The exit code of a
+// lost attempt is unknown. A successful attempt may have an exit code other than 0, because the
+// agent's final message decides whether an attempt succeeds. Such a code is not shown.
 func exitOf(a store.Attempt) *int {
 	if a.Exit < 0 || a.Class == failure.Lost || a.Status == store.Complete && a.Exit != 0 {
 		return nil
 	}
-	exit := a.Exit // return a pointer to a copy, for the same reason as in pidOf
+	exit := a.Exit // copy, so that the pointer does not keep the attempt in memory
 	return &exit
 }
 

@@ -14,16 +14,16 @@ import (
 	"gaffer/session"
 )
 
-// sessionState is the state of a run in terms of the session protocol. It is created from the run's
-// rows, and then the run's events are applied to it.
+// sessionState is the state of a run in terms of the session protocol, which calls tasks agents. It
+// is created from the run's rows, and then the run's events are applied to it.
 type sessionState struct {
 	status     session.Status
 	stopping   bool            // the run starts no more tasks
 	agentIndex map[string]int  // index of each task in status.Agents and attempts, by the task's id
 	attempts   []attemptCounts // number of attempts at each task, with the same indexes as status.Agents
-	beads      map[string]bead // beads of the tasks that were dispatched from a bead, by task id
+	beads      map[string]bead // beads of the tasks that were created for a bead, by task id
 	changed    map[int]bool    // indexes in status.Agents of agents with unwritten changes
-	unwritten  bool            // the document differs from the state
+	unwritten  bool            // the written document differs from this state
 }
 
 // attemptCounts holds the numbers of started and ended attempts at a task.
@@ -36,7 +36,9 @@ func newSessionState(run store.Run, tasks []store.Task, project string) (*sessio
 		Source: sourceOf(run), SourceFile: run.SourceFile, StartedAt: session.Time{Time: run.Created},
 		Status: session.Running, Waves: []session.Wave{},
 	}
-	if len(tasks) == 0 { // openFrom skips the past events of a run without tasks, so take the run's status from its row
+	if len(tasks) == 0 {
+		// Take the status of a run without tasks from its row, because openFrom skips its past
+		// events.
 		p.applyRun(run)
 	}
 	waves := wavesOf(tasks)
@@ -67,8 +69,8 @@ func (p *sessionState) add(t store.Task, wave int, project string) error {
 	return nil
 }
 
-// addLater adds a task that was added to the run after its start. Its agent belongs to the first
-// wave.
+// addLater adds a task that was added to the run after the run's start. It puts the task in the
+// first wave.
 func (p *sessionState) addLater(t store.Task, project string) error {
 	if err := p.add(t, 1, project); err != nil {
 		return err
@@ -86,8 +88,8 @@ func (p *sessionState) bead(run, task string) bead {
 	return beadOf(run, task, nil)
 }
 
-// sourceOf returns the session protocol's word for the source of a run. For a source that the
-// protocol does not define, it returns the word for a plan.
+// sourceOf returns the session protocol's word for the source of a run. If the protocol has no word
+// for the source, it returns the word for a plan.
 func sourceOf(run store.Run) string {
 	if slices.Contains(session.Sources(), run.Source) {
 		return run.Source
@@ -105,9 +107,9 @@ func relativeTo(folder, file string) string {
 	return filepath.ToSlash(relative)
 }
 
-// wavesOf returns the number of each task's wave. If every task has a wave in the plan, it returns
-// these waves. If not, it computes waves: a task is in a later wave than all tasks that it waits
-// for.
+// wavesOf returns the wave number of each task. If the plan gives every task a wave, wavesOf
+// returns these numbers. Otherwise it computes them: a task is in a later wave than all tasks that
+// it waits for.
 func wavesOf(tasks []store.Task) []int {
 	waves := make([]int, len(tasks))
 	given, p := true, plan.Plan{}
@@ -146,9 +148,9 @@ func sessionWaves(agents []session.Agent) []session.Wave {
 
 func (p *sessionState) ended() bool { return p.status.Status.Final() }
 
-// isKnownTask reports whether an event only says that a task was added, and the state already has
-// the task. If so, it marks the task's agent as changed. A large run has thousands of these events,
-// so they are not decoded.
+// isKnownTask reports whether an event only says that a task was added, and p already has this
+// task. If so, it marks the task as changed, and the caller need not decode the event. That saves
+// time, because a large run has thousands of these events.
 func (p *sessionState) isKnownTask(e store.Event) bool {
 	i, known := p.agentIndex[e.Task]
 	if !known || e.Kind != "task.queued" || e.From != "" {
@@ -192,12 +194,13 @@ func (t *attemptCounts) apply(n eventContent) {
 	}
 }
 
-// contents returns the state as content for the document, with the indexes of changed agents.
+// contents returns what the session document must contain, and the indexes of the agents that have
+// changed since the last write.
 func (p *sessionState) contents() session.Contents {
 	return session.Contents{Status: &p.status, Changed: slices.Collect(maps.Keys(p.changed))}
 }
 
-// written is called after the document was written, so that it matches the state.
+// written must be called after the document was written. It marks all changes as written.
 func (p *sessionState) written() {
 	clear(p.changed)
 	p.unwritten = false

@@ -16,13 +16,15 @@ import (
 	"gaffer/statefile"
 )
 
-// write writes what is not written yet: the session's document, and as many records as possible
-// within one pace, so that new events do not wait too long. If everything is true, it writes all
-// records, and rewrites the document even if it was written recently.
+// write writes the session's document if it is out of date, and the pending ledger records. It
+// stops writing records after one pace, so that new events do not wait too long. If everything is
+// true, it writes all records, and it writes the document even if the last write was recent.
 func (r *Recorder) write(ctx context.Context, everything bool) {
 	moved := r.state.unwritten || len(r.pending) > 0
 	if everything || r.state.unwritten && r.due() || r.failing[sessionProblem] != nil || r.recording.Disturbed() {
-		r.reportOnce(ctx, sessionProblem, r.writeSession(ctx)) // write the session before the records, because writing the session also reads new events
+		// Write the session before the records, because writing the session also reads new events,
+		// which may need records.
+		r.reportOnce(ctx, sessionProblem, r.writeSession(ctx))
 	}
 	limit := time.Now().Add(r.opts.Pace)
 	r.reportOnce(ctx, recordsProblem, r.writeRecords(ctx, func() bool { return everything || time.Now().Before(limit) }))
@@ -31,7 +33,7 @@ func (r *Recorder) write(ctx context.Context, everything bool) {
 	}
 }
 
-// The kinds of problems. Each kind is reported separately.
+// The kinds of problems. The Recorder reports the problems of each kind separately.
 const (
 	sessionProblem = "session"
 	recordsProblem = "records"
@@ -39,8 +41,8 @@ const (
 	eventsProblem  = "events"
 )
 
-// reportOnce prints an error when a problem of this kind occurs. It prints an error of the same
-// kind again only after the problem was solved in the meantime.
+// reportOnce prints an error when a problem of this kind begins. It prints no further errors of the
+// same kind until the problem is solved. If err is nil, the problem is solved.
 func (r *Recorder) reportOnce(ctx context.Context, problem string, err error) {
 	switch {
 	case err == nil:
@@ -56,7 +58,7 @@ func (r *Recorder) reportOnce(ctx context.Context, problem string, err error) {
 }
 
 // writeSession writes the session's document. It reads new events while it holds the document's
-// lock, because another process may be recording the same run.
+// lock, so that it does not replace a newer document that another process has just written.
 func (r *Recorder) writeSession(ctx context.Context) error {
 	began := time.Now()
 	defer func() { r.lastWrite, r.lastWriteTook = time.Now(), time.Since(began) }()
@@ -83,7 +85,8 @@ func (r *Recorder) writeSession(ctx context.Context) error {
 	return err
 }
 
-// cancel cancels the tasks, or the run, that another program has set to cancelled in the document.
+// cancel cancels the tasks that another program has set to cancelled in the document. If that
+// program has set the whole session to cancelled, cancel cancels the run.
 func (r *Recorder) cancel(ctx context.Context, asked *session.CancelledError) error {
 	tasks := asked.Agents
 	if asked.All {
@@ -98,7 +101,8 @@ func (r *Recorder) cancel(ctx context.Context, asked *session.CancelledError) er
 	return nil
 }
 
-// keepCursor sets the store's cursor to the number of the last event whose records are written.
+// keepCursor stores the cursor: the sequence number of the last event whose ledger records are
+// written.
 func (r *Recorder) keepCursor(ctx context.Context) error {
 	to := r.seq
 	if len(r.pending) > 0 {
@@ -117,10 +121,10 @@ func (r *Recorder) keepCursor(ctx context.Context) error {
 	return err
 }
 
-// writeRecords writes the pending records in order, while goOn returns true. It stops at the first
-// record that cannot be written now. It skips records that can never be written. It also skips a
-// record if a folder or another special file has its name; restoreDeleted writes that record after
-// the user has removed the file.
+// writeRecords writes the pending ledger records in order, while goOn returns true. It skips
+// records that can never be written. It also skips a record if there is a folder or special file
+// with its name, and returns an error about it. restoreDeleted writes that record after the user
+// has removed the file. writeRecords stops at any other error.
 func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	var passed error
 	for n := 0; len(r.pending) > 0 && goOn(); n++ {
@@ -143,12 +147,12 @@ func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	return passed
 }
 
-// lookahead is how many pending records are searched for the end of an attempt. It is about the
-// number of attempts that run at the same time.
+// lookahead is how many pending records are searched for the end of an attempt whose start is to be
+// written. It is about the number of attempts that run at the same time.
 const lookahead = 64
 
-// withEnd returns the entry of an attempt's start with the attempt's end added, if the end is
-// pending too. Then the start and the end are written together, and the end is skipped later.
+// withEnd adds the end of an attempt to the entry e for its start, if the end is among the pending
+// records. Then both are written together, and the pending end is skipped later.
 func (r *Recorder) withEnd(e entry) entry {
 	if e.result != nil || e.written {
 		return e
@@ -171,19 +175,20 @@ func isPermanent(err error) bool {
 		record *ledger.RecordError
 	)
 	if errors.As(err, &other) {
-		return other.Attempt > 0 // 0 means that another process has just written the same record
+		return other.Attempt > 0 // 0: another process changed the record meanwhile, so try again
 	}
 	return errors.As(err, &moved) || errors.As(err, &record)
 }
 
-// isOtherFileType reports whether a folder or another special file has the name of the record.
+// isOtherFileType reports whether a record could not be written because there is a folder or
+// special file with its name.
 func isOtherFileType(err error) bool {
 	form := (*statefile.FormError)(nil)
 	return errors.As(err, &form) && strings.HasSuffix(form.Path, ".json") // only records end with .json; other paths are folders of records
 }
 
-// refuse counts a record that can never be written. It prints only the first few errors, because
-// there may be thousands.
+// refuse counts a record that can never be written. It stores and prints only the first few errors,
+// because there may be thousands.
 func (r *Recorder) refuse(err error) {
 	const most = 5
 	if r.refusedCount++; len(r.refused) < most {
@@ -247,8 +252,8 @@ func (r *Recorder) writeEntry(ctx context.Context, e entry) error {
 	return err
 }
 
-// withBeadName returns the result with the name of the bead and the number of the attempt in the
-// ledger.
+// withBeadName returns the result with the fields Bead and Attempt set. Attempt is the attempt's
+// number in the ledger, which counts all attempts at the bead.
 func (r *Recorder) withBeadName(e entry, result ledger.Result) ledger.Result {
 	as := r.state.bead(r.opts.Run, e.task)
 	result.Bead, result.Attempt = as.name, as.earlier+e.number

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// axe is axe-core 4.14.0, which examines a page for accessibility problems. Its licence is the
-// Mozilla Public License 2.0 (axe/LICENSE.txt). Only test programs contain axe-core.
+// axe is the JavaScript source of axe-core 4.14.0, which examines a page for accessibility
+// problems. The licence of axe-core is the Mozilla Public License 2.0 (axe/LICENSE.txt). Only test
+// programs contain axe-core.
 //
 //go:embed axe/axe.min.js
 var axe string
@@ -20,21 +21,25 @@ type finding struct {
 	Nodes  []string `json:"nodes"`
 }
 
-// examine is a script that returns the serious and critical findings on the page.
+// examine is a script that returns the findings of axe-core on the page that are serious or
+// critical.
 const examine = `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
   .filter((v) => v.impact === 'serious' || v.impact === 'critical')
   .map((v) => ({ rule: v.id, impact: v.impact, help: v.help,
     nodes: v.nodes.map((n) => n.target.join(' ') + '\n      ' + n.html.slice(0, 200) + '\n      ' + [...n.any, ...n.all, ...n.none].map((c) => c.message).join('; ')) })))`
 
-// Accessible fails the test if axe-core has a serious or critical finding on the page as it is now,
-// in light or dark colours. name is the page's name in the message.
+// Accessible fails the test if axe-core has a serious or critical finding on the page as it is now.
+// It examines the page in light and in dark colours. name is the page's name in the failure
+// message.
 func (p *Page) Accessible(name string) {
 	p.t.Helper()
 	defer p.Dark(p.dark)
 	for _, dark := range []bool{false, true} {
 		p.Dark(dark)
 		if !p.Holds("window.axe") {
-			p.Act(axe) // the content security policy does not apply to scripts of the DevTools protocol
+			// Load axe-core. The page's content security policy does not prevent this, because
+			// scripts of the DevTools protocol are exempt.
+			p.Act(axe)
 		}
 		for _, f := range Eval[[]finding](p, examine) {
 			p.t.Errorf("%s is not accessible (dark: %t): %s (%s, %s)\n    %s", name, dark, f.Help, f.Rule, f.Impact, strings.Join(f.Nodes[:min(5, len(f.Nodes))], "\n    ")+more(len(f.Nodes)-5))

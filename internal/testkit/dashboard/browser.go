@@ -11,15 +11,16 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Browser is a running Chromium. All tests of a package share one; each test uses separate profiles
-// without cookies.
+// Browser is a running Chromium. All tests of a package share one Browser. Each test uses new
+// profiles without cookies.
 type Browser struct {
 	ctx context.Context
 	end func()
 }
 
-// program returns the name of the browser's program: the Chromium without windows if it is
-// installed, because it needs a third less processor time, or else the ordinary Chromium.
+// program returns the name of the Chromium program to start. It prefers chromium-headless-shell,
+// which shows no windows and needs a third less processor time. If that is not installed, it
+// returns the ordinary Chromium.
 func program() string {
 	const withoutWindows = "chromium-headless-shell"
 	if _, err := exec.LookPath(withoutWindows); err == nil {
@@ -40,7 +41,9 @@ func Start(dir string) (*Browser, error) {
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-gpu", true),
 		chromedp.Flag("disable-dev-shm-usage", true),
-		chromedp.Flag("force-prefers-reduced-motion", true), // otherwise the signs of running agents are drawn 60 times a second
+		// Turn off animations: the dashboard would redraw its symbols for running agents 60 times a
+		// second.
+		chromedp.Flag("force-prefers-reduced-motion", true),
 		chromedp.Flag("enable-precise-memory-info", true),
 		chromedp.Flag("js-flags", "--expose-gc"),
 	)...)

@@ -27,7 +27,7 @@ type Page struct {
 	dark bool // the browser prefers the dark colour scheme
 
 	mu     sync.Mutex
-	errors []string // uncaught exceptions and errors in the page's log so far
+	errors []string // uncaught exceptions and logged errors of the page so far
 }
 
 // Another opens an address in one more tab of the same browser profile.
@@ -39,12 +39,15 @@ func (p *Page) Another(url string) *Page {
 	return next
 }
 
-// newPage opens an empty tab. If a script in it fails, the test fails at its end.
+// newPage opens an empty tab. If a script in the tab fails or logs an error, the test fails when it
+// ends.
 func newPage(in context.Context, t testing.TB, how ...chromedp.ContextOption) *Page {
 	t.Helper()
 	ctx, end := chromedp.NewContext(in, how...)
 	p := &Page{t: t, ctx: ctx}
-	if err := chromedp.Do(ctx); err != nil { // without a timeout, because chromedp closes the tab when the context of its first action ends
+	// Open the tab without a timeout, because chromedp closes a tab when the context of the tab's
+	// first action ends.
+	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
 	p.Size(1280, 800)
@@ -82,8 +85,8 @@ func describe(o *runtime.RemoteObject) string {
 	return o.Description
 }
 
-// recordLog adds log entries with the level error to p.errors, such as violations of the content
-// security policy. It ignores network errors, because the server may be down.
+// recordLog adds the browser's log entries with the level error to p.errors, such as violations of
+// the content security policy. It ignores network errors, because a test may stop the server.
 func (p *Page) recordLog(ctx context.Context) {
 	for e, err := range chromedp.Events(ctx, log.EntryAdded) {
 		if err != nil {
@@ -101,7 +104,7 @@ func (p *Page) complain(text string) {
 	p.errors = append(p.errors, text)
 }
 
-// Call returns an action that sends a command to the browser.
+// Call returns an action that sends a command of the DevTools protocol to the browser.
 func Call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, command, params)
@@ -119,8 +122,8 @@ func (p *Page) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Visit shows another page of the dashboard. It waits for the hashchange event,
-// because the previous page is shown until then.
+// Visit shows another page of the dashboard: it sets the fragment of the URL to hash. It waits for
+// the hashchange event, because the previous page is shown until then.
 func (p *Page) Visit(hash string) {
 	p.t.Helper()
 	_ = Eval[bool](p, fmt.Sprintf(`new Promise((done) => {
@@ -132,7 +135,7 @@ func (p *Page) Visit(hash string) {
 	p.Wait("the page is there", There)
 }
 
-// There is a script that returns true if the dashboard shows a page, and not its start screen.
+// There is a script that returns true if the dashboard shows a page instead of its start screen.
 const There = `document.querySelector('main') && !document.querySelector('.starting')`
 
 // Size sets the size of the window.
@@ -154,7 +157,7 @@ func Quoted(text string) string {
 	return string(data)
 }
 
-// Eval returns the value of a script in the page.
+// Eval runs a script in the page and returns the script's value.
 func Eval[V any](p *Page, script string) V {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, testenv.Patience)
@@ -166,7 +169,7 @@ func Eval[V any](p *Page, script string) V {
 	return value
 }
 
-// Act runs a script in the page.
+// Act runs a script in the page and ignores the script's value.
 func (p *Page) Act(script string) {
 	p.t.Helper()
 	_ = Eval[bool](p, "(() => { "+script+"; return true; })()")
@@ -186,8 +189,8 @@ func (p *Page) may(script string) bool {
 	return yes && err == nil
 }
 
-// Wait waits until a script in the page returns true. condition names what it waits for, in the
-// message of a failed test.
+// Wait waits until a script in the page returns true. condition describes, in the message of a
+// failed test, what the test was waiting for.
 func (p *Page) Wait(condition, script string) {
 	p.t.Helper()
 	testenv.Wait(p.t, condition, func() error {
@@ -198,7 +201,8 @@ func (p *Page) Wait(condition, script string) {
 	})
 }
 
-// pageError describes a failed wait. It reads the page's text only when the error is printed.
+// pageError says that a script in the page has not returned true. Its message contains the page's
+// text, which is read only when the message is needed.
 type pageError struct {
 	page   *Page
 	script string
@@ -244,7 +248,8 @@ func (p *Page) Press(keys ...string) {
 	}
 }
 
-// shots returns the folder for screenshots: the variable SCREENSHOTS, or the test's artifact folder.
+// shots returns the folder for screenshots: the value of the environment variable SCREENSHOTS, or
+// the test's artifact folder if the variable is empty.
 func (p *Page) shots() string {
 	if dir := os.Getenv("SCREENSHOTS"); dir != "" {
 		return dir

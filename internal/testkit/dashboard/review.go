@@ -8,7 +8,7 @@ import (
 )
 
 // Cell returns a script for the review page. The script finds the element that shows the number of
-// line n of a file. side is the side of the diff, old or new.
+// line n of a file. side says which version of the file is meant, old or new.
 func Cell(path, side string, n int) string {
 	return fmt.Sprintf(`document.querySelector('[data-path=%q]')?.querySelector('.n[data-side=%q][data-n="%d"]')`, path, side, n)
 }
@@ -21,7 +21,7 @@ func (p *Page) ClickLine(path string, n int) {
 cell.dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, buttons: 1 })); cell.dispatchEvent(new PointerEvent('pointerup', { bubbles: true }))`)
 }
 
-// Write types text into the open form and saves it with the keyboard.
+// Write types text into the open comment form and presses Ctrl+Enter to save it.
 func (p *Page) Write(text string) {
 	p.t.Helper()
 	p.Wait("a form is open", `document.activeElement.matches('.editor textarea')`)

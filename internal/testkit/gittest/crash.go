@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-// moments holds shell commands that take the place of MOMENT in killer. They kill the process that
-// has called git: before git makes its change, after it, or during it. In the last case git
-// outlives the process.
+// moments holds shell commands that replace the word MOMENT in killer. Each of them kills the
+// process that has called git: the first before git makes its change, the second after the change,
+// and the third during the change. In the last case git continues to run without the process.
 var moments = []string{
 	`kill -9 $PPID; exit 1`,
 	`"$REAL_GIT" "$@"; code=$?; kill -9 $PPID; exit $code`,
 	`kill -9 $PPID; exec "$REAL_GIT" "$@"`,
 }
 
-// killer is a script that is called in place of git. It counts the calls that change something. At
-// call number KILL_AT, it kills the process that has called it.
+// killer is a script that is called in place of git. It counts the git commands that change the
+// repository. At command number KILL_AT, it kills the process that has called it.
 const killer = `#!/bin/sh
 case " $* " in
 *" update-ref "* | *" worktree add "* | *" worktree remove "* | *" commit-tree "* | *" add --all "* | *" merge --ff-only "* | *" config --local "* | *" reset --keep "* | *" read-tree --reset "*)
@@ -33,16 +33,15 @@ esac
 exec "$REAL_GIT" "$@"
 `
 
-// EachCrash tests that a program survives being killed at any of its git calls that change
-// something. It calls run again and again. run must start the program with the environment env,
-// wait until it has ended, check that repeating the work succeeds, and return the error of the
-// process.
+// EachCrash tests that a program can be killed at any of its git commands that change the
+// repository. It calls run again and again. run must start the program with the environment env,
+// wait until the program has ended, check that repeating the work succeeds, and return the
+// program's error.
 //
-// In the first call of run, the process is killed at its first such git call, in the second call of
-// run at the second, and so on. This ends when the process was not killed, because it has made
-// fewer git calls. EachCrash does all this three times: the process is killed before, after or
-// during the change that git makes. The test fails if one of the three has fewer than minCrashes
-// crashes.
+// In the first call of run, the program is killed at its first such git command, in the second call
+// of run at the second one, and so on. The series ends when the program was not killed, because it
+// has run fewer git commands. There are three such series: the program is killed before, after or
+// during the change that git makes. The test fails if a series has fewer than minCrashes crashes.
 func EachCrash(t *testing.T, minCrashes int, run func(env []string) error) {
 	t.Helper()
 	program, err := exec.LookPath("git")

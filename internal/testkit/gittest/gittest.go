@@ -41,7 +41,8 @@ func (r *Repo) Must(err error) {
 	}
 }
 
-// Git runs git in the folder dir as a user would, and returns its output.
+// Git runs git in the folder dir, as a user would, and returns its output. If git fails, it ends
+// the test.
 func (r *Repo) Git(dir string, args ...string) string {
 	r.Helper()
 	out, err := r.Try(dir, args...)
@@ -59,7 +60,7 @@ func (r *Repo) Try(dir string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// Write writes the file name in the folder dir, and creates missing folders.
+// Write writes text to the file with this name in the folder dir. It creates missing folders.
 func (r *Repo) Write(dir, name, text string) {
 	r.Helper()
 	path := filepath.Join(dir, name)
@@ -75,7 +76,8 @@ func (r *Repo) Read(dir, name string) string {
 	return string(data)
 }
 
-// Commit commits all files of the worktree dir, even if none has changed. It returns the commit.
+// Commit commits all files of the worktree dir, even if none has changed. It returns the id of the
+// commit.
 func (r *Repo) Commit(dir, message string) string {
 	r.Helper()
 	r.Git(dir, "add", "--all")
@@ -83,7 +85,7 @@ func (r *Repo) Commit(dir, message string) string {
 	return r.Git(dir, "rev-parse", "HEAD")
 }
 
-// Untouched returns a function that checks that the worktree dir has not changed since Untouched
+// Untouched returns a function that fails the test if the worktree dir has changed since Untouched
 // was called.
 func (r *Repo) Untouched(dir string) func() {
 	r.Helper()
@@ -108,8 +110,9 @@ func (r *Repo) Worktrees() int {
 
 const childVariable = "GITTEST_CHILD"
 
-// Main must be called first in TestMain. In a process that [Child] has started, it calls act and
-// exits. In any other process it only hides the user's git configuration from the tests.
+// Main must be called first in TestMain. In a child process, which a command from [Child] has
+// started, Main calls act and exits. In any other process it only hides the user's git
+// configuration from the tests.
 func Main(act func(name, dir, argument string) error) {
 	if name := os.Getenv(childVariable); name != "" {
 		if err := act(name, os.Args[1], os.Args[2]); err != nil {
@@ -125,8 +128,8 @@ func Main(act func(name, dir, argument string) error) {
 	_ = os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 }
 
-// Child returns a command that starts another process, in which [Main] calls act with the name and
-// the argument. The argument is passed as JSON.
+// Child returns a command that starts the test program again as a child process. In this process,
+// [Main] calls act with name, dir and the argument as JSON.
 func Child(t *testing.T, name, dir string, argument any, env ...string) *exec.Cmd {
 	t.Helper()
 	data, err := json.Marshal(argument)
@@ -138,7 +141,8 @@ func Child(t *testing.T, name, dir string, argument any, env ...string) *exec.Cm
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), exe, dir, string(data))
-	cmd.Env = append(append(os.Environ(), childVariable+"="+name, "TMPDIR="+t.TempDir()), env...) // a separate TMPDIR, because the process may be killed and leave files
+	// Use a separate TMPDIR, because the child process may be killed and leave files there.
+	cmd.Env = append(append(os.Environ(), childVariable+"="+name, "TMPDIR="+t.TempDir()), env...)
 	return cmd
 }
 

@@ -20,14 +20,16 @@ func Main(m *testing.M) int {
 	code, err := rerunAsRoot()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "make a user namespace:", err)
-		return m.Run() // each test then reports that it cannot create machines
+		return m.Run() // each test that needs machines is then skipped, or fails in CI
 	}
 	return code
 }
 
 // rerunAsRoot runs this program as root of a user namespace.
 func rerunAsRoot() (code int, err error) {
-	runtime.LockOSThread() // keep this thread: Pdeathsig kills the child when the thread that started it ends
+	// Keep this thread until the child has ended: Pdeathsig kills the child when the thread that
+	// has started it ends.
+	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command(os.Args[0], os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -45,7 +47,7 @@ func rerunAsRoot() (code int, err error) {
 }
 
 // skipOrFail skips a test because machines cannot be created. In CI it fails the test instead,
-// because nothing would show there that the test never runs.
+// because nobody would notice there that the test is always skipped.
 func skipOrFail(t testing.TB, err error) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -55,8 +57,9 @@ func skipOrFail(t testing.TB, err error) {
 }
 
 // unprivileged returns a command that runs argv as a user other than root, because some programs
-// refuse to run as root. It also returns the uid and gid with which this process sees that user.
-// They are 0 if this user namespace has no other user: then the command runs in a nested namespace.
+// refuse to run as root. It also returns the uid and gid that this user has for the current
+// process. If the current user namespace has only root, the command runs argv in a nested user
+// namespace, and uid and gid are 0.
 func unprivileged(argv []string) (command []string, uid, gid int) {
 	const nobody = 65534
 	all, err := os.ReadFile("/proc/self/uid_map")

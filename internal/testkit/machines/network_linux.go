@@ -10,13 +10,13 @@ import (
 
 // Network is a set of machines that are connected by a switch. They cannot reach any other network.
 type Network struct {
-	// Homes is the folder in which machines get their home folders, which are kept after the test.
-	// If it is empty, the home folders are temporary.
+	// Homes is the folder for the machines' home folders, which are kept after the test. If Homes
+	// is empty, the home folders are temporary.
 	Homes string
 
 	t    testing.TB
 	hub  *space
-	last int // number of the machine that was added last
+	last int // number of machines that were added so far
 }
 
 // New returns a network without machines. If the kernel does not permit machines, it skips the
@@ -73,14 +73,16 @@ func (n *Network) Machine(name string) *Machine {
 type Cut string
 
 const (
-	// Unplugged takes down the network interface of the machine. The machine's kernel notices it.
+	// Unplugged means that the machine's network interface is taken down. The machine's kernel
+	// notices this.
 	Unplugged Cut = "unplugged"
-	// Lost drops all packets at the switch. The machine's kernel does not notice it.
+	// Lost means that the switch drops all packets to and from the machine. The machine's kernel
+	// does not notice this.
 	Lost Cut = "lost"
 )
 
-// Cut disconnects the machine from the network. Open connections stay open, because no program is
-// notified.
+// Cut disconnects the machine from the network. Programs are not notified, so their connections
+// stay open.
 func (m *Machine) Cut(how Cut) {
 	m.network.t.Helper()
 	if how == Unplugged {

@@ -28,8 +28,8 @@ type Postgres struct {
 	fast    time.Duration // how long Stop waits for a Fast stop before it sends Immediate
 }
 
-// Postgres starts a PostgreSQL server on the machine. It has the default settings, so commits are
-// durable.
+// Postgres starts a PostgreSQL server on the machine. The server has PostgreSQL's default settings
+// for durability: a commit returns only after its data is on the disk.
 func (m *Machine) Postgres() *Postgres {
 	t := m.network.t
 	t.Helper()
@@ -45,7 +45,7 @@ func (m *Machine) Postgres() *Postgres {
 	p.URL = "postgres://postgres@" + m.Address + "/postgres?sslmode=disable"
 	p.Local = "postgres:///postgres?" + url.Values{"host": {dir}, "user": {"postgres"}}.Encode()
 	t.Cleanup(func() {
-		m.end() // end all processes that may still write to the folder
+		m.end() // end PostgreSQL and all other processes that write to dir
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -102,15 +102,15 @@ func (p *Postgres) Start() {
 	})
 }
 
-// The signals that stop PostgreSQL, by the way in which it stops.
+// The signals with which [Postgres.Stop] can stop PostgreSQL.
 const (
-	Fast      = syscall.SIGINT  // rolls back open transactions first
-	Immediate = syscall.SIGQUIT // like a crash: the next start has to recover the database
+	Fast      = syscall.SIGINT  // PostgreSQL rolls back open transactions and then ends
+	Immediate = syscall.SIGQUIT // PostgreSQL ends at once; the next start has to recover the database
 )
 
-// Stop stops the server and waits until it has ended. A fast stop waits for the disk: after a crash
-// PostgreSQL first syncs every file, which can take minutes on a busy disk. Therefore a fast stop
-// that takes too long becomes an immediate one.
+// Stop sends the server the signal how, which is Fast or Immediate, and waits until the server has
+// ended. If a Fast stop takes too long, Stop sends Immediate. A Fast stop can take minutes on a
+// busy disk, because after a crash PostgreSQL first syncs every file.
 func (p *Postgres) Stop(how syscall.Signal) {
 	p.t.Helper()
 	p.process.Signal(how)
@@ -118,5 +118,5 @@ func (p *Postgres) Stop(how syscall.Signal) {
 		p.t.Logf("PostgreSQL did not stop within %s: stopping it immediately", p.fast)
 		p.process.Signal(Immediate)
 	}
-	_ = p.process.Wait(5 * time.Minute) // ignore the error: the process was told to end
+	_ = p.process.Wait(5 * time.Minute) // ignore the exit status: a stopped process may fail
 }

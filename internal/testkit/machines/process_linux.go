@@ -21,11 +21,11 @@ type Process struct {
 	outer *exec.Cmd // the process nsenter, whose child is the program
 	inner *os.Process
 	ended chan struct{}
-	err   error // result of the program; may be read when ended is closed
+	err   error // result of the program; set before ended is closed
 }
 
-// Start starts a program on the machine. Its output is appended to a file; if the test fails, the
-// last part of that file is shown.
+// Start starts a program on the machine. The program's output is appended to a file. If the test
+// fails, the test log shows the end of that file.
 func (m *Machine) Start(env []string, dir string, argv ...string) *Process {
 	t := m.network.t
 	t.Helper()
@@ -38,7 +38,7 @@ func (m *Machine) Start(env []string, dir string, argv ...string) *Process {
 	p.outer = exec.Command(words[0], words[1:]...)
 	p.outer.Env, p.outer.Stdout, p.outer.Stderr = env, log, log
 	err = p.outer.Start()
-	_ = log.Close() // ignore the error: the program has a separate descriptor of the file
+	_ = log.Close() // ignore the error: the program has its own descriptor of the file
 	if err != nil {
 		t.Fatalf("%s: %v", m.Name, err)
 	}
@@ -123,7 +123,7 @@ func (p *Process) Wait(timeout time.Duration) error {
 func (p *Process) Kill() {
 	p.t.Helper()
 	p.Signal(syscall.SIGKILL)
-	_ = p.Wait(20 * time.Second) // ignore the error: the program was killed
+	_ = p.Wait(20 * time.Second) // ignore the exit status: a killed program always fails
 }
 
 // log returns the path of the file with the output of the machine's programs.
@@ -143,6 +143,7 @@ func (m *Machine) Output(maxBytes int) string {
 }
 
 // Eventually waits until ok returns true. If that takes longer than the timeout, the test fails.
+// The failure message contains the text what, which describes the condition.
 func Eventually(t testing.TB, timeout time.Duration, what string, ok func() bool) {
 	t.Helper()
 	const between = 20 * time.Millisecond

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// space is a set of Linux namespaces with a first process. The first process ends when its input is
-// closed. Then the kernel kills all other processes in the namespaces.
+// space is a set of Linux namespaces and the first process in them. The first process ends when its
+// standard input is closed. Then the kernel kills all other processes in the namespaces.
 type space struct {
 	first   *exec.Cmd
 	alive   io.Closer
@@ -25,9 +25,9 @@ type space struct {
 	all     []*Process // processes that were started in the namespaces
 }
 
-// firstProcessScript is the script of a machine's first process. That process adopts all orphans
-// of the machine. It ignores SIGCHLD, so that the kernel reaps them and no zombies
-// remain.
+// firstProcessScript is the script of a space's first process. The kernel makes this process the
+// parent of all orphaned processes in the space. The process ignores SIGCHLD, so that the kernel
+// reaps these children when they end and no zombies remain.
 const firstProcessScript = `mount --make-rprivate / && mount -t proc proc /proc && hostname "$1" && ip link set lo up &&
 echo ready && exec env --ignore-signal=CHLD cat`
 
@@ -58,11 +58,14 @@ func newSpace(name string) (*space, error) {
 
 func (s *space) pid() int { return s.first.Process.Pid }
 
-// end ends the first process and with it all others. It may be called twice.
+// end ends the first process, which ends all other processes of the space. It may be called more
+// than once.
 func (s *space) end() {
 	_ = s.alive.Close()
 	for _, p := range s.all {
-		p.wake() // a stopped nsenter cannot reap its child, and the kernel waits until the child is reaped
+		// Continue a stopped nsenter process. Otherwise it does not reap its child, and the first
+		// process cannot end before the child is reaped.
+		p.wake()
 	}
 	_ = s.first.Wait() // ignore the error: the process ends because its input is closed
 	for _, p := range s.all {
@@ -101,16 +104,17 @@ func (s *space) HTTP() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: s.Dial}}
 }
 
-// within calls fn on a thread in the space's network namespace. Sockets that fn creates stay in
-// that namespace.
+// within calls fn on a thread that is in the space's network namespace. Sockets that fn creates
+// belong to that namespace, even when they are used later.
 func (s *space) within(fn func() error) error {
 	done := make(chan error)
 	go func() { done <- s.inNamespace(fn) }()
 	return <-done
 }
 
-// inNamespace moves its thread to the network namespace and calls fn. If it cannot move the thread
-// back, it leaves the goroutine locked to the thread, so that the thread ends with the goroutine.
+// inNamespace moves the current thread to the space's network namespace, calls fn and moves the
+// thread back. If it cannot move the thread back, it leaves the goroutine locked to the thread, so
+// that Go ends the thread together with the goroutine.
 func (s *space) inNamespace(fn func() error) error {
 	runtime.LockOSThread()
 	home, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)

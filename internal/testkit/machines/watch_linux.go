@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Watch looks for two agents of one task that are alive at the same time, among the processes of
-// all machines. Stopped agents do not count.
+// Watch looks for an error: two agents that work on the same task at the same time. It examines the
+// processes of all machines. Agents stopped by a signal do not count.
 type Watch struct {
 	mark string // variable NAME=VALUE in the environment of the watched agents
 
@@ -30,8 +30,8 @@ type Watch struct {
 	doubles []string
 }
 
-// checkInterval is the time between two checks. It is much shorter than the time for which an agent
-// must have been stopped before another agent may start on its task.
+// checkInterval is the time between two checks. It is short compared with the time after which
+// gaffer starts a second agent on the task of a stopped agent.
 const checkInterval = 50 * time.Millisecond
 
 // WatchRun starts watching the agents of a run.
@@ -78,8 +78,8 @@ func (w *Watch) Report() string {
 	return fmt.Sprintf("%d looks saw %d attempts live, %d of them at once, and %d stopped", w.looks, len(w.seen), w.most, len(w.frozen))
 }
 
-// Live returns a text for each process of the watched agents, including stopped ones: its folder in
-// /proc, its attempt and its state.
+// Live returns a text for each process of the watched agents, including stopped processes. The text
+// contains the folder of the process in /proc, the id of its attempt and its state.
 func (w *Watch) Live() (pids []string) {
 	for _, a := range marked(w.mark) {
 		pids = append(pids, fmt.Sprintf("%s of %s (%s)", a.proc, a.attempt, a.state()))
@@ -111,7 +111,7 @@ func (w *Watch) look() {
 	w.most = max(w.most, len(live))
 }
 
-// agent is a process of an attempt.
+// agent is a process that belongs to an attempt.
 type agent struct{ proc, run, task, attempt, number, home string }
 
 // agents returns all processes of a run's attempts.
@@ -140,14 +140,14 @@ func marked(variable string) (found []agent) {
 				a.home = value
 			}
 		}
-		if a.attempt != "" && a.state() != gone { // a supervisor has no attempt in its environment
+		if a.attempt != "" && a.state() != gone { // skip supervisor processes: their environment names no attempt
 			found = append(found, a)
 		}
 	}
 	return found
 }
 
-// state says what a process can still do.
+// state is the state of a process.
 type state string
 
 const (
@@ -196,6 +196,6 @@ func stateOf(stat, status string) state {
 func signals(status, name string) (set uint64) {
 	_, after, _ := strings.Cut(status, "\n"+name+":")
 	text, _, _ := strings.Cut(after, "\n")
-	set, _ = strconv.ParseUint(strings.TrimSpace(text), 16, 64) // ignore the error: a missing set is empty
+	set, _ = strconv.ParseUint(strings.TrimSpace(text), 16, 64) // ignore the error: if the line is missing, the set is empty
 	return set
 }

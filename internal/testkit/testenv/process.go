@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// Signal sends a signal to a process. It fails the test if pid is 0 or 1. A test can get the pid 0
-// from a state that does not name the process yet. The kernel would then send the signal to all
-// processes of the test's process group, including the go command and the user's script.
+// Signal sends a signal to a process. It fails the test if pid is at most 1. A test can get the pid
+// 0 by mistake, by reading a status that does not contain the pid yet. With the pid 0, the kernel
+// would send the signal to all processes of the test's process group, including the go command and
+// the user's script.
 func Signal(t testing.TB, pid int, sig syscall.Signal) {
 	t.Helper()
 	if pid <= 1 {
@@ -22,8 +23,9 @@ func Signal(t testing.TB, pid int, sig syscall.Signal) {
 	}
 }
 
-// Stop stops a process with SIGSTOP and waits until all its threads are stopped: on a busy machine
-// they continue for a while after the signal was sent. On systems without /proc it does not wait.
+// Stop stops a process with SIGSTOP and waits until all threads of the process are stopped. On a
+// busy machine, threads continue for a while after the signal was sent. On systems without /proc,
+// Stop does not wait.
 func Stop(t testing.TB, pid int) {
 	t.Helper()
 	Signal(t, pid, syscall.SIGSTOP)
@@ -38,7 +40,8 @@ func Stop(t testing.TB, pid int) {
 	})
 }
 
-// KeepLimits is the beginning of a shell script that later runs the command "$@". It puts setpriv in
-// front of that command, so that the command cannot raise its resource limits even if it runs as
-// root. It does nothing if root cannot raise them anyway, as is usual in a container.
+// KeepLimits is the beginning of a shell script that later runs the command "$@". It puts setpriv
+// in front of that command, so that the command cannot raise its resource limits even if it runs as
+// root. It does nothing if the shell itself lacks the permission to raise limits, as is usual in a
+// container.
 const KeepLimits = `if [ $((0x$(sed -n 's/^CapEff:\s*//p' /proc/$$/status) >> 24 & 1)) = 1 ]; then set -- setpriv --bounding-set -sys_resource "$@"; fi; `

@@ -1,9 +1,9 @@
 // Package testenv holds helpers that tests of several packages share: the built
 // program, waiting for a condition, and the amount of work at each test level.
 //
-// The levels are those of CONTRIBUTING.md. script/check runs 'go test -short',
-// script/test runs everything, and script/prove sets GAFFER_PROVE for the long
-// versions. Only tests import this package.
+// There are three test levels: script/check runs 'go test -short', script/test runs all tests, and
+// script/prove sets GAFFER_PROVE, so that tests run their long versions. CONTRIBUTING.md describes
+// the levels. Only tests import this package.
 package testenv
 
 import (
@@ -22,7 +22,7 @@ import (
 
 // Environment variables that the scripts set.
 const (
-	programVar = "GAFFER_TEST_PROGRAM" // path of a gaffer program that was built from this tree
+	programVar = "GAFFER_TEST_PROGRAM" // path of a gaffer program that was built from this source tree
 	proveVar   = "GAFFER_PROVE"        // if not empty, tests run their long versions
 )
 
@@ -30,8 +30,8 @@ const (
 // so that tests do not fail on a busy machine.
 const Patience = 3 * time.Minute
 
-// Count returns how often a test repeats its work: quick under -short, full in script/test, and
-// proof in script/prove.
+// Count returns how often a test repeats its work. It returns quick under 'go test -short', proof
+// in script/prove, and full otherwise.
 func Count(quick, full, proof int) int {
 	switch {
 	case os.Getenv(proveVar) != "":
@@ -60,8 +60,8 @@ func Proof(t testing.TB) {
 	}
 }
 
-// Program returns the path of the gaffer program built from this tree. The scripts
-// build it once for all packages; without them, each test process builds it once.
+// Program returns the path of a gaffer program that was built from this source tree. The test
+// scripts build it once for all packages. Without a script, each test process builds it once.
 func Program(t testing.TB) string {
 	t.Helper()
 	path, err := BuildProgram()
@@ -71,12 +71,12 @@ func Program(t testing.TB) string {
 	return path
 }
 
-// BuildProgram is like [Program], for a TestMain: it returns an error instead of
-// failing a test.
+// BuildProgram is like [Program], but returns an error instead of failing a test, so that TestMain
+// can call it.
 var BuildProgram = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(programVar); path != "" {
-		// Call os.Stat because the go command notices it. So a cached test result becomes invalid
-		// when the program changes.
+		// Call os.Stat, so that the go command knows that the test depends on this file. It then
+		// runs the test again when the program has changed, instead of using a cached result.
 		_, err := os.Stat(path)
 		return path, err
 	}
@@ -88,8 +88,8 @@ var BuildProgram = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	// Other test processes may build at the same time. So each writes a separate file and then
-	// renames it to the shared name.
+	// Other test processes may build at the same time. So each process builds a file of its own and
+	// then renames it to the common name.
 	own := filepath.Join(dir, fmt.Sprintf("gaffer-%d", os.Getpid()))
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", own, "./cmd/gaffer")
 	build.Dir = root

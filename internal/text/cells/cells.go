@@ -19,7 +19,9 @@ func Truncate(text string, columns int) string { return ansi.Truncate(text, colu
 func End(text string, columns int) string {
 	over := Width(text) - max(columns, 0)
 	end := ansi.TruncateLeft(text, over, "")
-	if Width(end) > max(columns, 0) { // the cut is inside a wide character, which is still there: remove it, too
+	if Width(end) > max(columns, 0) {
+		// TruncateLeft keeps a wide character that is only partly within the limit. Remove this
+		// character, too.
 		end = ansi.TruncateLeft(text, over+1, "")
 	}
 	return end

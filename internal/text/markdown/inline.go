@@ -5,8 +5,9 @@ import "strings"
 // plain returns a text without its Markdown and without styles.
 func plain(text string) string { return (&formatter{}).inline(text) }
 
-// inline formats the links, code, bold and italic text in a text. Italic text is not painted; it
-// only loses its stars. Each word is painted by itself, so that the text can be wrapped afterwards.
+// inline formats the links, the code, and the bold and italic words in a text. It paints code and
+// bold text. It only removes the stars of italic text. It paints each word separately, so that the
+// text can be wrapped afterwards.
 func (f *formatter) inline(text string) string {
 	var b strings.Builder
 	strong, italic := false, false
@@ -30,7 +31,7 @@ func (f *formatter) inline(text string) string {
 				break
 			}
 			if len(fence) > 1 {
-				body = strings.TrimSuffix(strings.TrimPrefix(body, " "), " ") // these spaces separate backticks in the code from the fence
+				body = strings.TrimSuffix(strings.TrimPrefix(body, " "), " ") // remove the spaces that separate the code from the backticks around it
 			}
 			write(body, true)
 			text = after

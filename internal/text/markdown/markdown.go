@@ -1,9 +1,9 @@
 // Package markdown formats Markdown pages for a terminal.
 //
-// It knows the part of Markdown that gaffer's own pages use: headings, paragraphs, lists, tables,
-// fenced blocks, links, code, bold and italic text, and comments. A test compares the words of
-// every page with what a complete Markdown parser finds. Decision 38 in docs/decisions says why no
-// such parser is in the program.
+// It supports the part of Markdown that gaffer's own documentation pages use: headings, paragraphs,
+// lists, tables, fenced blocks, links, code, bold and italic text, and comments. A test checks that
+// it finds the same words on every page as a complete Markdown parser. Decision 38 in
+// docs/decisions says why gaffer itself does not use a complete parser.
 package markdown
 
 import (
@@ -85,7 +85,7 @@ func headingText(line string) string {
 }
 
 // listItem returns the marker of a list item with the spaces around it, such as "- " or "2. ", and
-// the text behind it. The marker is empty if the line begins no item.
+// the text after the marker. If the line is not the first line of a list item, the marker is empty.
 func listItem(line string) (marker, text string) {
 	rest := strings.TrimLeft(line, " ")
 	indent := line[:len(line)-len(rest)]
@@ -132,7 +132,7 @@ func (f *formatter) paragraph(lines []string) {
 	marker, first := listItem(lines[0])
 	text := first + "\n" + strings.Join(lines[1:], "\n")
 	if marker != "" && f.inList() {
-		f.below = true // no empty line between two items
+		f.below = true // write no empty line between two items of a list
 	}
 	indent := margin + strings.Repeat(" ", len(marker))
 	wrapped := wrap(f.inline(text), f.columns-len(indent))
@@ -146,7 +146,7 @@ func (f *formatter) paragraph(lines []string) {
 	f.write(wrapped...)
 }
 
-// inList reports whether the last block is an item of a list.
+// inList reports whether the last block that was written is a list item.
 func (f *formatter) inList() bool {
 	lines := strings.Split(strings.TrimRight(f.b.String(), "\n"), "\n")
 	for i := len(lines) - 1; i >= 0 && lines[i] != ""; i-- {

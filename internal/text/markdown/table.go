@@ -8,17 +8,18 @@ import (
 
 const gap = "  " // between two columns
 
-// table writes a table. Each column is as wide as its widest cell, except that the cells of the
-// last column are wrapped. If they need to be wrapped and less than 30 terminal columns or less
-// than half of the line is left for them, the table is written as a list: the first cell of each
-// row, and its other cells below it.
+// table writes a table. Each column is as wide as its widest cell. The last column gets the rest of
+// the line, and its text is wrapped if it is longer. If text has to be wrapped and the rest of the
+// line is narrower than 30 terminal columns or than half of the line, table writes a list instead:
+// the first cell of each row, and the other cells of the row below it.
 func (f *formatter) table(lines []string) {
 	rows := make([][]string, 0, len(lines))
 	for i, line := range lines {
 		switch i {
 		case 0:
-			rows = append(rows, new(formatter).row(line)) // no styles inside the cells: each cell of the head is painted as a whole
-		case 1: // the line between the head and the rows
+			// Format the headings without styles: each heading is painted as a whole below.
+			rows = append(rows, new(formatter).row(line))
+		case 1: // skip the line of dashes below the head
 		default:
 			rows = append(rows, f.row(line))
 		}
@@ -53,10 +54,10 @@ func (f *formatter) table(lines []string) {
 	f.write(shown...)
 }
 
-// row returns the formatted cells of a row.
+// row splits a line of a Markdown table into cells and returns the formatted cells.
 func (f *formatter) row(line string) (row []string) {
 	line = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "|"), "|")
-	const pipe = "\x00" // stands for an escaped | while the row is split
+	const pipe = "\x00" // replaces an escaped | while the row is split
 	for _, part := range strings.Split(strings.ReplaceAll(line, `\|`, pipe), "|") {
 		row = append(row, f.inline(strings.ReplaceAll(strings.TrimSpace(part), pipe, "|")))
 	}

@@ -1,5 +1,5 @@
-// Package safe prints the output of other programs to a terminal without letting it control the
-// terminal.
+// Package safe prints the output of other programs to a terminal, so that the output cannot control
+// the terminal.
 package safe
 
 import (
@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Writer writes the output of other programs to a terminal. It passes on text, newlines, tabs and
-// the escape sequences that set colours. Text after a carriage return starts a new line. Other
-// escape sequences are dropped. All other characters that are not printable become the replacement
-// character. It uses a limited amount of memory.
+// Writer writes the output of other programs to a terminal. It keeps text, newlines, tabs and the
+// escape sequences that set colours, and drops all other escape sequences. A carriage return before
+// text becomes a newline. Other characters that are not printable become U+FFFD, the replacement
+// character. The memory use is bounded, even if an escape sequence never ends.
 type Writer struct {
 	Plain bool // also drop colours
 
@@ -20,7 +20,7 @@ type Writer struct {
 	state      escape
 	params     []byte // parameters of the current escape sequence, such as "1;31"
 	incomplete []byte // first bytes of a character whose other bytes have not arrived
-	cr         bool   // the last character was a carriage return
+	cr         bool   // the last character, not counting escape sequences, was a carriage return
 	colored    bool   // the output has set a colour
 }
 
@@ -30,10 +30,10 @@ type escape int
 const (
 	text       escape = iota
 	escaped           // after ESC
-	control           // after ESC [ and parameters
+	control           // after ESC [, while parameters are read
 	skipped           // after ESC [, in a sequence that is dropped: it sets no colour or is too long
-	command           // in a sequence such as ESC ], which ends with BEL or ESC \
-	commandEnd        // after an ESC in a command sequence
+	command           // inside a sequence such as ESC ], which ends with BEL or ESC \
+	commandEnd        // inside such a sequence, after an ESC that may end it
 )
 
 // maxParams is the maximum size of the parameters of a colour sequence, in bytes. Longer sequences
@@ -82,7 +82,9 @@ func (p *Writer) handleRune(b *strings.Builder, r rune) {
 		case 0x1b:
 			p.state = commandEnd
 		case '\n':
-			p.state = text // end the sequence at the end of the line: a sequence without an end must not hide the next lines
+			// A newline ends the sequence, so that a sequence without an end does not hide the next
+			// lines.
+			p.state = text
 			p.textRune(b, r)
 		}
 	case commandEnd:
@@ -95,7 +97,9 @@ func (p *Writer) handleRune(b *strings.Builder, r rune) {
 
 func (p *Writer) textRune(b *strings.Builder, r rune) {
 	if r == 0x1b {
-		p.state = escaped // keep p.cr: the carriage return applies to the character after the escape sequence
+		// Keep p.cr, so that a carriage return before the escape sequence still becomes a newline
+		// if text follows the sequence.
+		p.state = escaped
 		return
 	}
 	cr := p.cr
@@ -131,8 +135,8 @@ func (p *Writer) afterEscape(b *strings.Builder, r rune) {
 	}
 }
 
-// parameter reads one character of a control sequence. When the sequence ends and sets a colour,
-// parameter writes it to b.
+// parameter reads one character of a control sequence. If the character completes a sequence that
+// sets a colour, parameter writes the sequence to b.
 func (p *Writer) parameter(b *strings.Builder, r rune) {
 	switch {
 	case r >= '0' && r <= '9' || r == ';' || r == ':':

@@ -15,12 +15,12 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// limitFor returns the smallest edit distance at which a candidate is too different from word. A
-// third of the letters may be wrong, or two letters if that is more.
+// limitFor returns the smallest edit distance at which a candidate is too different from word. Up
+// to a third of the letters of word may be wrong, and in short words up to two letters.
 func limitFor(word string) int { return max(len(word)/3, 2) + 1 }
 
-// distance returns how many insertions, deletions, substitutions and swaps of neighbouring letters
-// turn a into b.
+// distance returns the edit distance of a and b: the number of insertions, deletions, substitutions
+// and swaps of neighbouring letters that turn a into b.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

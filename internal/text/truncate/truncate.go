@@ -1,13 +1,13 @@
 // Package truncate shortens text to a number of characters or bytes. It never splits a character.
-// Package cells shortens text to columns of a terminal.
+// To shorten text to a number of terminal columns, use package cells.
 package truncate
 
 import "unicode/utf8"
 
 const ellipsis = "…"
 
-// Chars shortens a text to at most limit characters. A shortened text ends with "…", which counts
-// as one character.
+// Chars shortens a text to at most limit characters; limit must be at least 1. A shortened text
+// ends with "…", which counts as one character.
 func Chars(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -25,8 +25,8 @@ func Chars(text string, limit int) string {
 	return text
 }
 
-// Bytes shortens a text to at most limit bytes. A shortened text ends with "…", which counts as
-// three bytes.
+// Bytes shortens a text to at most limit bytes; limit must be at least 3. A shortened text ends
+// with "…", which counts as three bytes.
 func Bytes(text string, limit int) string {
 	if len(text) <= limit {
 		return text

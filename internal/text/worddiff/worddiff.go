@@ -6,19 +6,19 @@ import (
 	"unicode/utf8"
 )
 
-// Piece is a part of a line. A piece that is changed has no counterpart in the other line.
+// Piece is a part of a line. Changed means that the piece has no counterpart in the other line.
 type Piece struct {
 	Text    string
 	Changed bool
 }
 
-// maxCompared limits the time of a comparison. It is the maximum of the number of words in the old
-// line times the number of words in the new line.
+// maxCompared limits the time that a comparison takes. Lines are not compared if the number of
+// words in the old line times the number of words in the new line is larger.
 const maxCompared = 40_000
 
 // Compare splits an old and a new line into pieces that both lines contain and pieces that have
-// changed. If the lines have little in common or are very long, Compare marks nothing as changed:
-// each line is one piece.
+// changed. If the lines have little in common or are very long, Compare returns each line as one
+// piece that is not marked as changed.
 func Compare(oldLine, newLine string) (olds, news []Piece) {
 	a, b := wordsOf(oldLine), wordsOf(newLine)
 	if len(a)*len(b) > maxCompared {
@@ -38,7 +38,7 @@ func Compare(oldLine, newLine string) (olds, news []Piece) {
 			}
 		}
 	}
-	common := 0 // number of bytes that both lines share, without spaces
+	common := 0 // number of bytes in words of both lines, without white space
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {
@@ -62,8 +62,8 @@ func Compare(oldLine, newLine string) (olds, news []Piece) {
 	return olds, news
 }
 
-// join appends a word to the last piece of list if both are changed or both are unchanged. If not,
-// it starts a new piece.
+// join appends a word to the last piece of list if the Changed of that piece equals changed.
+// Otherwise it starts a new piece.
 func join(list []Piece, word string, changed bool) []Piece {
 	if last := len(list) - 1; last >= 0 && list[last].Changed == changed {
 		list[last].Text += word
@@ -72,7 +72,8 @@ func join(list []Piece, word string, changed bool) []Piece {
 	return append(list, Piece{word, changed})
 }
 
-// wordsOf splits a line into words, sequences of spaces, and single other characters.
+// wordsOf splits a line into words, sequences of white space, and single characters of other kinds,
+// such as punctuation marks.
 func wordsOf(line string) (list []string) {
 	class := func(c rune) int {
 		switch {

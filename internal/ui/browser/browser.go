@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// ErrNone is the error of [Open] if it knows no program that could open a page. The user must open
-// the page by its address.
+// ErrNone is the error of [Open] if it knows no program that could open the page, so that the user
+// has to open the page by its address.
 var ErrNone = errors.New("no browser is known here: BROWSER is not set, and there is no display")
 
-// grace is how long [start] waits for a program to fail. If the program is still running after this
-// time, the start counts as a success, because the program may be the browser itself.
+// grace is how long [start] waits for a program to fail. A program that is still running after this
+// time counts as successful, because it may be the browser itself.
 const grace = 2 * time.Second
 
-// Open opens a page in the browser. It tries each known program until one exits with success or is
-// still running after grace.
+// Open opens a page in the browser. It tries each known program in order, until one exits with
+// success or is still running after two seconds.
 func Open(ctx context.Context, getenv func(string) string, url string) error {
 	var problems []error
 	for _, argv := range programs(getenv, runtime.GOOS, url) {
@@ -37,10 +37,11 @@ func Open(ctx context.Context, getenv func(string) string, url string) error {
 	return errors.Join(problems...)
 }
 
-// programs returns the command lines that could open a page, the best first: the commands in
-// BROWSER, then the system's command. BROWSER may contain several commands, separated by colons; %s
-// in a command is replaced by the address. Without a display, the system's command is left out,
-// because it might open a text browser in the terminal.
+// programs returns the command lines that could open a page, in the order in which to try them.
+// First come the commands in the environment variable BROWSER, which are separated by colons; %s in
+// a command is replaced by the address of the page. Then comes open or xdg-open, depending on the
+// system. xdg-open is left out without a display, because it might start a text browser in the
+// terminal, and open is left out in an SSH session.
 func programs(getenv func(string) string, system, url string) (list [][]string) {
 	for _, line := range strings.Split(getenv("BROWSER"), ":") {
 		argv := strings.Fields(line)
@@ -64,9 +65,9 @@ func programs(getenv func(string) string, system, url string) (list [][]string) 
 	return list
 }
 
-// start starts a program in a new process session, so that the program cannot read the user's
-// keystrokes and Ctrl-C does not end it. It returns nil if the program exits with success, or is
-// still running after grace or when ctx ends.
+// start starts a program in a new session (setsid), so that the program cannot read the user's
+// keystrokes and Ctrl-C does not end it. It returns nil if the program exits with success, and also
+// if the program is still running when grace has passed or ctx ends.
 func start(ctx context.Context, argv []string) error {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -1,6 +1,6 @@
-// Package dashboard serves the pages that users see in a browser. The modules, styles and libraries
-// in its folder are embedded as they are; there is no build step. The pages contain no data; they
-// request it from the server.
+// Package dashboard serves the dashboard, the web page of gaffer. The JavaScript modules, styles
+// and libraries in the folder page are embedded as they are; there is no build step. The page
+// contains no data; it requests all data from the server.
 package dashboard
 
 import (
@@ -21,18 +21,19 @@ import (
 //go:embed page
 var files embed.FS
 
-// Site serves the page at "/" and its files below "/assets/".
+// Site is an [http.Handler] that serves the dashboard page at "/" and the files of the page below
+// "/assets/".
 type Site struct {
 	index  asset
 	policy string
 	assets map[string]asset // files by their path below /assets/
 }
 
-// asset is an embedded file in the form in which it is sent.
+// asset is an embedded file, prepared for HTTP responses.
 type asset struct {
 	kind   string
 	plain  []byte
-	zipped []byte // content compressed with gzip; nil if that is not smaller
+	zipped []byte // content compressed with gzip; nil if gzip does not make it smaller
 	tag    string
 }
 
@@ -106,9 +107,9 @@ func gzipped(body []byte) []byte {
 	return b.Bytes()
 }
 
-// compose returns the page with a preload link for each module that it needs, so that a browser
-// requests all modules at once. It also returns the hash of the page's import map: browsers use the
-// import map only if the content security policy contains this hash.
+// compose returns the HTML of the page, with a preload link for each module that the page needs, so
+// that a browser requests all modules at once. hash is the SHA-256 hash of the page's import map,
+// in base64. Browsers use the import map only if the content security policy contains this hash.
 func (s *Site) compose() (body []byte, hash string, err error) {
 	page := s.assets["index.html"].plain
 	begin, end := []byte(`<script type="importmap">`), []byte(`</script>`)
@@ -124,7 +125,7 @@ func (s *Site) compose() (body []byte, hash string, err error) {
 	return bytes.Replace(page, []byte("<!--preload-->"), s.preload(), 1), base64.StdEncoding.EncodeToString(sum[:]), nil
 }
 
-// preload returns HTML links to the modules that the first view of the page needs.
+// preload returns an HTML preload link for each of the modules in [modulesOf].
 func (s *Site) preload() []byte {
 	var b bytes.Buffer
 	for _, name := range modulesOf(s.assets) {
@@ -133,14 +134,15 @@ func (s *Site) preload() []byte {
 	return b.Bytes()
 }
 
-// policy returns the content security policy. It lets the page load only files of this server, and
-// run only these files and the import map with this hash.
+// policy returns the content security policy of the page. The page may load files only from this
+// server, and images also from data: URLs. It may run only scripts of this server and the import
+// map with this hash.
 func policy(hash string) string {
 	return "default-src 'none'; script-src 'self' 'sha256-" + hash + "'; style-src 'self'; img-src 'self' data:; " +
 		"connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// ServeHTTP serves "/" and the paths below "/assets/".
+// ServeHTTP implements [http.Handler].
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/" {
 		w.Header().Set("Content-Security-Policy", s.policy)
@@ -152,7 +154,9 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	w.Header().Set("Content-Security-Policy", s.policy) // for scripts, too: the policy of a web worker comes from the response with its script
+	// Send the policy with every file: a web worker is subject to the policy that comes with its
+	// script, not to the policy of the page.
+	w.Header().Set("Content-Security-Policy", s.policy)
 	a.send(w, r)
 }
 
@@ -165,7 +169,7 @@ func (s *Site) Has(name string) bool {
 func (a asset) send(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", a.kind)
-	h.Set("Cache-Control", "no-cache") // a browser may cache the file, but must check whether it has changed
+	h.Set("Cache-Control", "no-cache") // a browser may cache the file, but must revalidate it
 	h.Set("ETag", a.tag)
 	h.Set("Vary", "Accept-Encoding")
 	if r.Header.Get("If-None-Match") == a.tag {

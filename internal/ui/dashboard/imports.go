@@ -14,9 +14,9 @@ const entryModule = "app.js"
 // import(), are not preloaded.
 var staticImport = lazyregexp.New(`(?m)^(?:import|export)\b[^'"();]*?from\s*['"](\.[^'"]+)['"]|^import\s*['"](\.[^'"]+)['"]`)
 
-// modulesOf returns the names of entryModule and of all modules that it imports by their paths,
-// directly or indirectly. It adds the libraries, which are imported by the names in the page's
-// import map.
+// modulesOf returns the names of the modules to preload: entryModule, all modules that it imports
+// by their paths, directly or indirectly, and the libraries. The libraries are listed here, because
+// modules import them by names that only the page's import map defines.
 func modulesOf(assets map[string]asset) (names []string) {
 	seen := map[string]bool{entryModule: true}
 	for queue := []string{entryModule}; len(queue) > 0; queue = queue[1:] {

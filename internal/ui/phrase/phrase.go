@@ -1,6 +1,6 @@
-// Package phrase describes runs, tasks and attempts in words. The live view, plain lines, tables
-// and the summary of a run use the same words. The functions are pure. They make all text of agents
-// printable and put it on one line.
+// Package phrase describes runs, tasks and attempts in words, so that all views, tables and
+// summaries use the same words. The functions are pure. They make all text of agents printable and
+// put it on one line.
 package phrase
 
 import (
@@ -21,8 +21,7 @@ const maxText = 200
 // Line makes the text of another program printable, puts it on one line and shortens it.
 func Line(text string) string { return display.Line(text, maxText) }
 
-// Label returns a status with its sign, as the session protocol's table of agents shows it, such as
-// "✓ Done".
+// Label returns the text with which tables show a status: a symbol and a word, such as "✓ Done".
 func Label(s fleet.Status) string { return display.Printable(session.State(s).Label()) }
 
 // WaitingLabel is the [Label] of a task that waits for the user.
@@ -41,11 +40,11 @@ func Style(s fleet.Status) display.Style {
 	return display.Faint
 }
 
-// Elapsed formats a duration as the session protocol's table of agents shows it: 42s, 2m 34s, 1h
-// 05m.
+// Elapsed formats a duration, such as 42s, 2m 34s or 1h 05m.
 func Elapsed(d time.Duration) string { return session.FormatElapsed(d) }
 
-// Age formats a duration more briefly than [Elapsed]: 42s, 4m, 1h 05m.
+// Age formats a duration like [Elapsed], but leaves out the seconds of a minute or more: 42s, 4m,
+// 1h 05m.
 func Age(d time.Duration) string {
 	if d < time.Minute || d >= time.Hour {
 		return Elapsed(d)
@@ -80,8 +79,9 @@ func WorkTime(a *fleet.Attempt, now time.Time) (time.Duration, bool) {
 	return worked, true
 }
 
-// Waited returns how long the agent of an attempt waited for the user, such as "waited 12m 05s". It
-// returns "" if that was less than a second. A wait that has not ended does not count.
+// Waited returns how long the agent of an attempt waited for the user, such as "waited 12m 05s". A
+// wait that has not ended does not count. Waited returns "" if the agent waited for less than a
+// second.
 func Waited(a *fleet.Attempt) string {
 	if a == nil || a.WaitedMS < 1000 {
 		return ""
@@ -107,8 +107,8 @@ func Money(usd float64) string {
 	return fleet.Money(usd)
 }
 
-// SpentOf formats a cost and the budget that limits it, such as "1.2k tokens, $0.0047 of $0.0020".
-// Without a budget it is the same as [Spent].
+// SpentOf formats a cost and the budget that limits it, such as "1.2k tokens, $0.42 of $2.00".
+// Without a budget it returns the same text as [Spent].
 func SpentOf(c, budget fleet.Cost) string {
 	tokens, money := Tokens(c.Tokens), Money(c.USD)
 	switch {
@@ -123,11 +123,11 @@ func SpentOf(c, budget fleet.Cost) string {
 	return Join(", ", tokens, money)
 }
 
-// nearBudget is the spent share of a budget at which views begin to warn about it.
+// nearBudget is the share of its budget that a run must have spent before [BudgetWarning] warns.
 const nearBudget = 0.8
 
-// BudgetWarning says that most of a run's budget is spent, such as "92 % of the budget is spent". It
-// returns "" if less is spent, or if the run has no budget.
+// BudgetWarning returns a warning if a run has spent most of its budget, such as "92 % of the
+// budget is spent". It returns "" if the run has spent less than 80 % or has no budget.
 func BudgetWarning(r fleet.Run) string {
 	share := r.SpentNow().Share(r.Budget)
 	if share < nearBudget {
@@ -212,7 +212,8 @@ func Count(n int, word string) string {
 }
 
 // Paused describes a paused agent account, such as "claude paused until 14:00, usage limit", or a
-// limit of the user that is reached, such as "the day's budget of $20.00 is spent; more at 00:00".
+// cost limit of the user that is reached, such as "the day's budget of $20.00 is spent; more at
+// 00:00".
 func Paused(l fleet.Lane, now time.Time) string {
 	if l.Budget() {
 		return fmt.Sprintf("%s; more at %s", Line(l.Reason), untilText(l.Until, now))
@@ -232,9 +233,9 @@ func PausedUntil(l fleet.Lane, now time.Time) string {
 	return Join(", ", "paused until "+Clock(l.Until, now), Line(reason))
 }
 
-// Using names the account that an attempt uses, such as "claude/work". If a fallback works in place
-// of the task's own agent, it names both, such as "codex for claude". It returns "" if the task's
-// own agent uses the program's own account.
+// Using names the agent and the account of an attempt, such as "claude/work". If a fallback agent
+// works instead of the task's own agent, it names both, such as "codex for claude". It returns ""
+// if the task's own agent works with the account that its program is logged in to.
 func Using(t fleet.Task, a *fleet.Attempt) string {
 	if a == nil || a.Account == "" && a.Fallback == "" {
 		return ""
@@ -249,7 +250,8 @@ func Using(t fleet.Task, a *fleet.Attempt) string {
 	return Line(text)
 }
 
-// untilText formats a time like [Clock], but without the date if it is at most a day after now.
+// untilText formats the time t like [Clock], but leaves out the date if t is at most 24 hours after
+// now.
 func untilText(t, now time.Time) string {
 	if t.Sub(now) <= 24*time.Hour {
 		return t.In(now.Location()).Format("15:04")

@@ -31,8 +31,8 @@ func AttemptNumber(t fleet.Task) string {
 // Waiting reports whether the task has a question that the user has to answer.
 func Waiting(t fleet.Task) bool { return t.Question != nil && !t.Status.Final() }
 
-// TaskLabel returns the status of a task as tables show it. For a task that waits for the user,
-// this is "waiting", although the protocols call it "running".
+// TaskLabel returns the [Label] of a task's status, or [WaitingLabel] if the task waits for the
+// user.
 func TaskLabel(t fleet.Task) string {
 	if Waiting(t) {
 		return WaitingLabel
@@ -54,9 +54,9 @@ func FailedFirst(tasks []fleet.Task) []fleet.Task {
 	return tasks
 }
 
-// State returns what the agent of a task does, for how long, and how the worker knows it, such as
-// "waiting, Bash: make install, 4m, source output". If the agent reports no state, State starts
-// with the status of the task.
+// State describes what the agent of a task does, for how long, and where this information comes
+// from, such as "waiting, Bash: make install, 4m, source output". If the state of the agent is
+// unknown, the text starts with the status of the task.
 func State(t fleet.Task, now time.Time) string {
 	detail := Detail(t, now)
 	if first := word(t); first == string(t.Status) || Waiting(t) {
@@ -65,9 +65,8 @@ func State(t fleet.Task, now time.Time) string {
 	return detail
 }
 
-// Detail is like [State], but without the word that [TaskLabel] shows. If the agent uses one of the
-// user's accounts or is a fallback, it says so. If the agent has waited for the user before, the
-// text ends with how long it waited in total.
+// Detail is like [State], but leaves out the status that [TaskLabel] shows. Both texts also contain
+// what [Using] and [Waited] return.
 func Detail(t fleet.Task, now time.Time) string {
 	since, source, age := time.Time{}, "", ""
 	if a := t.Attempt; a != nil && t.Status == fleet.Running {
@@ -92,13 +91,14 @@ func Detail(t fleet.Task, now time.Time) string {
 	return Join(", ", first, Doing(t, now), age, source, Using(t, t.Attempt), Waited(t.Attempt))
 }
 
-// asksOutside reports whether a task's agent waits for the user although the task has no
-// open question. This happens if the agent has asked through one of gaffer's MCP tools.
+// asksOutside reports whether the agent of a running task waits for the user. Unlike [Waiting], it
+// needs no open question of the task, because the agent may have asked through one of gaffer's MCP
+// tools.
 func asksOutside(t fleet.Task) bool {
 	return t.Status == fleet.Running && t.Attempt != nil && !t.Attempt.WaitingSince.IsZero()
 }
 
-// word returns what the agent does in one word, such as "waiting". If the agent reports nothing, it
+// word returns what the agent of a task does in one word, such as "waiting". If this is unknown, it
 // returns the status of the task.
 func word(t fleet.Task) string {
 	switch {
@@ -110,8 +110,8 @@ func word(t fleet.Task) string {
 	return string(t.Status)
 }
 
-// Doing describes a task in a few words, but not its status: what the agent does or asks, what the
-// task waits for, or how it ended. It returns "" if there is nothing to say.
+// Doing says in a few words what the agent of a running task does or asks, what a queued task waits
+// for, or how a task ended. It returns "" if there is nothing to say.
 func Doing(t fleet.Task, now time.Time) string {
 	switch {
 	case Waiting(t):
@@ -146,9 +146,9 @@ func Why(t fleet.Task) string {
 	return Join(": ", head, lastOf(lines))
 }
 
-// Cause returns a word or two about how a task failed: the failure class, or how its program ended.
-// For a cancelled task it returns why the task was cancelled. It never contains output of the
-// program. It returns "" if the cause is unknown.
+// Cause says in a word or two how a task failed: it returns the failure class, such as "timeout",
+// or how the program ended, such as "exit code 1". For a cancelled task it returns why the task was
+// cancelled. The text never contains output of the program. It is "" if the cause is unknown.
 func Cause(t fleet.Task) string {
 	class, reason := reasonOf(t)
 	switch {
@@ -160,16 +160,18 @@ func Cause(t fleet.Task) string {
 	return ending().FindString(reason)
 }
 
-// Failure returns a text about how a task failed, and the last lines of output of the failed check
-// or of the program. If there is only one line of the program's output, it becomes part of the
-// text. For a cancelled task, the text says why it was cancelled, and there are no lines.
+// Failure describes how a task failed. head names the failure class and the reason. lines holds the
+// last lines of output of the failed check or, if no check failed, of the program. If there is only
+// one line of the program's output, it becomes part of head. For a cancelled task, head says why
+// the task was cancelled, and lines is empty.
 func Failure(t fleet.Task) (head string, lines []string) {
 	class, reason := reasonOf(t)
 	if t.Status == fleet.Cancelled {
 		if class == "dependency" {
 			return "what it waits for did not complete", nil
 		}
-		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // leave out the agent's last output, because it does not explain a cancellation
+		// Leave out the agent's last output, because it does not explain a cancellation.
+		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil
 	}
 	if c, ok := failedCheck(t.Attempt); ok && class == string(failure.VerifyFailed) {
 		lines = lastLines(c.Output)
@@ -197,7 +199,7 @@ func Failure(t fleet.Task) (head string, lines []string) {
 	return Join(": ", class, head), lines
 }
 
-// reasonOf returns the failure class of a task and the summary of its last attempt.
+// reasonOf returns the failure class of a task and, as the reason, the summary of its last attempt.
 func reasonOf(t fleet.Task) (class, reason string) {
 	class = t.Outcome
 	if a := t.Attempt; a != nil {
@@ -206,7 +208,8 @@ func reasonOf(t fleet.Task) (class, reason string) {
 	return Line(class), strings.TrimSpace(reason)
 }
 
-// ending matches a text about how a program ended, such as its exit code, at the start of a reason.
+// ending matches the start of a failure reason, if it says how a program ended, such as "exit code
+// 1".
 var ending = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(exit code -?\d+|died of SIG[A-Z0-9]+( without a last word)?|died without a last word, exit code -?\d+)`)
 })
@@ -253,7 +256,8 @@ func lastLines(text string) (lines []string) {
 	return lines[max(0, len(lines)-maxLines):]
 }
 
-// lastOf joins as many of the last lines as fit into one short line.
+// lastOf joins the last lines to one line. It joins as many lines as fit into 120 columns, but at
+// least one.
 func lastOf(lines []string) string {
 	const glance = 120
 	text := ""
@@ -303,8 +307,8 @@ func Denied(a *fleet.Attempt) string {
 	return Line("denied: " + strings.Join(a.Denied, "; "))
 }
 
-// budgetAdvice returns the command that continues a stopped task. The task was stopped because its
-// own budget or the budget of its run is spent.
+// budgetAdvice returns advice for a task that was stopped because its own budget or the budget of
+// its run is spent. The advice contains the command that continues the task.
 func budgetAdvice(t fleet.Task) string {
 	spent := t.Spent.Share(t.Budget) >= 1
 	switch {
@@ -349,9 +353,9 @@ func Advice(t fleet.Task) string {
 	return ""
 }
 
-// ByHand describes an agent that the user has started: its status, what it waits for, how long it
-// has had this status, and the source of the status, such as "waiting, Bash: make, 4m, source
-// hook".
+// ByHand describes an agent that the user has started in a terminal, outside of any run, such as
+// "waiting, Bash: make, 4m, source hook". The text contains the status of the agent, what it waits
+// for, how long it has had this status, and where this information comes from.
 func ByHand(w fleet.Worker, now time.Time) string {
 	age, source := "", ""
 	if !w.ClaudeSince.IsZero() {

@@ -6,9 +6,8 @@ import (
 	"gaffer/internal/text/cells"
 )
 
-// columns is the layout of a table of groups on a screen. name is the width of the column with the
-// names, and bar that of the column with the bars, both in terminal columns. If bar is 0, there are
-// no bars.
+// columns is the layout of a table of groups. name and bar are the widths of the column with the
+// names and of the column with the bars, in terminal columns. If bar is 0, the table has no bars.
 type columns struct {
 	p         *printer
 	heading   string
@@ -23,8 +22,8 @@ type numberColumn struct {
 	of    func(group) string
 }
 
-// wideEnough is the minimum width of a screen, in columns, at which a table also shows the numbers
-// behind its bars.
+// wideEnough is the minimum width of a screen, in columns, at which a table also shows the number
+// of runs with each outcome.
 const wideEnough = 100
 
 func (p *printer) columns(title string, list []group) *columns {
@@ -75,8 +74,7 @@ func (c *columns) print(g group) {
 	c.p.line("%s", c.row(g.name, bar, func(n numberColumn) string { return n.of(g) }))
 }
 
-// row joins the cells of a table row. The caller must pad bar to the width of its column, except in
-// the heading.
+// row joins the cells of a table row. cell returns the text for a column of numbers.
 func (c *columns) row(name, bar string, cell func(numberColumn) string) string {
 	line := c.p.fill(name, c.name)
 	for _, n := range c.numbers {

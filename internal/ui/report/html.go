@@ -110,8 +110,8 @@ func legendOf(keys []key) node {
 	return tag("ul", "legend", each(keys, func(k key) node { return tag("li", "", tag("i", k.Class), text(k.Text)) }))
 }
 
-// html returns an HTML table with the numbers behind a chart, for users who cannot see the chart or
-// want exact values.
+// html returns an HTML table with the numbers that a chart shows, for users who cannot see the
+// chart or want exact values.
 func (t table) html() node {
 	head := tag("tr", "", each(t.Head, func(s string) node { return tag("th", "", text(s)).with("scope", "col") }))
 	rows := each(t.Rows, func(row []string) node {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// node is a piece of an HTML page. All text is escaped when it is written. html/template would do
-// the same, but it looks up methods by name, so the linker would keep more code and every gaffer
-// process would be larger.
+// node is a piece of an HTML page. All text except styles is escaped when it is written.
+// html/template would escape it, too, but it calls methods by reflection. The linker would then
+// keep all exported methods, which would make gaffer's binary larger.
 type node interface{ write(*strings.Builder) }
 
 // text is plain text; it is escaped when it is written.
@@ -17,7 +17,7 @@ type text string
 func (t text) write(b *strings.Builder) { b.WriteString(html.EscapeString(string(t))) }
 
 // styles is the content of a style element. It is written without escaping, so it must never
-// contain text from a record.
+// contain text from a run record.
 type styles string
 
 func (s styles) write(b *strings.Builder) { b.WriteString(string(s)) }

@@ -14,8 +14,8 @@ import (
 // maxMorningRows is the maximum number of rows in each part of a morning report on a terminal.
 const maxMorningRows = 20
 
-// Morning returns a morning report as text for a terminal. Times are shown in the time zone of
-// r.Until. What needs the user comes first.
+// Morning returns a morning report as text for a terminal. Tasks that need the user come first.
+// Times are shown in the time zone of r.Until.
 func Morning(r fleet.MorningReport, s Screen) string {
 	p := &morningPrinter{printer: printer{Screen: s}, r: r}
 	p.line("%s", p.paint(display.Bold, cells.Truncate(fmt.Sprintf("Since %s, %s", phrase.Clock(r.Since, r.Until), costText(r.Cost)), p.width())))
@@ -84,8 +84,9 @@ type morningPrinter struct {
 	r fleet.MorningReport
 }
 
-// morningRow is one row of a part of the report. name and text are on one line. note and link have
-// a line each below it, unless they are empty. Texts that are too long are cut, except link.
+// morningRow is an entry in a part of the report. Its first line shows name and text. note and
+// link, if they are not empty, each get a line of their own below. All texts except link are cut to
+// the width of the terminal.
 type morningRow struct{ name, text, note, link string }
 
 // rows prints a part of the report: a title, and below it the rows. It prints nothing if there are
@@ -136,8 +137,8 @@ func (p *morningPrinter) tasks(title string, style display.Style, list []fleet.M
 	p.rows(title, style, rows)
 }
 
-// sourceName returns the name of a source of tasks for a row. If the source is a file, this is the
-// last part of its path.
+// sourceName returns the name under which a source of tasks is shown. If the source is a file, this
+// is the last part of its path.
 func sourceName(source string) string {
 	if filepath.IsAbs(source) {
 		return filepath.Base(source)
@@ -145,8 +146,8 @@ func sourceName(source string) string {
 	return source
 }
 
-// lines returns how many lines a change has added and removed, and in how many files. It returns ""
-// if the task has changed no files.
+// lines returns how many lines the change of a task has added and removed, and in how many files.
+// It returns "" if the task has changed no files.
 func (p *morningPrinter) lines(t fleet.MorningTask) string {
 	if t.Changed == 0 {
 		return ""
@@ -237,7 +238,7 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// costText returns the cost of attempts. If the cost of some attempts is unknown, it says so.
+// costText returns the cost of attempts. If the cost of some attempts is unknown, the text says so.
 func costText(c fleet.CostRow) string {
 	switch {
 	case c.Attempts == 0:

@@ -9,9 +9,9 @@ import (
 	"gaffer/ledger"
 )
 
-// Source describes what a report page was created from.
+// Source says from which records, and by which version of gaffer, a report page was created.
 type Source struct {
-	Ledger  string // path of the folder with the records
+	Ledger  string // path of the folder with the run records
 	Version string // version of gaffer
 }
 
@@ -21,8 +21,8 @@ func HTML(w io.Writer, r ledger.Report, from Source) error {
 	return err
 }
 
-// page holds the contents of a report page. All texts are printable. All coordinates and sizes are
-// percentages of the chart's size.
+// page holds the contents of a report page. All texts are printable. Coordinates and sizes in a
+// chart are percentages of the chart's size.
 type page struct {
 	Title, Generated, Source, Version string
 	Subtitle                          string
@@ -54,7 +54,7 @@ type leftOut struct {
 	More  string
 }
 
-// table holds the numbers behind a chart.
+// table is a table with the numbers that a chart shows.
 type table struct {
 	Head []string
 	Rows [][]string

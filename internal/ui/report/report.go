@@ -1,5 +1,6 @@
-// Package report shows the statistics of a ledger's records, as text on a terminal and as a page
-// for a browser. The functions are pure. They make all text from records printable.
+// Package report shows statistics about runs and morning reports. It formats the statistics as text
+// for a terminal and as an HTML page, and morning reports as text. The functions are pure. They
+// make all text from run records printable.
 package report
 
 import (
@@ -16,10 +17,10 @@ import (
 	"gaffer/ledger"
 )
 
-// maxName is the maximum length of a name, in characters.
+// maxName is the maximum length of a text from a run record, in characters.
 const maxName = 120
 
-// plain returns text from a record as one printable line of at most maxName characters.
+// plain returns a text from a run record as one printable line of at most maxName characters.
 func plain(text string) string { return display.Line(text, maxName) }
 
 // number formats a number with separators for thousands, such as 100,000.
@@ -46,7 +47,8 @@ func tasks(n int) string { return count(n, "task", "tasks") }
 
 func percentage(p float64) string { return fmt.Sprintf("%.1f%%", p) }
 
-// formatSeconds formats a duration in seconds. It returns a dash for zero.
+// formatSeconds formats a number of seconds as a duration, such as "2m 34s". It returns "-" for
+// zero.
 func formatSeconds(seconds float64) string {
 	if seconds <= 0 {
 		return "-"
@@ -57,7 +59,8 @@ func formatSeconds(seconds float64) string {
 	return phrase.Elapsed(time.Duration(math.Round(seconds)) * time.Second)
 }
 
-// money formats an amount of US dollars. It returns a dash if usd is nil.
+// money formats an amount of US dollars. It returns "-" if the amount is unknown, which means that
+// usd is nil.
 func money(usd *float64) string {
 	switch {
 	case usd == nil:
@@ -82,7 +85,8 @@ func span(s ledger.Statistics) string {
 
 func day(at string) string { return at[:min(len(at), len(time.DateOnly))] }
 
-// filters returns a text for each restriction of a report, such as a template.
+// filters describes each restriction of a report in a few words, such as "since 2026-02-09" or
+// "agent claude".
 func filters(f ledger.Filter) []string {
 	var list []string
 	if f.Since != nil {
@@ -99,8 +103,8 @@ func filters(f ledger.Filter) []string {
 	return list
 }
 
-// bucket returns the name of a bucket of durations, such as "5m – 30m", "under 30s" or "over 2h".
-// dash is the text between the two bounds.
+// bucket returns the name of a bucket of a duration histogram, such as "5m – 30m", "under 30s" or
+// "over 2h". dash is the text between the two bounds.
 func bucket(b ledger.Bucket, dash string) string {
 	switch {
 	case b.To == nil:
@@ -111,7 +115,7 @@ func bucket(b ledger.Bucket, dash string) string {
 	return formatBound(b.From) + " " + dash + " " + formatBound(*b.To)
 }
 
-// formatBound formats a bound of a bucket of durations: 30s, 5m, 2h.
+// formatBound formats a bound of a bucket of a duration histogram, such as 30s, 5m or 2h.
 func formatBound(seconds float64) string {
 	d := time.Duration(seconds) * time.Second
 	switch {
@@ -158,7 +162,8 @@ func attempts(a ledger.Attempts) string {
 	return fmt.Sprintf("%d attempts", a.Attempts)
 }
 
-// group is a set of runs with something in common, such as the same agent. name says what that is.
+// group is a set of runs that have something in common, such as their agent. name is what they have
+// in common, such as the name of the agent.
 type group struct {
 	name string
 	ledger.Group

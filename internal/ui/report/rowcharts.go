@@ -25,7 +25,7 @@ type chartRow struct {
 	Parts            []part
 }
 
-// part is a piece of a bar. Its position and width are percentages of the chart.
+// part is a piece of a bar. Its position and width are percentages of the chart's width.
 type part struct {
 	Class, Tip   string
 	Start, Width string
@@ -37,8 +37,8 @@ const (
 	maxTableRows = 200
 )
 
-// stack returns the parts of a bar, one after the other. values has a number of runs or tasks for
-// each outcome. total is the number whose bar would fill the whole chart.
+// stack returns the parts of a bar, one after the other. values is the number of runs or tasks with
+// each outcome. A bar for the number total fills the whole width of the chart.
 func stack(values [len(outcomes)]int, total int) []part {
 	var parts []part
 	at := 0
@@ -120,7 +120,7 @@ func groupChart(id, title, head string, list []group, s ledger.Statistics) rowsC
 	return c
 }
 
-// rate returns the success rate of a group and the number of runs that it is based on.
+// rate returns the success rate of a group with the number of ended runs, such as "85.0% of 20".
 func rate(g group) string {
 	if g.Ended() == 0 {
 		return "none ended"
@@ -153,8 +153,8 @@ func groupRow(g group, priced bool) []string {
 	return row
 }
 
-// single returns a chart row with one bar for the value n. limit is the value whose bar would fill
-// the whole chart.
+// single returns a chart row with one bar for the value n. A bar for the value limit fills the
+// whole width of the chart.
 func single(class, name, value string, n, limit float64) chartRow {
 	r := chartRow{Name: name, Value: value, Tip: name + ": " + value}
 	if n > 0 {

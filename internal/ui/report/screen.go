@@ -10,8 +10,10 @@ import (
 
 // Screen describes the terminal on which a report is printed.
 type Screen struct {
-	Width int  // number of columns; 0 means 80; a report has at least 48 and at most 140
-	Color bool // the screen understands escape sequences
+	// Width is the number of columns. 0 means 80. A report is always between 48 and 140 columns
+	// wide.
+	Width int
+	Color bool // the screen understands escape sequences for colours
 	ASCII bool // the screen can show only ASCII
 }
 
@@ -36,8 +38,9 @@ func (s Screen) paint(style display.Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// outcome is a kind of result in a stacked bar. On a screen without colours, its sign distinguishes
-// it from the other outcomes.
+// outcome is a result of runs, such as "failed", that is shown as a part of a stacked bar. sign, or
+// ascii on an ASCII screen, is the character that the part consists of. It distinguishes the
+// outcomes on a screen without colours.
 type outcome struct {
 	name        string
 	sign, ascii string
@@ -100,9 +103,10 @@ func sign(n int) int {
 	return 1
 }
 
-// furthestFromShare returns the index of the part whose width, in columns, is furthest below its
-// exact share. If below is false, it returns the part whose width is furthest above its share, but
-// no part that is only one column wide.
+// furthestFromShare compares the widths of the parts with their exact shares of the columns. If
+// below is true, it returns the index of the part whose width is furthest below its share. If below
+// is false, it returns the index of the part whose width is furthest above its share; it then
+// ignores parts that are only one column wide.
 func furthestFromShare(parts, widths []int, columns, total int, below bool) int {
 	at, most := 0, math.Inf(-1)
 	for i, n := range parts {
@@ -117,8 +121,8 @@ func furthestFromShare(parts, widths []int, columns, total int, below bool) int 
 	return at
 }
 
-// bar draws a bar for the value n. limit is the value whose bar would fill all columns. The length
-// is exact to an eighth of a column or, on a screen that shows only ASCII, to a column.
+// bar draws a bar for the value n. A bar for the value limit fills all columns. The length is exact
+// to an eighth of a column or, on a screen that shows only ASCII, to a whole column.
 func (s Screen) bar(n, limit float64, columns int) string {
 	if n <= 0 || limit <= 0 {
 		return ""
@@ -134,7 +138,8 @@ func (s Screen) bar(n, limit float64, columns int) string {
 	return text
 }
 
-// level returns a character whose height shows a value between 0 and 1.
+// level returns a character that shows a value between 0 and 1 by its height or, in ASCII, by its
+// shape.
 func (s Screen) level(value float64) string {
 	levels := []rune("▁▂▃▄▅▆▇█")
 	if s.ASCII {
@@ -151,8 +156,8 @@ func (s Screen) dash() string {
 	return "–"
 }
 
-// cut shortens a text to this number of columns. A shortened text ends with a mark, which is ASCII
-// if the screen can show only ASCII.
+// cut shortens a text to this number of columns. A shortened text ends with "…" or, on a screen
+// that shows only ASCII, with "~".
 func (s Screen) cut(text string, columns int) string {
 	short := cells.Truncate(text, columns)
 	if s.ASCII && short != text {
@@ -166,8 +171,8 @@ func (s Screen) fill(text string, columns int) string {
 	return text + strings.Repeat(" ", max(columns-cells.Width(text), 0))
 }
 
-// wrap breaks a text into lines of at most this number of columns, between words. A longer word
-// gets its own line.
+// wrap breaks a text into lines of at most this number of columns, between words. A word that is
+// longer than a line gets a line of its own and is not broken.
 func wrap(text string, columns int) []string {
 	var lines []string
 	line := ""

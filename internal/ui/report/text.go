@@ -42,8 +42,8 @@ func (p *printer) line(format string, args ...any) {
 	p.out.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " ") + "\n")
 }
 
-// wrapped writes a text on as many lines as it needs. The first line starts with mark; the other
-// lines are indented by the width of mark.
+// wrapped writes a text on as many lines as it needs. The first line starts with mark, such as a
+// bullet. The other lines are indented by the width of mark.
 func (p *printer) wrapped(mark, text string, style display.Style) {
 	columns := p.width() - cells.Width(mark)
 	for _, line := range wrap(text, columns) {
@@ -184,7 +184,7 @@ func (p *printer) rows(rows []row, least int) {
 const maxGroups = 8
 
 // groups writes a table with a row for each group. If there are fewer than least groups, it writes
-// nothing, because the totals say the same.
+// nothing, because a single group only repeats the totals of the report.
 func (p *printer) groups(title string, list []group, least int) {
 	if len(list) < least {
 		return
@@ -289,7 +289,8 @@ func files(l ledger.LeftOut) string {
 	return plain(l.Reason) + ": " + what
 }
 
-// meanings explains why files are left out, by the name of the reason.
+// meanings maps the reason why files were left out of the report, such as "not-json", to an
+// explanation.
 var meanings = map[string]string{
 	"not-json":       "torn or not JSON at all",
 	"not-an-object":  "JSON that is no record",

@@ -13,10 +13,12 @@ type columnsChart struct {
 	ID, Title, Note string
 	Legend          []key
 	Columns         []column
-	Line            []string // points of each segment of the line; a week without a value ends a segment
-	Threshold       string   // distance of the dashed threshold line from the top; empty means no line
-	Ticks           []string // labels below the columns, most of them empty
-	Top, Middle     string   // labels at the full and at half the height
+	// Line holds the segments of a line, each as SVG coordinates. The line is interrupted at weeks
+	// without a value.
+	Line        []string
+	Threshold   string   // distance of the dashed threshold line from the top; empty means no line
+	Ticks       []string // labels below the columns, most of them empty
+	Top, Middle string   // labels at the full and at half the height
 }
 
 // column is one week of a chart. Its positions and sizes are percentages of the chart.
@@ -31,8 +33,8 @@ type column struct {
 
 type columnPart struct{ Class, Top, Height string }
 
-// weekCharts returns small charts of different values for the same weeks. If there is only one
-// week, it returns no charts.
+// weekCharts returns small charts by week: of the number of runs, the success rate and, if known,
+// the duration and the cost. If there is only one week, it returns no charts.
 func weekCharts(s ledger.Statistics) []columnsChart {
 	if len(s.ByWeek) < 2 {
 		return nil
@@ -50,7 +52,8 @@ func weekCharts(s ledger.Statistics) []columnsChart {
 	return charts
 }
 
-// frame returns a chart with an empty column for each week. It also returns the weeks.
+// frame returns a chart with an empty column for each week and each gap between weeks. It also
+// returns these weeks and gaps.
 func frame(s ledger.Statistics, id, title string) (columnsChart, []weekOrGap) {
 	weeks := withGaps(s.ByWeek)
 	c := columnsChart{ID: id, Title: title, Columns: make([]column, len(weeks)), Ticks: make([]string, len(weeks))}
@@ -98,8 +101,8 @@ func countChart(s ledger.Statistics, most int) columnsChart {
 	return c
 }
 
-// label formats the number of runs at half of the chart's height. It returns "" if that is not a
-// whole number.
+// label formats half, the number of runs at half of the chart's height. It returns "" if half is
+// not a whole number.
 func label(half float64) string {
 	if half != math.Trunc(half) {
 		return ""
@@ -161,7 +164,8 @@ func roundUp(n float64) float64 {
 	return 10 * unit
 }
 
-// roundUpSeconds is like [roundUp], but rounds long durations up to whole minutes or hours.
+// roundUpSeconds is like [roundUp], but rounds more than an hour up to a round number of hours, and
+// more than a minute up to a round number of minutes.
 func roundUpSeconds(n float64) float64 {
 	for _, unit := range []float64{3600, 60} {
 		if n > unit {

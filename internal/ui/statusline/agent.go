@@ -8,12 +8,15 @@ import (
 
 // Agent is the status that an agent program passes to its status line command on stdin.
 type Agent struct {
-	Dirs      []string // working folders as absolute paths, the best first; they may not exist
-	Used      float64  // used part of the context window, in percent
-	UsedKnown bool     // Used was reported by the agent program
+	// Dirs holds the absolute paths of possible working folders, in order of preference. The
+	// folders may not exist.
+	Dirs      []string
+	Used      float64 // used part of the context window, in percent
+	UsedKnown bool    // Used was reported by the agent program
 }
 
-// ReadAgent parses the JSON of an agent program. It skips values that it cannot read.
+// ReadAgent parses the JSON that an agent program passes to its status line command. It skips
+// values that it cannot read.
 func ReadAgent(data []byte) Agent {
 	v := parse(data)
 	var a Agent

@@ -6,9 +6,9 @@ import "strings"
 const shortCommit = 7
 
 // Branch returns the branch that the content of git's HEAD file names. If HEAD is detached, it
-// returns the first characters of the commit id. It returns "" if the content names neither. That
-// is also the case for the branch .invalid, which git writes into the file if it stores refs in
-// another format.
+// returns the first characters of the commit id. It returns "" if the content names neither. It
+// also returns "" for the branch .invalid: git writes this name into the file if it stores refs in
+// the reftable format.
 func Branch(head []byte) string {
 	line, _, _ := strings.Cut(string(head), "\n")
 	line = strings.TrimSpace(line)

@@ -5,9 +5,10 @@ import (
 	"gaffer/workflow"
 )
 
-// chunksOf returns the progress of the build, from the chunks of the build run. If the build run
-// has no chunks, it uses the chunkProgress that another program has written. It returns nil if the
-// build is complete or has no known progress.
+// chunksOf returns the progress of the build. It counts the chunks, which are the parts of the
+// build plan, in the build run. If the build run has no chunks, chunksOf reads chunkProgress, a
+// value in the state that another program has written. It returns nil if the build is complete or
+// its progress is unknown.
 func chunksOf(state jsontree.Value, run *workflow.BuildRun) *Chunks {
 	switch {
 	case run != nil && run.Status == workflow.RunCompleted:

@@ -20,7 +20,8 @@ func parse(data []byte) jsontree.Value {
 	return doc.Value()
 }
 
-// text returns a string or a number as text, without surrounding spaces.
+// text returns a string or a number as text, without surrounding spaces. It returns "" for any
+// other value.
 func text(v jsontree.Value) string {
 	switch v.Kind() {
 	case jsontree.String, jsontree.Number:
@@ -46,7 +47,8 @@ func count(v jsontree.Value) (int, bool) {
 }
 
 // pair reads a count and a total from an object with the members countName and totalName, or from a
-// string such as "2/4". It returns false if the total is zero.
+// string such as "2/4". It returns false if a number is missing or invalid, or if the total is
+// zero.
 func pair(v jsontree.Value, countName, totalName string) (n, all int, ok bool) {
 	if some, rest, found := strings.Cut(v.Text(), "/"); found {
 		n, err1 := strconv.Atoi(strings.TrimSpace(some))

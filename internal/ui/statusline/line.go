@@ -8,7 +8,7 @@ import (
 	"gaffer/workflow"
 )
 
-// Line holds the contents of the rows. Unknown values are empty. Texts are unchanged from the
+// Line holds the contents of the rows. Unknown values are empty. Texts are the same as in the
 // documents; [Render] makes them printable.
 type Line struct {
 	Project     string   `json:"project"`
@@ -31,23 +31,27 @@ type Line struct {
 	Fleet *fleet.Summary `json:"fleet,omitempty"`
 }
 
-// Context says how much of the agent's context is used, as a percentage of the size at which it is
-// compacted.
+// Context says how full an agent's context window is. At 100 percent, the agent compacts its
+// conversation.
 type Context struct {
 	Percent int            `json:"percent"`
 	Level   workflow.Level `json:"level"`
 }
 
-// Chunks is the progress of a build.
+// Chunks is the progress of a build. A chunk is a part of the build plan.
 type Chunks struct {
-	Completed int `json:"completed"` // number of completed chunks; if no document lists the chunks, the number of the current chunk
+	// Completed is the number of completed chunks. If no document lists the chunks, it is the
+	// number of the current chunk.
+	Completed int `json:"completed"`
 	Active    int `json:"active,omitempty"`
-	Attempt   int `json:"attempt,omitempty"` // highest attempt number of the active chunks; 0 if no chunk is in its second or a later attempt
-	Failed    int `json:"failed,omitempty"`
-	Total     int `json:"total"`
+	// Attempt is the highest attempt number of the active chunks. It is 0 if all of them are in
+	// their first attempt.
+	Attempt int `json:"attempt,omitempty"`
+	Failed  int `json:"failed,omitempty"`
+	Total   int `json:"total"`
 }
 
-// Ready counts the sections of the spec that need no more work.
+// Ready says how many sections of the spec need no more work, and how many sections there are.
 type Ready struct {
 	Ready int `json:"ready"`
 	Total int `json:"total"`

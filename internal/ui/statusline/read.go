@@ -14,24 +14,25 @@ type Documents struct {
 	Used    bool   // the project has a workflow folder
 	State   []byte // content of state.json
 	Config  []byte // content of config.json
-	Spec    []byte // beginning of spec.md; nil if the file does not exist, and not nil if it is empty
+	Spec    []byte // beginning of spec.md; not nil if the file exists
 	Head    []byte // content of git's HEAD file
-	Agent   []byte // JSON of the agent program
+	Agent   []byte // JSON that the agent program passes on stdin
 }
 
-// compactAt is how full the context window of an agent is when the agent compacts it, in percent.
+// compactAt is the percentage of the context window at which an agent compacts its conversation.
 // The status line shows this as 100 percent.
 const compactAt = 84
 
-// Read computes the status line from the documents. It cannot fail. As the protocol requires, it
-// treats a state that is null, broken or not an object as empty.
+// Read computes the status line from the documents. It cannot fail: it skips what it cannot read.
+// As the protocol requires, it treats a state document that is null, broken or not an object as
+// empty.
 func Read(d Documents) Line {
 	versions, state := parse(d.Config).Get("versions"), parse(d.State)
 	s, _ := workflow.Read(state)
 	line := Line{
 		Project: d.Project, Branch: Branch(d.Head), SpecStatus: spec.StatusOf(d.Spec),
 		Version: text(versions.Get("external").Get("current")),
-		// Prefer the version in config.json; the state only has a copy.
+		// Prefer the spec version in config.json, because the state document only has a copy.
 		SpecVersion: cmp.Or(text(versions.Get("spec").Get("current")), text(state.Get("specVersion"))),
 		Command:     text(state.Get("currentCommand")),
 		Chunks:      chunksOf(state, s.BuildRun),
@@ -63,7 +64,7 @@ func Read(d Documents) Line {
 	return line
 }
 
-// next returns a suggestion for the next step. It is used if the state names no next step.
+// next returns a suggestion for the next step, for a project whose state document names none.
 func next(line Line, sections map[string]int, hasSpec bool) string {
 	score := line.Score
 	switch {

@@ -40,8 +40,8 @@ type part struct {
 // maxText is the maximum length of a text from a document, in characters.
 const maxText = 300
 
-// add appends a text from a document to the row, after its sign. It appends nothing if the text is
-// empty.
+// add appends sign and a text from a document to the row, as one part. It appends nothing if the
+// text is empty.
 func add(row []part, sign, text string) []part {
 	// Replace all white space by single spaces first: display.Line would show carriage returns and
 	// other unusual white space as unprintable characters.

@@ -8,9 +8,10 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Crashes runs an operation many times, and lets the machine crash at each of its steps. For each
-// step there is one run in which the process dies, and several runs in which the power fails and
-// different data is lost.
+// Crashes tests that an operation survives crashes. It runs the operation many times, and each run
+// crashes at a chosen step of the operation. For each step there is one run in which the process
+// dies, and several runs in which the power fails. The data that a power failure destroys is
+// different in each of these runs.
 type Crashes struct {
 	Prepare func(h host.Host) error // runs without faults before Do; may be nil
 	Do      func(h host.Host) error
@@ -22,8 +23,8 @@ type Crashes struct {
 // powerCuts is the number of runs, for each step, in which the power fails at this step.
 const powerCuts = 4
 
-// Run executes all runs and returns their number. The last runs have no crash during Do: they show
-// that Do has no more steps.
+// Run executes all runs and returns their number. It lets the crash occur at the first step of Do,
+// then at the second, and so on, until Do ends before the crash.
 func (c Crashes) Run(t *testing.T) (crashes int) {
 	for _, power := range []bool{false, true} {
 		seeds := map[bool]int{false: 1, true: powerCuts}[power]

@@ -33,10 +33,13 @@ type node struct {
 // change is one change of directory entries: it removes a name, adds a name, or both. A rename from
 // one folder to another is a single change, which belongs to both folders.
 type change struct {
-	from, to   *node // folders that change: from loses the name gone, to gets the name come; nil if the change removes or adds no name
+	// The folder from loses the name gone, and the folder to gets the name come. from is nil if the
+	// change removes no name, and to is nil if the change adds no name.
+	from, to   *node
 	gone, come string
 	node       *node
-	// chosen is true if a power cut has decided whether the change survives; kept is this decision.
+	// chosen is true after a power cut has decided whether the change survives. kept is this
+	// decision.
 	kept, chosen bool
 }
 
@@ -83,7 +86,8 @@ func (d *disk) walk(name string, follow bool, links int) (*node, error) {
 	return at, nil
 }
 
-// parent finds the folder that contains, or would contain, name.
+// parent returns the folder that contains, or would contain, the path name. base is the last
+// element of name.
 func (d *disk) parent(name string) (folder *node, base string, err error) {
 	folder, err = d.lookup(path.Dir(path.Clean(name)), true)
 	if err == nil && folder.entries == nil {
@@ -92,7 +96,7 @@ func (d *disk) parent(name string) (folder *node, base string, err error) {
 	return folder, path.Base(name), err
 }
 
-// add adds n to the folder of name.
+// add puts n on the disk under the path name. It fails if this path exists.
 func (d *disk) add(name string, n *node) error {
 	folder, base, err := d.parent(name)
 	if err != nil {
@@ -213,8 +217,9 @@ func (n *node) powerCut(rng *rand.Rand, seen map[*node]bool) {
 	}
 }
 
-// loseContent decides at random whether the file keeps its unsynced content, only a part of it, or
-// only what was synced. So a file that was renamed before it was synced may become empty.
+// loseContent simulates what a power cut does to the content of a file. At random, the file keeps
+// all of its content, only the beginning of it, or only what was synced. So a file that was renamed
+// before it was synced may become empty.
 func (n *node) loseContent(rng *rand.Rand) {
 	if string(n.content) != string(n.synced) {
 		switch rng.IntN(3) {

@@ -1,9 +1,9 @@
-// Package hosttest simulates a machine that fails. Its disk loses data that was not
-// synced. Its processes die at a chosen step. A seed determines the order in which
-// processes execute their steps, so a failure can be reproduced.
+// Package hosttest simulates a machine that fails. Its disk loses data that was not synced. Its
+// processes die at a chosen step. A seed determines the order in which processes execute their
+// steps, so a failure can be reproduced.
 //
-// Use it inside a testing/synctest bubble: time advances only when every process
-// waits for it.
+// Use it inside a testing/synctest bubble. There, time advances only when all processes wait for
+// time to pass.
 package hosttest
 
 import (
@@ -16,12 +16,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// ErrDead is returned by every operation of a dead process.
+// ErrDead is the error of every operation, such as a read, that a dead process tries to execute.
 var ErrDead = errors.New("the process is dead")
 
 // Fault describes the fault to inject. The zero value injects none.
 type Fault struct {
-	At    int   // number of the machine's step at which the fault occurs, from 1; 0 means never
+	At    int   // the step at which the fault occurs: 1 is the first step, 0 means never
 	Power bool  // if true, the whole machine loses power; if false, only the process dies
 	Err   error // if set, the step fails with this error and no process dies
 }
@@ -51,8 +51,8 @@ func New(seed uint64, fault Fault) *Machine {
 	return &Machine{rng: rng, fault: fault, disk: newDisk(), changed: make(chan struct{}, 1), locks: map[string]*kernelLock{}}
 }
 
-// Process starts a process. The process executes the functions that are passed to [Machine.Go]. While
-// none of these functions is running, the test may also call the process's operations directly.
+// Process starts a process. [Machine.Go] gives it functions to execute. While none of these
+// functions is running, the test may also call the process's operations directly.
 func (m *Machine) Process() *Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,8 +63,8 @@ func (m *Machine) Process() *Process {
 	return p
 }
 
-// Go runs work as a thread of p. After p has died, every operation of p fails, so work should
-// return soon.
+// Go runs work in a new goroutine, as a thread of the process p. After p has died, every operation
+// of p fails, so work should return soon.
 func (m *Machine) Go(p *Process, work func()) {
 	m.mu.Lock()
 	m.threads++
@@ -88,7 +88,8 @@ func (m *Machine) Run() {
 			break
 		}
 		if next == nil {
-			<-m.changed // all threads are sleeping: wait until time has advanced and one of them wakes up
+			// All threads are sleeping. Wait until time has advanced and one of them wakes up.
+			<-m.changed
 			continue
 		}
 		close(next.turn)

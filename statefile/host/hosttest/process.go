@@ -15,7 +15,7 @@ type Process struct {
 	machine   *Machine
 	id        host.Process
 	dead      bool
-	scheduled bool // the process's operations wait until Run selects them
+	scheduled bool // true if the process's operations wait until Run selects them
 }
 
 var _ host.Host = (*Process)(nil)
@@ -37,8 +37,9 @@ func (p *Process) step(op host.Op, name string, do func(d *disk) error) error {
 	return pathError(op, name, do(m.disk))
 }
 
-// queueUp queues an operation, which must then wait for its turn. It returns nil if the operation
-// need not wait, because the process has no threads.
+// queueUp queues an operation. The caller must then wait until the machine selects the operation,
+// and closes the channel turn of the returned call. queueUp returns nil if the process has no
+// threads: then the operation need not wait.
 func (p *Process) queueUp() *call {
 	p.machine.mu.Lock()
 	defer p.machine.mu.Unlock()
@@ -298,7 +299,7 @@ func (l *heldLock) Unlock() error {
 	return nil
 }
 
-// openFile is a file opened by a process.
+// openFile is a file that a simulated process has opened. It implements [host.File].
 type openFile struct {
 	process *Process
 	node    *node

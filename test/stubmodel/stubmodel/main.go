@@ -1,5 +1,5 @@
-// Command stubmodel runs the stub model as a server, for trying an agent program
-// manually.
+// Command stubmodel runs the stub model, an HTTP server that imitates the APIs of language models.
+// With it you can try an agent program without a real model.
 package main
 
 import (

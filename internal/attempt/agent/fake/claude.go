@@ -13,13 +13,13 @@ type claude struct {
 	*stdio
 	options
 	*stdinQueue
-	seen         map[string]bool // keys of the messages that were read; used only by the goroutine of handleLine
-	cutByMessage atomic.Bool     // the turn was ended by a message of the user, not by an interrupt
+	seen         map[string]bool // UUIDs of the messages that handleLine has read
+	cutByMessage atomic.Bool     // a message of the user has ended the turn, not an interrupt
 	tools        int
 	asked        int
 	denials      []object
 	reported     usage                 // total usage that the messages of the model have reported so far
-	spent        atomic.Pointer[usage] // copy of reported for the goroutine of handleLine; nil if nothing was reported
+	spent        atomic.Pointer[usage] // copy of reported that handleLine may read; nil before the first report
 }
 
 func (c *claude) begin() (string, error) {
@@ -46,7 +46,7 @@ func (c *claude) printInit() {
 }
 
 // echo prints a message of the user at the moment when it is passed to the model. It prints nothing
-// if the arguments do not ask for that.
+// if the program was started without --replay-user-messages.
 func (c *claude) echo(l userMessage) {
 	if c.replay {
 		c.writeJSON(object{
@@ -76,7 +76,9 @@ func (c *claude) handleLine(line []byte) {
 	var in claudeInput
 	_ = json.Unmarshal(line, &in) // on an error, keep what could be decoded
 	switch {
-	case in.Type == "user" && in.UUID != "" && c.seen[in.UUID]: // drop the second copy; the real program prints it without a time
+	case in.Type == "user" && in.UUID != "" && c.seen[in.UUID]:
+		// The message was sent twice. Ignore the second copy, but print it without a time, as the
+		// real program does.
 		c.writeJSON(object{"type": "user", "message": in.Message, "session_id": c.thread, "uuid": in.UUID, "isReplay": true})
 	case in.Type == "user":
 		c.seen[in.UUID] = true
@@ -132,8 +134,8 @@ func (c *claude) interrupted(u usage) int {
 	return 1
 }
 
-// next waits for the message that starts another turn. It returns false when stdin ends, and at
-// once if the prompt was not read from stdin.
+// next waits for the message that starts another turn. It returns false when stdin ends. If the
+// prompt was not read from stdin, it returns false immediately.
 func (c *claude) next() (string, bool) {
 	if c.given {
 		return "", false
@@ -252,7 +254,7 @@ func (c *claude) permission(tool, input string) bool {
 	return allowed
 }
 
-// inputName returns the name of the main member of a tool's input.
+// inputName returns the name of the most important member of a tool's input, such as "command".
 func inputName(tool string) string {
 	switch tool {
 	case "Edit", "Write", "Read":
@@ -311,7 +313,8 @@ func cause(status int) string {
 	return "server_error"
 }
 
-// synthetic prints an error of the program as a message, in place of the model's message.
+// synthetic prints an error as a message of the model, as Claude Code does for errors of the
+// model's servers.
 func (c *claude) synthetic(cause string, result object) {
 	c.writeJSON(object{"type": "assistant", "error": cause, "session_id": c.thread, "parent_tool_use_id": nil, "message": object{
 		"model": "<synthetic>", "role": "assistant", "content": []object{{"type": "text", "text": result["result"]}},

@@ -58,7 +58,7 @@ func (c *codex) tool(_ string, input object) func(string, int) {
 
 func shellCommand(input object) string { return "/bin/bash -lc '" + commandOf(input) + "'" }
 
-// commandOf returns the command of a tool's input, or else the name of its file.
+// commandOf returns the command in a tool's input, or the file's path if the input has no command.
 func commandOf(input object) string {
 	if command, ok := input["command"]; ok {
 		return fmt.Sprint(command)

@@ -38,8 +38,8 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	return code
 }
 
-// run reads the prompt, executes its steps and reports the result. Protocols that accept
-// messages run another turn for each message that arrives after a result.
+// run reads the prompt, executes its steps and reports the result. If the protocol accepts
+// messages, each message that arrives after the result starts another turn.
 func run(o options, w *stdio) (int, error) {
 	v := newProtocol(o, w)
 	prompt, err := v.begin()
@@ -148,7 +148,7 @@ type stdio struct {
 
 	stop    sync.Once
 	stopped chan struct{} // closed when a signal asks the program to finish
-	cut     chan struct{} // closed when the user ends the current turn; each turn gets a new channel
+	cut     chan struct{} // closed when the user ends the turn; each turn has its own channel
 	release []func()
 }
 
@@ -160,9 +160,9 @@ func (w *stdio) close() {
 
 func (w *stdio) line(text string) { w.write([]byte(text + "\n")) }
 
-// write writes data to stdout. If the reader is gone, the agent continues. If the disk is full, the
-// program exits, as the real programs do, because a question that was not written would never be
-// answered.
+// write writes data to stdout. If nothing reads stdout any more, the agent continues. If the disk
+// is full, the program exits as the real programs do: otherwise it could wait forever for the
+// answer to a question that was not written.
 func (w *stdio) write(data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,11 +16,14 @@ type options struct {
 	server   bool   // imitate codex app-server
 	thread   string // id of the conversation to begin or resume
 	resume   bool
-	prompt   string // the prompt, if the field given is set; if not, the prompt is read from stdin
-	given    bool
-	replay   bool    // print each message that is passed to the model, as Claude Code does
-	most     float64 // what the program may spend, in US dollars; 0 means no limit
-	scripts  string  // path of a file with the steps of each task; they replace the steps in the prompt
+	// prompt is the prompt if given is set. If given is not set, the prompt is read from stdin.
+	prompt string
+	given  bool
+	replay bool    // print each message that is passed to the model, as Claude Code does
+	most   float64 // cost limit in US dollars; 0 means no limit
+	// scripts is the path of a file with the steps of each task. If it is empty, the steps are in
+	// the prompt.
+	scripts string
 }
 
 // flagsWithValue returns flags of the real programs that the fake agent ignores together with the
@@ -53,7 +56,7 @@ func parseOptions(args []string) (options, error) {
 		case a == "--resume" || a == "resume" && o.protocol == "codex":
 			o.thread, o.resume = value(), true
 		case a == "fork" && o.protocol == "codex":
-			o.resume, o.thread = true, "" // the copy gets a new id
+			o.resume, o.thread = true, "" // the copied conversation gets a new id
 			value()
 		case a == "--replay-user-messages":
 			o.replay = true

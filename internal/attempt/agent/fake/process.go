@@ -16,7 +16,9 @@ func (a *actor) shell(command string) (output string, code int) {
 	var out limited
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second // after the command's exit, wait at most this long for its background processes
+	// After the command has exited, wait at most one second for background processes that hold its
+	// output open.
+	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
 		return err.Error() + "\n", 127
 	}

@@ -12,8 +12,8 @@ import (
 type protocol interface {
 	begin() (prompt string, err error)
 	say(text string)
-	// tool prints the start of a tool call, and returns a function that prints its
-	// result. The input has a command, or a file_path and the content of that file.
+	// tool prints the start of a tool call, and returns a function that prints the call's result.
+	// The members of input are either "command", or "file_path" and "content".
 	tool(name string, input object) func(output string, code int)
 	ask(question string, options []string) (answer string, ok bool)
 	permission(tool, input string) bool
@@ -26,7 +26,8 @@ type protocol interface {
 	done(text string, u usage)
 	failed(f fault, u usage) (code int)
 	interrupted(u usage) (code int) // prints that the user has ended the turn
-	// arrived returns the messages that have arrived during the turn since the last call of arrived.
+	// arrived returns the messages that have arrived during the turn since the last call of
+	// arrived.
 	arrived() []string
 	// endTurn ends the turn and returns true. If a message has arrived that the protocol adds to
 	// the same turn, endTurn returns false and the turn goes on.
@@ -40,9 +41,9 @@ type protocol interface {
 type fault struct {
 	text   string
 	status int       // HTTP status, or 0
-	reset  time.Time // when the rate limit ends; zero if unknown, or for any other fault
+	reset  time.Time // when the rate limit ends; zero if unknown or without a limit
 	long   bool      // the prompt is too long
-	budget bool      // the program has spent what it may spend
+	budget bool      // the cost limit is reached
 }
 
 func (f fault) message() string {

@@ -24,7 +24,7 @@ func stepsIn(prompt string) []string {
 	return steps
 }
 
-// actor executes the steps.
+// actor executes the steps of the fake agent.
 type actor struct {
 	*stdio
 	protocol protocol

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// sectionPrefix starts a line of a script file that begins a task's section.
+// sectionPrefix is the start of each line of a script file that begins the section of a task.
 const sectionPrefix = "== "
 
 // scriptFor returns the steps for a task from a file of scripts. A section starts with a
@@ -39,8 +39,8 @@ func scriptFor(text, task string) ([]string, error) {
 	return steps, nil
 }
 
-// steps returns the steps to execute: the task's steps in the script file if there is one, or else
-// the steps in the prompt.
+// steps returns the steps to execute. If there is a script file, they are the steps in its section
+// for the task that the variable GAFFER_TASK names. Otherwise they are the steps in the prompt.
 func (o options) steps(prompt string) ([]string, error) {
 	if o.scripts == "" {
 		return stepsIn(prompt), nil

@@ -11,9 +11,11 @@ type server struct {
 	*stdio
 	options
 	*stdinQueue
-	turn   string // id of the turn that runs, or of the last turn
-	latest string // id of the turn that was announced last; stdinQueue.lock guards latest and active
-	active bool   // a turn runs, or was announced and is about to run
+	turn string // id of the current or last turn
+	// latest is the turn id that was sent to the client last. active says that this turn runs or is
+	// about to run. stdinQueue.lock guards both.
+	latest string
+	active bool
 	items  int
 	asked  int
 }
@@ -75,7 +77,8 @@ func (s *server) handleLine(line []byte) {
 			}
 			l.turn = s.latest
 			s.queue = append(s.queue, l)
-			// The real program also answers before the turn prints anything.
+			// Answer while the queue is locked, so that the answer comes before the output of the
+			// turn, as in the real program.
 			s.writeJSON(object{"id": r.ID, "result": object{"turn": object{"id": l.turn, "status": "inProgress"}}})
 		})
 	case "turn/interrupt":
@@ -101,7 +104,7 @@ func (s *server) next() (string, bool) {
 	return l.text, true
 }
 
-// echo prints a message of the user at the moment when it is passed to the model.
+// echo reports a message of the user to the client at the moment when it is passed to the model.
 func (s *server) echo(l userMessage) {
 	item := object{"type": "userMessage", "id": s.number(), "clientId": nil, "content": []object{{"type": "text", "text": l.text}}}
 	if l.key != "" {

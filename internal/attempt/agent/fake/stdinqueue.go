@@ -20,13 +20,13 @@ type stdinQueue struct {
 type userMessage struct {
 	key  string // id that the sender has chosen; empty if it has chosen none
 	text string
-	turn string // id of the turn that the message belongs to; only set by the fake app server
+	turn string // id of the message's turn; only set by the fake app server
 }
 
 func newStdinQueue() *stdinQueue { return &stdinQueue{more: make(chan struct{}, 1)} }
 
 // listen starts a goroutine that passes each line of JSON on stdin to handle. At the end of stdin
-// it sets ended.
+// the goroutine sets the field ended.
 func (i *stdinQueue) listen(w *stdio, handle func(line []byte)) {
 	go func() {
 		for {
@@ -61,8 +61,8 @@ func (i *stdinQueue) drop(key string) (found bool) {
 	return found
 }
 
-// take removes and returns all queued messages. If the user has ended the turn, it returns none, so
-// that the messages start the next turn.
+// take removes and returns all queued messages. If the user has ended the turn, it returns none and
+// leaves the messages in the queue for the next turn.
 func (i *stdinQueue) take(w *stdio) []userMessage {
 	i.lock.Lock()
 	defer i.lock.Unlock()

@@ -50,7 +50,7 @@ func steps() []step {
 	}
 }
 
-// Help returns the help text.
+// Help returns the help text of the fake agent.
 func Help() string {
 	var b strings.Builder
 	b.WriteString(`An agent without a model, for trying things out. Its prompt is free text, and each

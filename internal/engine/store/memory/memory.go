@@ -1,5 +1,5 @@
-// Package memory implements a store in memory, for simulations. It can simulate a commit that
-// returns an error. The changes of such a commit are either stored or lost.
+// Package memory implements a store in memory, for simulations. It can simulate commits that return
+// an error. The changes of such a commit may be stored or lost.
 package memory
 
 import (
@@ -23,9 +23,9 @@ type Store struct {
 	data   data
 	stored chan struct{} // closed and replaced at every commit, to wake waiting readers
 
-	// FailCommit, if set, is called at every commit. If it returns an error, the commit returns
-	// that error in a [*store.CommitError]. If lost is true, the changes of the commit are not
-	// stored.
+	// FailCommit, if set, is called at every commit, to simulate failures. If it returns an error,
+	// the commit returns this error in a [*store.CommitError]. If lost is true, the changes of the
+	// commit are not stored.
 	FailCommit func() (lost bool, err error)
 }
 
@@ -43,7 +43,7 @@ type data struct {
 	cursors            map[string]store.Cursor
 	items              map[store.ItemKey]store.Item
 	events             []store.Event
-	last               int64 // number of the last event
+	last               int64 // sequence number of the last event
 	readyTasks         readyList
 }
 

@@ -7,7 +7,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// readyList holds the ready tasks in the order in which workers get them: by priority, then by Seq.
+// readyList holds the ready tasks in the order in which workers get them: highest priority first,
+// and among these the lowest Seq first.
 type readyList []readyTask
 
 type readyTask struct {
@@ -23,8 +24,8 @@ func (a readyTask) compare(b readyTask) int {
 		cmp.Compare(a.key.Run, b.key.Run), cmp.Compare(a.key.Task, b.key.Task))
 }
 
-// move updates the list for a task that changes from old to updated. If the task is new, old is the
-// zero value. If the task is deleted, updated is the zero value.
+// move updates the list after a task has changed from old to updated. For a new task, old is the
+// zero value. For a deleted task, updated is the zero value.
 func (r *readyList) move(old, updated store.Task) {
 	if old.Ready {
 		if i, found := slices.BinarySearchFunc(*r, entry(old), readyTask.compare); found {

@@ -13,8 +13,9 @@ const (
 	putRuns = `INSERT INTO run (id, status, created, data) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[])
 		ON CONFLICT (id) DO UPDATE SET status = excluded.status, created = excluded.created, data = excluded.data`
 	putPlans = `INSERT INTO plan (run, plan) SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT DO NOTHING`
-	// A spec may be long and never changes. PostgreSQL stores long values outside of the row, and
-	// does not write them again if the statement sets the column to task.spec, its stored value.
+	// The spec of a task may be long and never changes. PostgreSQL stores a long value outside of
+	// the row. It does not write the value again if the statement sets the column spec to
+	// task.spec, the stored value.
 	putTasks = `INSERT INTO task (run, task, seq, status, ready, idle, wave, not_before, priority, labels, lane, data, spec)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::boolean[], $6::boolean[], $7::bigint[], $8::bigint[],
 			$9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[])
@@ -42,18 +43,18 @@ const (
 		ON CONFLICT (kind, id) DO UPDATE SET parent = excluded.parent, seq = excluded.seq, data = excluded.data`
 	dropItems = `DELETE FROM item USING unnest($1::text[], $2::text[]) AS i (kind, id) WHERE item.kind = i.kind AND item.id = i.id`
 	addEvents = `INSERT INTO event (seq, data, row, tried) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[])`
-	// The column writes is only for processes with an older version of gaffer, which cache rows
-	// until its value changes.
+	// Only older versions of gaffer use the column named writes: they cache rows until its value
+	// changes.
 	setLastEvent = `UPDATE last_event SET seq = $1, writes = writes + 1`
 )
 
-// rowWriter collects statements that write and delete rows in a batch, which the commit sends.
+// rowWriter collects, in a batch, the statements with which a commit writes and deletes rows.
 type rowWriter struct {
 	batch pgx.Batch
-	err   error // the first error of encoding a row
+	err   error // the first error while encoding a row
 }
 
-// column returns one value of each row. The values of a column are one parameter of a statement.
+// column returns a list with one value of each row. A statement gets this list as one parameter.
 func column[R, V any](rows []R, value func(r *R) V) []V {
 	list := make([]V, len(rows))
 	for i := range rows {
@@ -62,7 +63,7 @@ func column[R, V any](rows []R, value func(r *R) V) []V {
 	return list
 }
 
-// data returns the JSON of each row, for the column data. It stores the first error in w.err.
+// data returns the JSON of each row, for the column named data. It stores the first error in w.err.
 func data[R any](w *rowWriter, rows []R) []string {
 	return column(rows, func(r *R) string {
 		text, err := record.Text(r)
@@ -85,8 +86,8 @@ func texts[R any](rows []R, text func(r *R) []byte) []*string {
 	})
 }
 
-// writeChanges adds the statements that write the changes c to the batch. lastEvent is the number
-// of the last event after these changes.
+// writeChanges adds the statements that write the changes c to the batch. lastEvent is the sequence
+// number of the last event after these changes.
 func (w *rowWriter) writeChanges(c store.Changes, lastEvent int64) {
 	w.batch.Queue(setLastEvent, lastEvent)
 	w.runs(&c)
@@ -165,8 +166,8 @@ func (w *rowWriter) runs(c *store.Changes) {
 }
 
 // tasks adds the statements that write the changed tasks to the batch. The Needs of a task never
-// change, so they are written only if the transaction has not read the task from the database,
-// which means that the task may be new.
+// change. So they are written only for tasks that may be new: those that the transaction has not
+// read from the database.
 func (w *rowWriter) tasks(c *store.Changes) {
 	rows := c.Tasks
 	if len(rows) == 0 {

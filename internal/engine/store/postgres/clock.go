@@ -9,13 +9,14 @@ import (
 )
 
 const (
-	// measureEvery is how often the database's clock is read. checkEvery is how often the process
-	// checks whether the local clock has jumped, because the user has set it or the machine was
-	// asleep. After a failed measurement, the next one follows after checkEvery too.
+	// measureEvery is how often the database's clock is read.
 	measureEvery = 5 * time.Second
-	checkEvery   = time.Second
-	// maxRoundTrip is the longest round trip to the database with which a measurement is used,
-	// because the error of a measurement is up to half of its round trip.
+	// checkEvery is how often the process checks whether it must read the database's clock:
+	// measureEvery has passed, the last reading has failed, or the local clock has jumped because
+	// the user has set it or the machine was asleep.
+	checkEvery = time.Second
+	// maxRoundTrip is the longest round trip to the database in a valid measurement. A measurement
+	// with a longer round trip is ignored, because its error is up to half of the round trip.
 	maxRoundTrip = time.Second
 	// maxHiddenStep says how Now reacts if the database's clock is set back. If it is set back by
 	// less than maxHiddenStep, Now returns the same time until the clock has caught up. If it is
@@ -24,31 +25,30 @@ const (
 )
 
 // clock estimates the current time of the database's clock: the time of the last measurement plus
-// the time that has passed since then. With it, all processes that share a database use the same
-// clock.
+// the time that has passed since then. So all processes that share a database use the same clock,
+// even if their local clocks differ.
 type clock struct {
 	local func() time.Time // returns the local time, with a monotonic clock reading
-	// open acquires a connection. It returns a function that reads the database's clock on this
-	// connection, and a function that releases the connection.
+	// open acquires a connection. It returns ask, which reads the database's clock on this
+	// connection, and done, which releases the connection.
 	open func(context.Context) (ask func() (time.Time, error), done func(), err error)
 
 	mu         sync.Mutex
 	database   time.Time // what the database's clock showed at measuredAt
 	measuredAt time.Time // local time of the last measurement
-	last       time.Time // the time that now returned last
+	last       time.Time // the last result of the method now
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
 
 // Now returns the time of the database's clock, with an error of up to about half a round trip to
-// the database. It does not go backwards, unless the database's clock was set back by a minute or
-// more.
+// the database. It goes backwards only if the database's clock was set back by a minute or more.
 func (s *Store) Now() time.Time { return s.clock.now() }
 
-// clockOf returns a clock that reads the database's clock through a connection of the pool. It
-// acquires the connection before it measures, so that the wait for a connection is not part of the
-// measured round trip.
+// clockOf returns a clock that reads the database's clock through a connection of the pool. The
+// connection is acquired before a measurement starts, so that the wait for the connection is not
+// part of the measured round trip.
 func clockOf(pool *pgxpool.Pool) *clock {
 	return &clock{local: time.Now, open: func(ctx context.Context) (ask func() (time.Time, error), done func(), err error) {
 		conn, err := pool.Acquire(ctx)

@@ -3,7 +3,7 @@ package postgres
 import "gaffer/internal/engine/store"
 
 // The statements that delete rows. Each parameter is an array that contains one part of every key.
-// For example, dropTasks gets an array with the runs of the tasks, and one with the ids of the tasks.
+// For example, dropTasks gets an array of run ids and an array of task ids.
 const (
 	dropRuns               = `DELETE FROM run USING unnest($1::text[]) AS g (key) WHERE run.id = g.key`
 	dropPlans              = `DELETE FROM plan USING unnest($1::text[]) AS g (key) WHERE plan.run = g.key`
@@ -21,7 +21,7 @@ const (
 		WHERE event.seq = g.seq AND event.seq < (SELECT seq FROM last_event)`
 )
 
-// deleteRows adds the statements that delete the rows in g to the batch.
+// deleteRows adds statements to the batch that delete the rows listed in g.
 func (w *rowWriter) deleteRows(g store.Deletions) {
 	for _, drop := range []struct {
 		query string

@@ -1,6 +1,6 @@
-// Package postgres implements a store in a PostgreSQL database, for servers on several machines.
-// The tables are in the schema that search_path in the URL names, or in the schema "gaffer" if the
-// URL names none.
+// Package postgres implements a store in a PostgreSQL database, which servers on several machines
+// can share. The tables are in the schema that search_path in the URL names, or in the schema
+// "gaffer" if the URL names none.
 package postgres
 
 import (
@@ -50,8 +50,8 @@ const (
 	// maxIdle is how long a transaction may be idle until the server ends it. Without this limit, a
 	// suspended process with an open write transaction would block all other writers.
 	maxIdle = 15 * time.Second
-	// maxTransaction is how long a write transaction may take, including its wait for those of
-	// other processes.
+	// maxTransaction is how long a write transaction may take, including the wait for write
+	// transactions of other processes.
 	maxTransaction = 2 * time.Minute
 )
 
@@ -60,7 +60,7 @@ const (
 func Open(ctx context.Context, url string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, err // this error may be shown to the user: pgx has removed the password from it
+		return nil, err // pgx has removed the password from this error
 	}
 	s := &Store{open: make(chan struct{}, 1), config: config.ConnConfig, schema: "gaffer"}
 	if path, set := s.config.RuntimeParams["search_path"]; set {
@@ -86,7 +86,9 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err := s.clock.start(ctx); err != nil {
 		return nil, errors.Join(s.fail(err), s.Close())
 	}
-	if s.settings.query == "" { // connections go directly to the server; a connection pooler would not forward notifications
+	// If the settings query is empty, connections go directly to the server, so listen for
+	// notifications. A connection pooler would not forward them.
+	if s.settings.query == "" {
 		s.listener = listen(s.config, s.channel(), s.signal.Announce)
 	}
 	return s, nil
@@ -103,7 +105,9 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 	if err != nil {
 		return s.fail(err)
 	}
-	defer conn.Release() // closes the connection instead of keeping it in the pool if the rollback below has failed
+	// If the rollback below has failed, Release closes the connection and does not put it back into
+	// the pool.
+	defer conn.Release()
 	rows := func(query string, args ...any) ([]textRow, error) {
 		found, err := conn.Query(ctx, query, args...)
 		if err != nil {
@@ -120,7 +124,7 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 		return list, err
 	}
 	err = look(&reader{store: s, rows: rows, rowsNow: rows, rowsByKey: byKey})
-	_, _ = conn.Exec(context.WithoutCancel(ctx), "ROLLBACK") // a read-only transaction has no changes, so an error does no harm
+	_, _ = conn.Exec(context.WithoutCancel(ctx), "ROLLBACK") // ignore errors: a read-only transaction has no changes
 	return err
 }
 

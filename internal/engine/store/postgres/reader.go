@@ -18,13 +18,13 @@ type reader struct {
 	// [store.ErrNotLoaded].
 	rows func(query string, args ...any) ([]textRow, error)
 	// rowsNow sends a query immediately, so it never returns [store.ErrNotLoaded]. It is for
-	// queries whose arguments differ each time, such as the current time: a repeated request would
-	// not find the result of the earlier query.
+	// queries with an argument that is different in each call, such as the current time. A stored
+	// result of such a query could not be used for a later call.
 	rowsNow func(query string, args ...any) ([]textRow, error)
-	// rowsByKey returns the rows that a query finds for one key. The query must be written for many
-	// keys at once: each parameter is an array that contains one part of every key, and the first
-	// column of the result is the position of the key in these arrays, starting at 1. rowsByKey
-	// removes that column from the rows.
+	// rowsByKey returns the rows that a query finds for one key. The query must be able to look up
+	// many keys at once: each parameter is an array that contains one part of every key, and the
+	// first column of the result is the position of the key in these arrays, starting at 1.
+	// rowsByKey removes this column from the rows.
 	rowsByKey func(query string, key ...string) ([]textRow, error)
 }
 
@@ -63,8 +63,8 @@ func textRows(rows pgx.Rows) ([]textRow, error) {
 	})
 }
 
-// decode decodes the last column of each row, which is the JSON of a stored row. rows and err are
-// the results of a query; decode passes err on.
+// decode takes the results of a query, rows and err. It decodes the last column of each row, which
+// must be JSON. If err is not nil, decode returns it.
 func decode[V any](rows []textRow, err error) (list []V, _ error) {
 	for _, row := range rows {
 		v, err := record.Read[V](row[len(row)-1])
@@ -76,13 +76,13 @@ func decode[V any](rows []textRow, err error) (list []V, _ error) {
 	return list, err
 }
 
-// listRows runs a query that selects the column data, and decodes all its rows.
+// listRows runs a query that selects the column named data, and decodes this column of all rows.
 func listRows[V any](r *reader, query string, args ...any) (list []V, err error) {
 	return decode[V](r.rows(query, args...))
 }
 
-// getRow runs a query for a key, which selects the column data, and decodes the row that it finds.
-// It returns [store.ErrNotFound] if there is no row.
+// getRow looks up a row by its key and decodes it. The query must select the column named data.
+// getRow returns [store.ErrNotFound] if there is no such row.
 func getRow[V any](r *reader, query string, key ...string) (row V, err error) {
 	list, err := decode[V](r.rowsByKey(query, key...))
 	if err != nil {
@@ -94,15 +94,15 @@ func getRow[V any](r *reader, query string, key ...string) (row V, err error) {
 	return list[0], nil
 }
 
-// readTask decodes a task. The last two columns of row are data and spec.
+// readTask decodes a task. The last two columns of row must be data and spec.
 func readTask(row textRow) (store.Task, error) {
 	t, err := record.Read[store.Task](row[len(row)-2])
 	t.Spec = row[len(row)-1]
 	return t, err
 }
 
-// decodeTasks decodes a list of tasks. The last two columns of each row are data and spec. rows and
-// err are the results of a query; decodeTasks passes err on.
+// decodeTasks takes the results of a query, rows and err, and decodes each row as a task. The last
+// two columns of a row must be data and spec. If err is not nil, decodeTasks returns it.
 func decodeTasks(rows []textRow, err error) (list []store.Task, _ error) {
 	for _, row := range rows {
 		t, err := readTask(row)
@@ -169,8 +169,8 @@ func (r *reader) Tasks(run string) ([]store.Task, error) {
 	return r.tasks("SELECT data, spec FROM task WHERE run = $1 ORDER BY seq", run)
 }
 
-// The condition final must be the same as in the index task_ended. If it differs, PostgreSQL does
-// not use the index.
+// The condition final must be the same as in the index task_ended, because otherwise PostgreSQL
+// does not use the index.
 const (
 	final       = "status IN ('complete', 'failed', 'cancelled')"
 	ended       = "SELECT data, spec FROM task WHERE run = $1 AND status = $2 AND " + final + " ORDER BY seq DESC LIMIT $3"
@@ -185,7 +185,8 @@ func (r *reader) EndedTaskCounts() (map[store.Status]int, error) {
 	return r.counts(endedCounts)
 }
 
-// counts runs a query that selects a status and a number, and returns the numbers by status.
+// counts runs a query that selects a status and a count in each row, and returns the counts by
+// status.
 func (r *reader) counts(query string, args ...any) (map[store.Status]int, error) {
 	rows, err := r.rows(query, args...)
 	counts := map[store.Status]int{}

@@ -19,7 +19,7 @@ import (
 var schemas embed.FS
 
 // migrationLock is the key of the advisory lock that a process holds while it migrates the schema.
-// The number is "gaff" in ASCII.
+// The value is "gaff" in ASCII.
 const migrationLock = 0x67616666
 
 // migrate migrates the schema to the version of this program. Several processes may call it at the
@@ -77,8 +77,9 @@ func (s *Store) version(ctx context.Context, conn *pgx.Conn) (version int, err e
 	return version, err
 }
 
-// createSchema creates the schema, if it does not exist, and the table schema_version. It does not
-// run CREATE SCHEMA IF NOT EXISTS, because the database role may not be allowed to create schemas.
+// createSchema creates the table schema_version, and the schema if it does not exist. It does not
+// run CREATE SCHEMA IF NOT EXISTS, because this fails if the database role may not create schemas,
+// even if the schema exists.
 func (s *Store) createSchema(ctx context.Context, conn *pgx.Conn) error {
 	var there bool
 	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", s.schema).Scan(&there)

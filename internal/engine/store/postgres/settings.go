@@ -23,8 +23,8 @@ func configure(c *pgx.ConnConfig, schema string) settings {
 	values := map[string]string{
 		"lock_timeout":                        fmt.Sprint(lockTimeout.Milliseconds()),
 		"idle_in_transaction_session_timeout": fmt.Sprint(maxIdle.Milliseconds()),
-		// There is an index for every query. Without these settings, the server could plan to scan
-		// a table while it is small, keep the plan, and so still scan the table when it is large.
+		// There is an index for every query. Without these settings, PostgreSQL could plan to scan
+		// a table while the table is small, and keep this plan when the table has become large.
 		"enable_seqscan":    "off",
 		"enable_bitmapscan": "off",
 		"plan_cache_mode":   "force_generic_plan",

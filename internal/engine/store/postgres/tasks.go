@@ -6,9 +6,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// In the index task_ready, the tasks form one list for each pair of labels and account. In the
-// index task_idle, they form one list for each wave and account. The queries find the start of each
-// list with one index lookup, and do not scan the lists before it.
+// These queries use loose index scans. The index task_ready is sorted by labels and account, and
+// the index task_idle by run, wave and account. One index lookup finds the next pair of these
+// values, so a query does not read all tasks of the pairs before it. In SQL, an account is called a
+// lane.
 const (
 	labelSets = `WITH RECURSIVE list AS (
 		SELECT (SELECT labels FROM task WHERE ready ORDER BY labels LIMIT 1) AS labels
@@ -18,7 +19,7 @@ const (
 		SELECT labels FROM list WHERE labels IS NOT NULL`
 
 	// readyTasks selects the first $4 ready tasks, by priority and seq, whose labels are in $1 and
-	// whose account is not in $2. If $3 is not empty, the account must be in $3.
+	// whose account (lane) is not in $2. If $3 is not empty, the account must also be in $3.
 	readyTasks = `WITH RECURSIVE list AS (
 		SELECT l.labels, (SELECT lane FROM task WHERE ready AND labels = l.labels ORDER BY lane LIMIT 1) AS lane
 		FROM (SELECT labels COLLATE "C" AS labels FROM unnest($1::text[]) AS l (labels)) l
@@ -31,8 +32,9 @@ const (
 		WHERE list.lane <> ALL ($2::text[]) AND (cardinality($3::text[]) = 0 OR list.lane = ANY ($3::text[]))
 		ORDER BY t.priority DESC, t.seq LIMIT $4`
 
-	// idleTasks selects the first $4 idle tasks, by priority and seq, of the run $1 whose wave is
-	// at most $2 and whose account is not in $3.
+	// idleTasks selects the first $4 idle tasks of the run $1, by priority and seq. An idle task is
+	// queued but not ready. The task's wave must be at most $2, and its account (lane) must not be
+	// in $3.
 	idleTasks = `WITH RECURSIVE list AS (
 		(SELECT wave, lane FROM task WHERE idle AND run = $1 AND wave <= $2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL
@@ -70,14 +72,15 @@ func (r *reader) WaitingTasks(w store.WaitQuery) ([]store.Task, error) {
 // NULL.
 func notNil(list []string) []string { return append([]string{}, list...) }
 
-// minTasks is the smallest number of tasks that a query fetches. A transaction keeps the result, so
-// that its later requests, which skip the tasks that are already claimed, need no new query.
+// minTasks is the smallest number of tasks that a query fetches, even if a request needs fewer. The
+// transaction keeps the result. So later requests, which skip the tasks that are already claimed,
+// need no new query.
 const minTasks = 32
 
-// firstTasks runs a query and returns the first tasks, at most limit, for which skip returns false
-// and match returns true. The last parameter of the query, which args does not contain, is the
-// number of rows to fetch. If fewer than limit tasks remain, firstTasks repeats the query with a
-// larger number, unless the query has no more rows.
+// firstTasks runs a query and returns the first tasks for which skip returns false and match
+// returns true, at most limit. args are the parameters of the query, except for the last one, which
+// is the number of rows to fetch. If it finds fewer than limit tasks, firstTasks repeats the query
+// with a larger number of rows, until the query has no more rows.
 func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, match func(store.Task) bool, query string, args ...any) ([]store.Task, error) {
 	for fetch := max(limit, minTasks); ; fetch = min(2*fetch, math.MaxInt32) {
 		rows, err := r.rows(query, append(args[:len(args):len(args)], fetch)...)

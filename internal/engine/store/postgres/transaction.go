@@ -20,25 +20,25 @@ import (
 // each locks the only row of the table last_event.
 //
 // transaction is a [store.Loader]: it collects lookups, and Load sends them all in one round trip.
-// It keeps the results until it ends.
+// It keeps the results until the transaction ends.
 type transaction struct {
 	*reader
 	store    *Store
 	ctx      context.Context // context of the whole transaction, which several requests share
 	cancel   context.CancelFunc
-	last     int64              // number of the last event
-	loadEach bool               // set by LoadEach: each lookup is sent immediately, in a round trip of its own
+	last     int64              // sequence number of the last event
+	loadEach bool               // set by LoadEach: each lookup is sent immediately
 	missed   bool               // a lookup has returned store.ErrNotLoaded since the last call of Missed
 	wanted   []*lookup          // lookups that the next round trip sends
-	lookups  map[string]*lookup // lookups whose results are kept, by their query and its arguments
-	claim    *store.ClaimQuery  // the last query for claimable tasks, without Skip; nil if there was none
+	lookups  map[string]*lookup // lookups of this transaction, by query and arguments
+	claim    *store.ClaimQuery  // last query for claimable tasks, without Skip; nil if there was none
 }
 
 // lookup is a query that a request has made, and its result.
 type lookup struct {
 	query  string
 	args   []any
-	keys   []string // the parts of the key, if the query was made with reader.rowsByKey; nil if not
+	keys   []string // parts of the key, if reader.rowsByKey has made the query
 	loaded bool
 	rows   []textRow
 }
@@ -58,7 +58,9 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	_, _ = t.find(allAccounts)
 	_, _ = t.find(openQuestions)
 	_, _ = t.find(labelSets)
-	if s.lastClaim != nil { // this transaction will probably look for tasks with the same query, so send it too
+	// This transaction will probably look for claimable tasks with the same query as the last
+	// transaction, so send this query too.
+	if s.lastClaim != nil {
 		_, _ = t.reader.ClaimableTasks(*s.lastClaim)
 	}
 	t.missed = false
@@ -69,8 +71,8 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	return t, nil
 }
 
-// begin begins the transaction on the server and sends the wanted lookups. If the connection has
-// broken since it was last used, begin opens a new one.
+// begin begins the transaction on the server and sends the lookups in t.wanted. If the connection
+// has broken since it was last used, begin opens a new one.
 func (t *transaction) begin() (err error) {
 	if t.store.closed {
 		return errClosed
@@ -108,8 +110,9 @@ func (t *transaction) ClaimableTasks(c store.ClaimQuery) ([]store.Task, error) {
 	return t.reader.ClaimableTasks(c)
 }
 
-// find returns the rows of a query. If the query was not sent yet, find adds it to those that Load
-// sends and returns [store.ErrNotLoaded]. After LoadEach, it sends the query immediately instead.
+// find returns the rows of a query. If the query was not sent yet, find adds it to the lookups that
+// Load sends, and returns [store.ErrNotLoaded]. But after a call of LoadEach, find sends the query
+// immediately.
 func (t *transaction) find(query string, args ...any) ([]textRow, error) {
 	text, err := json.Marshal(args)
 	if err != nil {
@@ -120,7 +123,7 @@ func (t *transaction) find(query string, args ...any) ([]textRow, error) {
 
 // findKey is like find, for a query that looks up rows by a key (see reader.rowsByKey).
 func (t *transaction) findKey(query string, key ...string) ([]textRow, error) {
-	return t.result(query+"\x00"+strings.Join(key, "\x00"), lookup{query: query, keys: key}) // keys contain no zero bytes, so this is unique
+	return t.result(query+"\x00"+strings.Join(key, "\x00"), lookup{query: query, keys: key}) // keys contain no zero bytes, so this string is unique
 }
 
 func (t *transaction) result(name string, wanted lookup) ([]textRow, error) {
@@ -142,8 +145,8 @@ func (t *transaction) result(name string, wanted lookup) ([]textRow, error) {
 	return l.rows, nil
 }
 
-// findNow sends a query immediately, with all wanted lookups, and returns its rows. It does not
-// keep the result for other requests.
+// findNow sends a query immediately, together with the lookups in t.wanted, and returns its rows.
+// It does not keep the rows for other requests.
 func (t *transaction) findNow(query string, args ...any) ([]textRow, error) {
 	l := &lookup{query: query, args: args}
 	t.wanted = append(t.wanted, l)
@@ -172,7 +175,7 @@ func (t *transaction) Load() error {
 	return t.send(&pgx.Batch{})
 }
 
-// send sends the statements in batch and all wanted lookups in one round trip, and stores the
+// send sends the statements in batch and the lookups in t.wanted in one round trip, and stores the
 // results of the lookups. Lookups with the same query and different keys are sent as one statement.
 func (t *transaction) send(batch *pgx.Batch) error {
 	byQuery := map[string][]*lookup{}
@@ -213,8 +216,8 @@ func (t *transaction) send(batch *pgx.Batch) error {
 	return nil
 }
 
-// durable is a query that turns synchronous_commit on for the transaction if it is off. Without it,
-// a crash of the server could lose the commit.
+// durable is a query that turns synchronous_commit on for the transaction if it is off. With
+// synchronous_commit off, a crash of the server could lose the commit.
 const durable = "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'"
 
 // queueKey returns the second part of the key of the advisory lock that write transactions wait
@@ -276,7 +279,8 @@ func (t *transaction) rollback() error {
 	return nil
 }
 
-// end lets the next write transaction of this process begin. Every transaction must call it once.
+// end lets the next write transaction of this process begin. It must be called once for every
+// transaction.
 func (t *transaction) end() {
 	t.cancel()
 	t.store.lastClaim = t.claim
@@ -290,6 +294,7 @@ func (s *Store) disconnect() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = s.conn.Close(ctx) // if this fails, the server ends the transaction when it notices that the connection is gone
+	// Ignore errors: the server ends the transaction when it notices that the connection is gone.
+	_ = s.conn.Close(ctx)
 	s.conn = nil
 }

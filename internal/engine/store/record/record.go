@@ -1,6 +1,6 @@
-// Package record converts rows to and from JSON. Databases store each row as JSON in one column.
-// Their other columns repeat parts of the row for queries, or hold long parts such as the plan of a
-// run.
+// Package record converts rows to and from JSON. A database stores each row as JSON in one column.
+// The other columns of the table repeat parts of the row for queries, or hold long parts such as
+// the plan of a run.
 package record
 
 import (
@@ -16,7 +16,7 @@ import (
 func Text(row any) (string, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // keep <, > and & as they are, for users who read the database
+	encoder.SetEscapeHTML(false) // do not escape <, > and &, so that users can read the stored text
 	if err := encoder.Encode(row); err != nil {
 		return "", fmt.Errorf("%T: %w", row, err)
 	}
@@ -32,8 +32,8 @@ func Read[V any](text []byte) (V, error) {
 	return row, nil
 }
 
-// Nanos converts a time to nanoseconds since 1970, for a column of a table. A time that does not
-// fit, such as the zero time, becomes the smallest or the largest int64.
+// Nanos converts a time to nanoseconds since 1970, for a column of a table. If the result does not
+// fit in an int64, as for the zero time, it is the smallest or the largest int64.
 func Nanos(t time.Time) int64 {
 	switch {
 	case t.Before(time.Unix(0, math.MinInt64)):

@@ -62,7 +62,8 @@ func (t *transaction) apply(c store.Changes) error {
 	return w.err
 }
 
-// rowWriter executes statements. After the first error, which it keeps in err, it executes no more.
+// rowWriter executes statements until one of them fails. It keeps the error in err, and executes no
+// more statements.
 type rowWriter struct {
 	c   *conn
 	err error
@@ -86,8 +87,8 @@ func (w *rowWriter) put(query string, row any, args ...any) {
 	}
 }
 
-// task writes a task. The Needs of a task never change, so they are written only if the transaction
-// has not read the task from the database, which means that the task may be new.
+// task writes a task. The Needs of a task never change. So they are written only if the task may be
+// new: if the transaction has not read it from the database.
 func (w *rowWriter) task(t store.Task, c *store.Changes) {
 	if _, known := c.StoredTask(t.TaskKey); !known {
 		for _, need := range t.Needs {

@@ -14,13 +14,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Copied describes a copy of a database, as returned by [Backup] and [Restore], or a database that
-// was checked.
+// Copied describes a database file that [Backup] or [Restore] has written, or that [Check] has
+// checked.
 type Copied struct {
 	Path    string
 	Bytes   int64
 	Version int   // version of the database's schema
-	Last    int64 // number of the last event
+	Last    int64 // sequence number of the last event
 }
 
 // ExistsError reports that a file exists and must not be overwritten.
@@ -35,10 +35,10 @@ func (e *ExistsError) Conflict() bool { return true }
 func (e *ExistsError) Hint() string { return "--force replaces it" }
 
 // Backup writes a consistent copy of the database at path to the file target. Other processes may
-// use the database at the same time. The copy is synced to disk and checked before it gets its
-// final name. If target exists, Backup replaces it if force is set. If force is not set, it returns
-// an [*ExistsError]. If progress is not nil, it is called regularly with the number of bytes that
-// were written and the approximate total.
+// use the database at the same time. The copy is synced to disk and checked before it gets the name
+// target. If target exists, Backup replaces it if force is set, and otherwise returns an
+// [*ExistsError]. If progress is not nil, it is called regularly with the number of bytes that were
+// written and the approximate total.
 func Backup(ctx context.Context, path, target string, force bool, progress func(done, total int64)) (Copied, error) {
 	if err := checkDifferentFiles(path, target); err != nil {
 		return Copied{}, err
@@ -59,8 +59,8 @@ func Backup(ctx context.Context, path, target string, force bool, progress func(
 
 var errSame = errors.New("it is the database itself")
 
-// checkDifferentFiles returns an error if path and other are the same file, or if there is no file
-// at path. other need not exist.
+// checkDifferentFiles returns an error if path and other are the same file, or if no file exists at
+// path. A file at other need not exist.
 func checkDifferentFiles(path, other string) error {
 	a, err := os.Stat(path)
 	if err != nil {
@@ -73,7 +73,7 @@ func checkDifferentFiles(path, other string) error {
 }
 
 // copyBeside copies the database source to a temporary file in the folder of target, and checks the
-// copy. Only the user who owns the temporary file can read it.
+// copy. Only the owner of the temporary file can read it.
 func copyBeside(ctx context.Context, source, target string, progress func(done, total int64)) (temp string, c Copied, err error) {
 	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
 	if err != nil {
@@ -113,11 +113,12 @@ func copyInto(ctx context.Context, source, target string, progress func(done, to
 	})
 }
 
-// progressInterval is the time between two calls of the progress function of a copy.
+// progressInterval is how often the progress of a copy is reported.
 const progressInterval = 2 * time.Second
 
-// reportProgress calls progress regularly with the current size of the file and total, until the
-// caller calls stop. stop waits until the last call of progress has returned.
+// reportProgress starts to call progress regularly with the current size of the file and with
+// total, its expected size. This ends when the caller calls stop. stop waits until the last call of
+// progress has returned.
 func reportProgress(file string, total int64, progress func(done, total int64)) (stop func()) {
 	if progress == nil {
 		return func() {}
@@ -190,8 +191,8 @@ func knownVersion(c *conn) (int, error) {
 
 var errEmpty = errors.New("it has no tables")
 
-// Check checks the integrity of the whole database at path. No process may use the database
-// meanwhile.
+// Check checks the integrity of the whole database at path. The caller must make sure that no
+// process uses the database during the check.
 func Check(ctx context.Context, path string) (Copied, error) {
 	copied := Copied{Path: path}
 	info, err := os.Stat(path)

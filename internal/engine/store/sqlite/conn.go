@@ -32,8 +32,8 @@ type conn struct {
 const lockTimeout = 30 * time.Second
 
 // checkpointPages is the size of the write-ahead log, in pages, at which a commit copies the log
-// into the database file. Submitting a plan with ten thousand tasks needs fewer pages, so one
-// submission alone does not cause such a copy and wait for it.
+// into the database file. Submitting a plan with ten thousand tasks writes fewer pages, so it need
+// not wait for such a copy.
 const checkpointPages = 4000
 
 // dsn returns the data source name of a database file. Its settings make SQLite sync a commit to
@@ -55,8 +55,8 @@ func connect(ctx context.Context, db *sql.DB, path string) (*conn, error) {
 	return &conn{Conn: c, path: path, prepared: map[string]*sql.Stmt{}, rawStatements: map[string]sqldriver.StmtExecContext{}}, nil
 }
 
-// close releases the connection. It first closes all prepared statements. If one stays open, the
-// driver neither closes its connection nor copies the write-ahead log into the file.
+// close closes all prepared statements and then the connection. If a statement stayed open, SQLite
+// would keep the connection open, and would not copy the write-ahead log into the database file.
 func (c *conn) close() error {
 	var errs []error
 	for _, stmt := range c.prepared {
@@ -186,7 +186,8 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 // Invalid marks the error as caused by the content of a file.
 func (e *DamagedError) Invalid() bool { return true }
 
-// Damaged marks the error as damage to the store's file, which the caller's request has not caused.
+// Damaged marks the error as damage to the database file, which is not the fault of the caller's
+// request.
 func (e *DamagedError) Damaged() bool { return true }
 
 // Hint returns advice for the user.

@@ -15,11 +15,11 @@ const (
 	dropIdempotencyRecords = "DELETE FROM promise WHERE key IN (SELECT value FROM json_each(?))"
 	dropCursors            = "DELETE FROM cursor WHERE name IN (SELECT value FROM json_each(?))"
 	dropLists              = "DELETE FROM item WHERE (kind, parent) IN (SELECT value ->> 'kind', value ->> 'parent' FROM json_each(?))"
-	// Never delete the last event: the number of the next event is computed from it.
+	// Never delete the last event: the sequence number of the next event is computed from it.
 	dropEvents = "DELETE FROM event WHERE seq IN (SELECT value FROM json_each(?)) AND seq < (SELECT max(seq) FROM event)"
 )
 
-// deleteRows executes the statements that delete the rows in g.
+// deleteRows executes the statements that delete the rows listed in g.
 func (w *rowWriter) deleteRows(g store.Deletions) {
 	for _, drop := range []struct {
 		query string

@@ -31,7 +31,7 @@ func newPool(path string) (*pool, error) {
 
 // take returns the free connection that was used last, because its cache is warm. If no connection
 // is free, it returns a new one. While maxReaders connections are in use, take waits. The caller
-// must give the connection back.
+// must return the connection with giveBack.
 func (p *pool) take(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

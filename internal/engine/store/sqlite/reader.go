@@ -15,7 +15,7 @@ type reader struct {
 	plans *store.PlanCache
 }
 
-// getRow runs a query that selects the column data of one row, and decodes it.
+// getRow runs a query that selects the column named data of one row, and decodes it.
 func getRow[V any](c *conn, query string, args ...any) (row V, err error) {
 	var data string
 	if err := c.get(query, []any{&data}, args...); err != nil {
@@ -24,7 +24,7 @@ func getRow[V any](c *conn, query string, args ...any) (row V, err error) {
 	return record.Read[V]([]byte(data))
 }
 
-// listRows runs a query that selects the column data, and decodes all its rows.
+// listRows runs a query that selects the column named data, and decodes this column of all rows.
 func listRows[V any](c *conn, query string, args ...any) (list []V, err error) {
 	err = c.each(query, func(scan func(...any) error) error {
 		var data string
@@ -117,8 +117,8 @@ func (r *reader) Tasks(run string) ([]store.Task, error) {
 	return r.tasks("SELECT data, spec FROM task WHERE run = ? ORDER BY seq", run)
 }
 
-// The condition final must be the same as in the index task_ended. If it differs, SQLite does not
-// use the index.
+// The condition final must be the same as in the index task_ended, because otherwise SQLite does
+// not use the index.
 const (
 	final       = "status IN ('complete', 'failed', 'cancelled')"
 	ended       = "SELECT data, spec FROM task WHERE run = ? AND status = ? AND " + final + " ORDER BY seq DESC LIMIT ?+0"
@@ -255,8 +255,8 @@ func (r *reader) IdempotencyRecords(made time.Time, after string, limit int) ([]
 	return listRows[store.IdempotencyRecord](r.c, "SELECT data FROM promise WHERE key > ? AND made < ? ORDER BY key LIMIT ?+0", after, record.Nanos(made), limit)
 }
 
-// The index event_run contains only events whose run is not empty. SQLite uses the index only if
-// the query has the same condition, so eventsOf repeats it.
+// The index event_run contains only events with a non-empty run. SQLite uses this index only for a
+// query with the same condition on run, so eventsOf contains this condition.
 const (
 	eventsOf    = "SELECT data, row, tried FROM event WHERE run = ? AND run <> '' AND seq > ? ORDER BY seq LIMIT ?+0"
 	questionsOf = "SELECT data FROM question WHERE data ->> 'run' = ? ORDER BY asked, id"

@@ -51,8 +51,10 @@ func Restore(ctx context.Context, source, path string, now time.Time, progress f
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return r, err
 	}
+	// Check that no process uses the database, to fail before the long copy. replace makes the same
+	// check again after the copy.
 	if err := checkUnused(path); err != nil {
-		return r, err // fail now rather than after the long copy; replace makes the same check again when the copy is complete
+		return r, err
 	}
 	temp, c, err := copyBeside(ctx, source, path, progress)
 	if err != nil {
@@ -66,9 +68,9 @@ func Restore(ctx context.Context, source, path string, now time.Time, progress f
 	return r, nil
 }
 
-// replace replaces the database at path by file, and returns the new path of the previous database,
-// or "" if there was none. Meanwhile it holds the turn of the [writerQueue]. So a process that
-// opens the database waits for its turn, and then checks that the file at path was not replaced.
+// replace replaces the database at path by file. It returns the new path of the previous database,
+// or "" if there was none. Meanwhile it holds the lock of the [writerQueue]. So a process that
+// opens the database waits, and then finds out that the file was replaced.
 func replace(ctx context.Context, file, path string, now time.Time) (before string, err error) {
 	turn, err := queueOf(path).wait(ctx)
 	if err != nil {
@@ -86,9 +88,9 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 	if before, err = linkPrevious(path, now); err != nil {
 		return "", err
 	}
-	// Delete the write-ahead log too, because SQLite would apply the old file's log to the new
-	// file. The database file is deleted first: if this loop is interrupted, there is no database
-	// at the path, rather than a database without its log.
+	// Delete the write-ahead log too, because SQLite would apply the old log to the new file.
+	// Delete the database file first: if this loop is interrupted, there is then no database at the
+	// path, rather than a database without its log.
 	for _, end := range []string{"", "-wal", "-shm"} {
 		if err := ignoreAbsent(os.Remove(path + end)); err != nil {
 			return before, err

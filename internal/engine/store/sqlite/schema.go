@@ -17,7 +17,7 @@ import (
 var schemas embed.FS
 
 // applicationID is written into the header of the file to mark it as a database of gaffer. The
-// number is "gaff" in ASCII.
+// value is "gaff" in ASCII.
 const applicationID = 0x67616666
 
 // prepareFile turns on the write-ahead log and migrates the schema to the version of this program.

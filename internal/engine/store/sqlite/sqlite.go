@@ -22,7 +22,9 @@ type Store struct {
 	signal store.EventSignal
 	plans  store.PlanCache
 	queue  queueHandle
-	file   os.FileInfo // the file at path when the database was opened; shows whether the file was replaced since then
+	// file describes the file that was at path when the database was opened. If another file is at
+	// path now, the database was replaced.
+	file os.FileInfo
 
 	open   chan struct{} // semaphore of size 1, held by the open write transaction of this process
 	db     *sql.DB
@@ -47,7 +49,8 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	s := &Store{path: path, open: make(chan struct{}, 1), queue: queueHandle{writerQueue: queueOf(path)}}
 	s.writer.Open, s.writer.Committed = s.begin, s.signal.Announce
 	err = s.connect(ctx)
-	for try := 1; isGone(err) && try < maxTries; try++ { // another process has just replaced the file by a backup
+	// Open the database again if another process has just replaced its file by a backup.
+	for try := 1; isGone(err) && try < maxTries; try++ {
 		if err = s.disconnect(); err == nil {
 			err = s.connect(ctx)
 		}
@@ -187,8 +190,8 @@ func (s *Store) Wait(ctx context.Context, after int64) error {
 	return s.signal.Wait(ctx, after, pollEvery, s.lastSeq)
 }
 
-// lastSeq returns the number of the last event. If the database file was replaced, it returns a
-// [*GoneError], so that waiting readers notice this.
+// lastSeq returns the sequence number of the last event. If the database file was replaced, it
+// returns a [*GoneError], so that waiting readers notice this.
 func (s *Store) lastSeq(ctx context.Context) (int64, error) {
 	if err := s.checkFileUnchanged(); err != nil {
 		return 0, err

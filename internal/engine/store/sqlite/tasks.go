@@ -7,10 +7,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// In the index task_ready, the tasks form one list for each pair of labels and account. In the
-// index task_idle, they form one list for each wave and account. The queries find the start of each
-// list with one or two index lookups, and do not scan the lists before it. They compare each column
-// separately, because SQLite uses an index only for the first column of a row comparison.
+// Some of these queries use loose index scans. The index task_ready is sorted by labels and
+// account, and the index task_idle by run, wave and account. One or two index lookups find the next
+// pair of these values, so a query does not read all tasks of the pairs before it. The queries
+// compare each column separately, because SQLite uses an index only for the first column of a row
+// comparison. In SQL, an account is called a lane.
 const (
 	labelSets = `WITH RECURSIVE list (labels) AS (
 		SELECT (SELECT labels FROM task WHERE ready = 1 ORDER BY labels LIMIT 1)
@@ -18,7 +19,7 @@ const (
 		SELECT (SELECT labels FROM task WHERE ready = 1 AND labels > list.labels ORDER BY labels LIMIT 1)
 		FROM list WHERE list.labels IS NOT NULL)
 		SELECT labels FROM list WHERE labels IS NOT NULL`
-	// readyAccounts selects the distinct accounts of the ready tasks whose labels equal ?1.
+	// readyAccounts selects the distinct accounts (lanes) of the ready tasks whose labels are ?1.
 	readyAccounts = `WITH RECURSIVE list (lane) AS (
 		SELECT (SELECT lane FROM task WHERE ready = 1 AND labels = ?1 ORDER BY lane LIMIT 1)
 		UNION ALL
@@ -27,8 +28,8 @@ const (
 		SELECT lane FROM list WHERE lane IS NOT NULL`
 	readyTasks = `SELECT run, task, data, spec FROM task WHERE ready = 1 AND labels = ? AND lane = ? ORDER BY priority DESC, seq`
 
-	// idleLists selects the distinct pairs of wave and account of the idle tasks of the run ?1
-	// whose wave is at most ?2.
+	// idleLists selects the distinct pairs of wave and account (lane) of the idle tasks of the run
+	// ?1 whose wave is at most ?2. An idle task is queued but not ready.
 	idleLists = `WITH RECURSIVE list (wave, lane) AS (
 		SELECT * FROM (SELECT wave, lane FROM task WHERE idle = 1 AND run = ?1 AND wave <= ?2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL

@@ -13,7 +13,7 @@ import (
 type transaction struct {
 	*reader
 	store *Store
-	turn  host.Lock // this process's turn in the queue of writers
+	turn  host.Lock // lock that lets only this process write
 }
 
 // begin waits until no other write transaction is open, in this or another process, and begins one.
@@ -54,7 +54,7 @@ func (t *transaction) Commit(c store.Changes) error {
 		return errors.Join(err, t.store.write.exec("ROLLBACK"), t.end())
 	}
 	if err := t.store.write.exec("COMMIT"); err != nil {
-		_ = t.store.write.exec("ROLLBACK") // fails if SQLite has already rolled back the transaction
+		_ = t.store.write.exec("ROLLBACK") // ignore errors: SQLite may have rolled back the transaction already
 		return &store.CommitError{Err: errors.Join(err, t.end())}
 	}
 	t.store.plans.Forget(c.Deletions.Runs...)

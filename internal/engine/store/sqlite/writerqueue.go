@@ -50,13 +50,13 @@ func (q writerQueue) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// queueHandle is a writerQueue for a process that writes often. It keeps the lock files open, so
-// that taking a turn is fast if no other process has it or waits for it. It is not safe for
+// queueHandle is a writerQueue for a process that writes often. It keeps the lock files open. So
+// taking a turn is fast if no other process has the turn or waits for it. It is not safe for
 // concurrent use.
 type queueHandle struct {
 	writerQueue
 	files [2]*os.File    // the lock files next and turn; nil if they are not open
-	infos [2]os.FileInfo // describe the open files, to notice whether the files at their paths were replaced
+	infos [2]os.FileInfo // identify the open files, to notice when they are replaced
 }
 
 // wait waits for this process's turn to write, like [writerQueue.wait], but first tries the open

@@ -67,8 +67,8 @@ func concurrentClaims(t *testing.T, db Database) {
 	}
 }
 
-// claimOne sets the first ready task to running and returns the task's number, or -1 if no task is
-// ready.
+// claimOne claims the first ready task, by setting its status to Running, and returns the task's
+// Seq. It returns -1 if no task is ready.
 func claimOne(t *testing.T, s store.Store) (taken int, err error) {
 	err = s.Write(t.Context(), func(tx *store.Tx) error {
 		taken = -1

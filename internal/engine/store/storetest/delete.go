@@ -23,7 +23,7 @@ var gone = map[string]func(*testing.T, Database){
 	"a deleted task can be neither claimed nor found":             taskIsDeleted,
 }
 
-// deleteRows deletes the rows in g. The test fails if the transaction returns an error.
+// deleteRows deletes the rows listed in g. The test fails if the transaction returns an error.
 func deleteRows(t *testing.T, s store.Store, g store.Deletions) {
 	t.Helper()
 	err := s.Write(t.Context(), func(tx *store.Tx) error {
@@ -102,7 +102,7 @@ func count(r store.Reader, id string) (n int, err error) {
 	return n, err
 }
 
-// rowsOfRun is the number of rows that putRunWithAll puts, as count counts them.
+// rowsOfRun is the result of count for a run that putRunWithAll has put.
 const rowsOfRun = 15
 
 func runIsDeleted(t *testing.T, db Database) {
@@ -113,7 +113,8 @@ func runIsDeleted(t *testing.T, db Database) {
 		same(t, "rows before", n, err, rowsOfRun)
 	})
 	deleteRows(t, s, keysOfRun("r"))
-	deleteRows(t, s, keysOfRun("r")) // delete the rows again: deleting rows that do not exist must not fail
+	// Delete the rows again: deleting rows that do not exist must not fail.
+	deleteRows(t, s, keysOfRun("r"))
 	read(t, s, func(r store.Reader) {
 		n, err := count(r, "r")
 		same(t, "rows that were taken away", n, err, 0)
@@ -127,7 +128,8 @@ func runIsDeleted(t *testing.T, db Database) {
 func deletedForOtherProcesses(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	write(t, s, func(tx *store.Tx) { putRunWithAll(tx, "r") })
-	for _, from := range []store.Store{s, other} { // read the rows in both stores, so that both may have cached them
+	// Read the rows through both stores, so that both can have cached them when they are deleted.
+	for _, from := range []store.Store{s, other} {
 		inTx(t, from, func(tx *store.Tx) {
 			_, err := tx.Run("r")
 			same(t, "before", err, nil, nil)

@@ -44,7 +44,8 @@ func eventsAfter(t *testing.T, db Database) {
 
 func eventsOfRun(t *testing.T, db Database) {
 	s := open(t, db)
-	runs := []string{"r", "", "r\"x", "r-2"} // an event whose Run is empty belongs to no run, so EventsOf must not return it
+	// An event whose Run is empty belongs to no run, so EventsOf must not return it.
+	runs := []string{"r", "", "r\"x", "r-2"}
 	for i := range 12 {
 		write(t, s, func(tx *store.Tx) {
 			run := runs[i%len(runs)]
@@ -75,8 +76,8 @@ func eventsOfRun(t *testing.T, db Database) {
 }
 
 // follower reads events through one store while many goroutines append events through two other
-// stores. The numbers that it sees must never have a gap. If they had, a reader would miss the
-// event that gets the missing number later.
+// stores. The sequence numbers that it reads must never have a gap. After a gap, a reader would
+// miss the event that gets the missing number later.
 func follower(t *testing.T, db Database) {
 	const writers, times = 16, 25
 	s, other := open(t, db), open(t, db)

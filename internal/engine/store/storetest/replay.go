@@ -23,10 +23,11 @@ func newRows() Rows {
 	return Rows{map[string]store.Run{}, map[store.TaskKey]store.Task{}, map[string]store.Attempt{}}
 }
 
-// Replay restores the runs, tasks and attempts of a store from its events. It returns an error if
-// they differ from the stored rows in data that changes only with an event. Nothing may have been
-// deleted from the store. If visit is not nil, it is called after every event with the rows that
-// were restored so far; Replay stops if it returns an error.
+// Replay restores the runs, tasks and attempts of a store from its events, and compares them with
+// the stored rows. It returns an error if they differ, except in data that changes without an
+// event. The caller must not have deleted anything from the store. If visit is not nil, Replay
+// calls it after each event with the rows that were restored so far. If visit returns an error,
+// Replay stops.
 func Replay(r store.Reader, visit func(store.Event, Rows) error) error {
 	events, err := r.Events(0, 1<<30)
 	if err != nil {
@@ -85,8 +86,8 @@ func ReadRows(r store.Reader) (Rows, error) {
 }
 
 // text returns the rows as text, to compare them. It leaves out data that changes without an event:
-// leases, the cost of running attempts, fields about messages and reviews, and the counters and sums
-// of runs.
+// leases, the activity and cost of running attempts, fields about messages and reviews, and the
+// counters and sums of runs.
 func (rows Rows) text() string {
 	var lines []string
 	for _, run := range rows.Runs {
@@ -101,7 +102,8 @@ func (rows Rows) text() string {
 	}
 	for _, a := range rows.Attempts {
 		a.HasMessages = false
-		if !a.Status.Final() { // while an attempt runs, its cost and its limit change without an event
+		// The cost and the limit of a running attempt change without an event.
+		if !a.Status.Final() {
 			a.Spent, a.Counted, a.Limit = store.Amount{}, store.Amount{}, store.Amount{}
 		}
 		a.Lease, a.State, a.Doing, a.Source, a.Said = time.Time{}, "", "", "", time.Time{}

@@ -54,8 +54,8 @@ func write(t *testing.T, s store.Store, change func(tx *store.Tx)) {
 	}
 }
 
-// inTx calls fn in a transaction whose changes are not committed, because the change then returns
-// an error. It also checks that Write returns this error.
+// inTx calls fn in a transaction and then rolls the transaction back, by returning an error from
+// the change function. It also checks that Write returns this error.
 func inTx(t *testing.T, s store.Store, fn func(tx *store.Tx)) {
 	t.Helper()
 	stop := errors.New("only looking")

@@ -115,8 +115,8 @@ func oneState(t *testing.T, db Database) {
 	wg.Wait()
 }
 
-// twoStores increments a number many times, through two stores at the same time, and checks the
-// sum.
+// twoStores increments a stored number many times, through two stores at the same time, and checks
+// the result.
 func twoStores(t *testing.T, db Database) {
 	const writers, times = 8, 25
 	var wg sync.WaitGroup

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// RefusedError reports an address that is not fetched, because it is not on the public internet, or
-// is not a valid http or https address without a password.
+// RefusedError reports an address that gaffer refuses to fetch. Either it is not a valid http or
+// https address, or it contains a user name or password, or it is not on the public internet.
 type RefusedError struct {
 	Address string
 	Problem string
@@ -19,8 +19,8 @@ type RefusedError struct {
 func (e *RefusedError) Error() string { return e.Address + " " + e.Problem }
 
 // dial connects to a host. It resolves the host's name only once, checks all resulting addresses,
-// and connects to one of them. If it resolved the name again to connect, the name could have
-// another address, which was not checked.
+// and connects to one of them. A second lookup for the connection could return another address,
+// which was not checked (DNS rebinding).
 func (f Fetcher) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -108,9 +108,9 @@ var reserved = prefixes(
 	"198.51.100.0/24", // documentation
 	"203.0.113.0/24",  // documentation
 	"224.0.0.0/3",     // multicast, reserved and broadcast
-	"2001::/23",       // protocol assignments; tunnel addresses that contain an IPv4 address
+	"2001::/23",       // protocol assignments, such as Teredo tunnels to IPv4 addresses
 	"2001:db8::/32",   // documentation
-	"2002::/16",       // tunnel addresses that contain an IPv4 address
+	"2002::/16",       // 6to4: tunnels to IPv4 addresses
 	"3fff::/20",       // documentation
 )
 

@@ -8,7 +8,8 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// maxPageText and maxTitle are the maximum lengths of a page's stored text and title, in characters.
+// maxPageText and maxTitle are the maximum lengths of a page's stored text and title, in
+// characters.
 const (
 	maxPageText = 1000
 	maxTitle    = 200
@@ -37,8 +38,8 @@ func fromHTML(page string) (title, text string) {
 	return title, limit(b.String(), maxPageText)
 }
 
-// writeSpaced writes the words of text to b, with single spaces between them, so that long white
-// space takes no memory. It stops when b is long enough for a page's text.
+// writeSpaced writes the words of text to b, with single spaces between them, so that long runs of
+// white space take no memory. It stops when b is long enough for a page's text.
 func writeSpaced(b *strings.Builder, text string) {
 	for word := range strings.FieldsSeq(text) {
 		b.WriteString(word)
@@ -49,8 +50,8 @@ func writeSpaced(b *strings.Builder, text string) {
 	}
 }
 
-// afterTag returns the text of page after the tag, comment or invisible element with which page
-// starts.
+// afterTag returns the text of page after the tag, comment or invisible element at its start. A
+// page that is not empty must start with <.
 func afterTag(page string) string {
 	if page == "" {
 		return ""

@@ -23,7 +23,7 @@ import (
 // Limits of one fetch.
 const (
 	Timeout      = 10 * time.Second // time limit of the whole fetch, including redirects and body
-	MaxSize      = 1 << 20          // maximum number of bytes of a page that are read; the remaining bytes are ignored
+	MaxSize      = 1 << 20          // maximum number of bytes that are read; the rest of a larger page is ignored
 	MaxRedirects = 5
 )
 
@@ -82,8 +82,8 @@ func (f Fetcher) get(ctx context.Context, u *url.URL) (Page, error) {
 	return read(response)
 }
 
-// client returns an HTTP client that uses no proxy. A proxy could reach addresses that dial
-// refuses, and often has one of these addresses itself.
+// client returns an HTTP client that uses no proxy. A proxy could connect to addresses that dial
+// refuses. Also, the proxy itself often has an address that dial refuses.
 func (f Fetcher) client() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -149,7 +149,7 @@ func kindOf(header string, body []byte) (string, error) {
 	return kind, nil
 }
 
-// unwrapped returns err without the method and address that package http adds.
+// unwrapped returns err without the HTTP method and the address that package net/http adds to it.
 func unwrapped(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err

@@ -11,7 +11,7 @@ import (
 // ActionKind is the kind of an [Action].
 type ActionKind int
 
-// Actions of the user. Keys trigger them.
+// Actions that the user can request with keys.
 const (
 	NoAction  ActionKind = iota
 	Stop                 // start no more tasks; running tasks continue
@@ -29,8 +29,10 @@ type Action struct {
 	Question string // id of the question that is answered
 	Text     string
 	Deny     bool
-	Scope    fleet.GrantScope // for how long the answer holds; empty means for this request only
-	Rule     string           // the permission rule to add for Scope; empty means the first rule that the question suggests
+	Scope    fleet.GrantScope // which later requests the answer also decides; empty means none
+	// Rule is the permission rule that decides the later requests in Scope. Empty means the first
+	// rule that the question suggests.
+	Rule string
 }
 
 // Reply returns the answer of an action whose kind is Answer.
@@ -38,13 +40,15 @@ func (a Action) Reply() fleet.Reply {
 	return fleet.Reply{Text: a.Text, Deny: a.Deny, Scope: a.Scope, Rule: a.Rule}
 }
 
-// mode says how far the user has gone in leaving the view.
+// mode says whether the user watches the run, chooses how to leave it, or has cancelled it.
 type mode int
 
 const (
-	watching   mode = iota
-	choosing        // the user may detach, cancel or continue; until then no task starts, except if Remote is set
-	cancelling      // the run is being cancelled
+	watching mode = iota
+	// choosing is the mode after Ctrl-C: the user may detach, cancel the run or continue. Until the
+	// user decides, no task starts. But a run on a server (Remote) continues.
+	choosing
+	cancelling // the run is being cancelled
 )
 
 // Keyboard is the state of the user's input. It is a value: each key gives a new Keyboard.
@@ -56,20 +60,21 @@ type Keyboard struct {
 	question   string // id of the question on the screen
 	input      parts.Input
 	sent       []string // ids of questions whose answer is being sent; they are not shown
-	discarding bool     // keys are ignored, because the question that they were typed for is closed
+	discarding bool     // keys are ignored, because they were typed for a question that is now closed
 }
 
-// Press returns the new state after a key was pressed, and the action of the user. open lists the
-// open questions. The action depends on the mode and the key:
+// Press returns the new state after a key was pressed, and the action that the key triggers. open
+// lists the open questions. The action depends on the mode (left) and the key (top):
 //
 //	             Ctrl-C               d        c        Enter          other
 //	watching     Stop, then choosing  ── the question's answer is typed ──
 //	choosing     CancelRun            Detach   CancelRun  Resume       –
 //	cancelling   Leave                –        –          –            –
 //
-// With Remote set, Ctrl-C does not stop the run. Then, while choosing, Ctrl-C, d and Enter detach, c
-// cancels the run, and any other key continues watching. If a question is closed while its answer is
-// being typed, the following keystrokes are discarded up to Enter, Escape or Tab.
+// With Remote set, Ctrl-C in the mode watching does not stop the run. In the mode choosing, Ctrl-C,
+// d and Enter then detach, c cancels the run, and any other key continues watching. If a question
+// is closed while its answer is being typed, the following keystrokes are discarded up to Enter,
+// Escape or Tab.
 //
 // With Observer set, Ctrl-C leaves the view in every mode, and so does q if no question is open.
 func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
@@ -86,16 +91,17 @@ func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Acti
 		return k, Action{}
 	case k.question != "":
 		k, act := k.editAnswer(key, k.unanswered(open))
-		return k.WithQuestions(open), act // after an answer, this shows the next question
+		// If the key has sent an answer, show the next question.
+		return k.WithQuestions(open), act
 	case k.Observer && key.Rune == 'q' && len(k.sent) == 0:
 		return k, Action{Kind: Leave}
 	}
 	return k, Action{}
 }
 
-// End returns the new state and the action for a request to end the run that is not a key, such as
-// a signal. The action is Leave for an observer or if the run is already being cancelled, Detach
-// for a run on a server, and CancelRun otherwise.
+// End returns the new state and the action if something other than a key, such as a signal,
+// requests the end of the run. The action is Leave for an observer or if the run is already being
+// cancelled, Detach for a run on a server, and CancelRun otherwise.
 func (k Keyboard) End() (Keyboard, Action) {
 	switch {
 	case k.Observer || k.mode == cancelling:
@@ -111,8 +117,9 @@ func (k Keyboard) cancel() (Keyboard, Action) {
 	return k, Action{Kind: CancelRun}
 }
 
-// WithQuestions returns the state for this list of open questions. The question on the screen stays
-// there as long as it is open. Text that was typed for one question is never sent to another.
+// WithQuestions returns the new state after the list of open questions has changed to open. The
+// question on the screen stays there as long as it is open. Text that was typed for one question is
+// never sent to another.
 func (k Keyboard) WithQuestions(open []fleet.Question) Keyboard {
 	k.sent = filtered(k.sent, func(id string) bool {
 		return !slices.ContainsFunc(open, func(q fleet.Question) bool { return q.ID == id })
@@ -129,7 +136,8 @@ func (k Keyboard) WithQuestions(open []fleet.Question) Keyboard {
 	return k
 }
 
-// Reopen makes a question answerable again, because its answer was not accepted.
+// Reopen shows an answered question again if it is still open, so that the user can repeat the
+// answer.
 func (k Keyboard) Reopen(question string) Keyboard {
 	k.sent = filtered(k.sent, func(id string) bool { return id == question })
 	return k
@@ -177,8 +185,8 @@ func (k Keyboard) choose(key terminal.Key) (Keyboard, Action) {
 	return k, Action{}
 }
 
-// editAnswer applies a key to the answer that the user is typing. Enter sends the answer. If the
-// answer is not valid, it stays in the input.
+// editAnswer applies a key to the answer that the user is typing. Enter sends the answer. An answer
+// that is not valid is not sent and can be edited further.
 func (k Keyboard) editAnswer(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
 	switch key.Kind {
 	case terminal.Rune:

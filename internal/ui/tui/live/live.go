@@ -1,9 +1,9 @@
-// Package live shows one run in a terminal, and lets the user answer its questions, leave it or
-// cancel it.
+// Package live shows one run in a terminal, and lets the user answer the questions of its agents,
+// leave the view or cancel the run.
 //
-// [View] is a pure function: it turns a run, the time, the size of the terminal and the user's
-// input into rows. [Keyboard] is a pure state machine: it turns keys and open questions into
-// actions. [Show] is the loop that uses both.
+// [View] computes the rows of the screen from the run, the time and the user's input. [Keyboard] is
+// a state machine that turns keys and open questions into actions. Both are pure. [Show] is the
+// loop that uses them.
 package live
 
 import (
@@ -25,7 +25,7 @@ import (
 type Options struct {
 	Now      func() time.Time
 	Color    bool
-	Observer bool // another process works on the run
+	Observer bool // another process works on the run, so this view cannot stop it
 	Remote   bool // the run is on a server, whose workers work on it
 
 	// Runs receives the run whenever it has changed. It is closed when the run has ended.
@@ -35,9 +35,9 @@ type Options struct {
 	// End receives a value for each request to end the run that does not come from the keyboard,
 	// such as a signal.
 	End <-chan struct{}
-	// Act performs the user's actions, one after the other, and returns a message for the user. Its
-	// context ends when the view ends, unless the user has detached. Detach and Leave end the view
-	// and are not passed to Act.
+	// Act performs the user's actions, one after the other, and returns a message for the user. The
+	// context is cancelled when the view ends, except after a detach. The actions Detach and Leave
+	// end the view and are not passed to Act.
 	Act func(context.Context, Action) string
 }
 
@@ -46,7 +46,7 @@ const (
 	minFrame  = 50 * time.Millisecond  // minimum time between two frames while the user types
 	noteTime  = 15 * time.Second       // how long a note is shown
 	readTime  = time.Second            // minimum time for which a note is shown, even if keys are pressed
-	seenTime  = 2 * time.Second        // how long an answered question is hidden; if it is still open then, it is shown again
+	seenTime  = 2 * time.Second        // how long an answered question is hidden while it is still open
 )
 
 // Show shows a run until the run has ended or the user leaves. It returns NoAction if the run has
@@ -74,7 +74,9 @@ func Show(ctx context.Context, t *terminal.Terminal, o Options) (ActionKind, err
 	}()
 	do, err := l.run(ctx)
 	if do != Detach {
-		leave() // cancel the running actions, except after a detach: then an answer may still be sent
+		// Cancel the running actions. After a detach they continue, so that an answer is still
+		// sent.
+		leave()
 	}
 	return do, err
 }
@@ -91,11 +93,13 @@ type loop struct {
 	keys    chan terminal.Key
 	results chan string   // receives the messages that Act returns
 	panics  chan string   // receives the panics of the loop's goroutines
-	actions chan Action   // what the user has chosen and Act has not done yet, the oldest first
+	actions chan Action   // actions that Act has not performed yet, the oldest first
 	done    chan struct{} // closed when the goroutines must end
 	all     sync.WaitGroup
 
-	reopened chan string // receives the id of each answered question after seenTime; if it is still open then, it is shown again
+	// reopened receives the id of each answered question when seenTime has passed since the answer.
+	// A question that is still open is then shown again.
+	reopened chan string
 }
 
 // start calls f in a goroutine. It passes a panic of f to the loop, which restores the terminal
@@ -119,8 +123,9 @@ func send[T any](ch chan<- T, value T, done <-chan struct{}) {
 	}
 }
 
-// act performs the actions one after the other. If a question is still open some time after its
-// answer, the user can answer it again: the answer was refused or did not arrive.
+// act performs the user's actions, one after the other. If a question is still open when seenTime
+// has passed since its answer, the user can answer it again, because the answer may have been
+// refused or lost.
 func (l *loop) act(ctx context.Context) {
 	for {
 		var a Action
@@ -196,7 +201,9 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 			switch {
 			case l.view.Run.Counts.Running > 0:
 				l.view.Frame++
-			case !l.changed && time.Since(l.drawn) < time.Second: // nothing to draw: the view has not changed, and elapsed times change only once per second
+			case !l.changed && time.Since(l.drawn) < time.Second:
+				// Draw nothing: the view has not changed, and the times on the screen change only
+				// once per second.
 				continue
 			}
 		}
@@ -209,7 +216,7 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 		default:
 			select {
 			case l.actions <- act:
-			default: // too many earlier actions have not ended yet
+			default: // the queue of actions is full
 				l.note("busy, try again")
 				l.view.Keyboard = l.view.Keyboard.Reopen(act.Question)
 			}

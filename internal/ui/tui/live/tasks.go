@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/ui/tui/stages"
 )
 
-// body returns at most maxRows rows with tasks. The tasks are below the headings of their stages if
-// both fit, and without headings if only the tasks fit. If not all tasks fit, body returns the most
-// urgent tasks, and a row that counts the others.
+// body returns the tasks in at most maxRows rows. If all tasks fit, they are sorted by stage, with
+// a heading above each stage if the headings fit, too. Otherwise body returns the most urgent
+// tasks, and a row that counts the other tasks.
 func (v View) body(width, maxRows int) []paint.Line {
 	headings := stages.Count(v.stages)
 	if headings == 1 {

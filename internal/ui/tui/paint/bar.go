@@ -7,7 +7,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Characters of the parts of a bar. They differ in shape, not only in colour.
+// Characters that bars consist of: for complete tasks, for failed or cancelled tasks, and for all
+// other tasks. They differ in shape, not only in colour.
 const (
 	barDone = "█"
 	barLost = "▒"
@@ -22,7 +23,9 @@ func Bar(c fleet.Counts, columns int) Line {
 	}
 	done, lost := share(c.Complete, c.Total, columns), share(c.Failed+c.Cancelled, c.Total, columns)
 	if lost = min(lost, columns-done); c.Complete+c.Failed+c.Cancelled == c.Total && lost > 0 {
-		lost = columns - done // all tasks have ended: fill the bar, because the shares are rounded down
+		// All tasks have ended. Fill the bar, which may have a gap because the shares are rounded
+		// down.
+		lost = columns - done
 	}
 	return Line{
 		{strings.Repeat(barDone, done), display.Green},
@@ -31,8 +34,8 @@ func Bar(c fleet.Counts, columns int) Line {
 	}
 }
 
-// share returns how many of the columns stand for n of total. It rounds down, but returns at least
-// 1 if n is not zero.
+// share returns how many of the columns of a bar represent n of total tasks. It rounds down, but
+// returns at least 1 if n is not zero.
 func share(n, total, columns int) int {
 	if n == 0 {
 		return 0

@@ -8,12 +8,18 @@ import (
 
 // Column describes one column of a table.
 type Column struct {
-	Max   int  // maximum width in columns
-	Min   int  // minimum width if there is text, so that changing values do not move other columns
+	Max int // maximum width in terminal columns
+	// Min is the minimum width if any cell has text. It keeps the other columns in place when
+	// values change.
+	Min   int
 	Right bool // the text is aligned to the right
-	Drop  int  // position in the order in which columns are removed if they do not fit, lowest first; 0 means never
-	Flex  bool // the column gets the width that other columns leave; other columns are removed until it has at least Min
-	Width int  // current width, set by [Table.Rows]; 0 hides the column
+	// Drop is the order in which columns are removed if they do not all fit: the column with the
+	// lowest Drop first. A column with Drop 0 is never removed.
+	Drop int
+	// Flex gives the column the width that the other columns leave. If this is less than Min,
+	// columns are removed in the order of Drop.
+	Flex  bool
+	Width int // current width, set by [Table.Rows]; 0 means hidden
 }
 
 const gap = "  "
@@ -27,9 +33,9 @@ type Table struct {
 // Add appends a row with one cell for each column.
 func (t *Table) Add(cells ...Span) { t.rows = append(t.rows, cells) }
 
-// Rows returns the rows, with columns as wide as their contents. If the rows do not fit into width,
-// it removes columns, the column with the lowest Drop first. If that is not enough, it makes
-// columns narrower.
+// Rows returns the rows, with columns as wide as their contents. If the rows are wider than width,
+// it first removes columns, beginning with the lowest Drop. If that is not enough, it makes columns
+// narrower.
 func (t *Table) Rows(width int) []Line {
 	fit(t.Columns, t.rows, width)
 	lines := make([]Line, len(t.rows))
@@ -110,8 +116,8 @@ func totalWidth(cols []Column) int {
 }
 
 // nextToDrop returns the index of the column to remove next, or -1 if no column may be removed.
-// flex is the index of the column with Flex, or -1, and wanted the width that this column needs:
-// its own Width is 0 while [fit] computes the others.
+// flex is the index of the column with Flex, or -1. wanted is the width that the column with Flex
+// needs: [fit] sets the Width of this column last, so it is still 0.
 func nextToDrop(cols []Column, flex, wanted int) int {
 	found := -1
 	for i, c := range cols {

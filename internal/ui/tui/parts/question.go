@@ -15,9 +15,9 @@ import (
 // Chosen is the style of the row that is chosen in a list: reverse video.
 const Chosen display.Style = "7"
 
-// QuestionHeading returns the heading of a question: which task or agent asks, the given facts, and
-// which answer is used if the user does not answer. run is the name of the question's run, or
-// empty.
+// QuestionHeading returns the heading of a question: which task or agent asks, the given facts,
+// such as how long ago it asked, and which answer is used if the user does not answer. run is the
+// name of the question's run, or empty.
 func QuestionHeading(q fleet.Question, run string, now time.Time, facts ...string) paint.Line {
 	who := display.Line(q.Name, 50)
 	if run != "" {
@@ -37,8 +37,8 @@ func QuestionText(q fleet.Question, width, maxRows int) (rows []paint.Line) {
 	return rows
 }
 
-// Options returns a row for each numbered answer to a question. If typed is the number of an answer,
-// that answer is marked.
+// Options returns a row for each numbered answer to a question. If typed is the number of an
+// answer, the row of that answer is marked.
 func Options(q fleet.Question, typed string) (rows []paint.Line) {
 	for i, choice := range q.Choices() {
 		mark, style := "  ", display.Style("")

@@ -13,8 +13,8 @@ import (
 // TaskTable is a table of tasks. Its columns are as wide as their contents.
 type TaskTable struct {
 	Now time.Time
-	// Detailed adds two columns: the status in words, and how the worker knows what the agent does,
-	// with the age of that information.
+	// Detailed adds two columns. One shows the status in words, the other the source and the age of
+	// the information about what the agent does.
 	Detailed bool
 }
 
@@ -64,7 +64,8 @@ func (t TaskTable) Rows(tasks []fleet.Task, width int) []paint.Line {
 }
 
 func (t TaskTable) cells(task fleet.Task) []paint.Span {
-	quiet := display.Style("") // style of the task's id, name and attempt number: faint if the task is queued or cancelled
+	// quiet is the style of the task's id, name and attempt number.
+	quiet := display.Style("")
 	if task.Status == fleet.Queued || task.Status == fleet.Cancelled {
 		quiet = display.Faint
 	}
@@ -91,7 +92,7 @@ func (t TaskTable) cells(task fleet.Task) []paint.Span {
 	return cells
 }
 
-// Doing returns what a task does at the moment, or why it does nothing.
+// Doing returns what a task does at the moment, why it does nothing, or how it ended.
 func Doing(t fleet.Task, now time.Time) paint.Span {
 	doing := paint.Span{Text: phrase.Doing(t, now)}
 	switch {
@@ -105,8 +106,9 @@ func Doing(t fleet.Task, now time.Time) paint.Span {
 	return doing
 }
 
-// Source returns how the worker knows what the agent of a running task does, and the age of that
-// information, such as "output 4s". It returns "" if the task is not running or nothing is known.
+// Source returns the source and the age of the information about what the agent of a task does,
+// such as "output 4s". It returns "" if the task is not running or nothing is known about the
+// agent.
 func Source(t fleet.Task, now time.Time) string {
 	a := t.Attempt
 	if a == nil || t.Status != fleet.Running || a.Said.IsZero() {

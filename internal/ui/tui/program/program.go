@@ -27,7 +27,7 @@ type Model[M any] interface {
 	Rows() []string
 }
 
-// The events that every model receives. In addition, it receives the time once per second.
+// Events that every model receives. In addition, every model receives the time once per second.
 type (
 	// Size is the size of the terminal in columns and rows.
 	Size struct{ Width, Height int }
@@ -40,7 +40,7 @@ type (
 // Quit is the action that ends the program.
 type Quit struct{}
 
-// Edit returns the line after the key k was pressed.
+// Edit applies the key k to a line that the user is typing, and returns the new line.
 func Edit(line parts.Input, k Key) parts.Input {
 	switch k.Name {
 	case "backspace", "ctrl+h":
@@ -63,7 +63,8 @@ type Terminal struct {
 	Now   func() time.Time
 }
 
-// Task is the slow part of an action. The zero Task means that the action is done.
+// Task is the slow part of an action, which does not block the screen. The zero Task means that the
+// action has no slow part and is done.
 type Task struct {
 	Name string // name of the task in errors
 	// Do does the slow work. It returns an event with the result, which is passed to the model.
@@ -125,8 +126,8 @@ func (p *Program) Finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// started is a task that has not ended. When the user leaves, Bubble Tea no longer waits for the
-// task, and may not even have started it. So [Program.Finish] calls do again.
+// started is a task that has not ended. When the user leaves, Bubble Tea may not have started the
+// task, and does not wait for it. So [Program.Finish] also calls do.
 type started struct {
 	name string
 	do   func() (any, error) // does the work once; later calls return the same result
@@ -170,7 +171,7 @@ type tick struct{}
 
 func nextTick() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return tick{} }) }
 
-// adapter makes a [tea.Model] of a [Model].
+// adapter implements [tea.Model] for a [Model].
 type adapter[M Model[M]] struct {
 	model   M
 	perform Performer
@@ -178,7 +179,8 @@ type adapter[M Model[M]] struct {
 	pending *pending
 }
 
-// Init implements [tea.Model]. It starts the clock.
+// Init implements [tea.Model]. It starts the clock, which sends the time to the model once per
+// second.
 func (a adapter[M]) Init() tea.Cmd {
 	return tea.Batch(nextTick(), func() tea.Msg { return a.now() })
 }
@@ -215,7 +217,7 @@ func (a adapter[M]) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		one := &started{display.Printable(task.Name), sync.OnceValues(task.Do)}
 		a.pending.add(one)
 		cmds = append(cmds, func() tea.Msg {
-			event, _ := one.do() // ignore the error: the event contains it, too; only Finish needs it
+			event, _ := one.do() // ignore the error: the event tells the model about it
 			return ended{one, event}
 		})
 	}

@@ -19,15 +19,17 @@ type change struct {
 	since     bool // show only what has changed since the user's last review
 	page      Page
 	read      bool
-	readError string          // why the last read of the change failed; empty if it succeeded
-	diffs     map[string]diff // diffs that were requested or read, by path; this map is replaced and never modified
-	file      int             // number of the shown file, from 1; 0 means that the overview is shown
-	cursor    key             // the chosen row; the zero key means the first row
-	at        int             // index of the chosen row; used if the row has disappeared
-	mark      bool            // the user has chosen a range of lines: those between the row from and the cursor
-	from      key
-	top       int
-	sideways  int // number of columns that the user has scrolled to the right
+	readError string // why the last read of the change failed; empty if it succeeded
+	// diffs holds the diffs that were requested or read, by path. The map is never modified: it is
+	// replaced by a modified copy, because a change is a value.
+	diffs    map[string]diff
+	file     int  // number of the shown file, from 1; 0 means the overview
+	cursor   key  // the chosen row; the zero key means the first row
+	at       int  // index of the chosen row, in case the row disappears
+	mark     bool // all lines between the row from and the cursor are chosen
+	from     key
+	top      int
+	sideways int // number of columns that the user has scrolled to the right
 }
 
 // diff is the diff of a file. It is read when the user opens the file.
@@ -40,8 +42,8 @@ type diff struct {
 
 func (c change) show() Show { return Show{Run: c.run, Task: c.task, Since: c.since} }
 
-// withPage returns the screen with the change in p. It keeps the file and the row that are shown,
-// and the diffs of files that have not changed. If the change no longer contains the shown file, it
+// withPage returns the screen with the change in p. It keeps the shown file, the chosen row, and
+// the diffs of files that have not changed. If the change no longer contains the shown file, it
 // shows the overview.
 func (c change) withPage(p Page) change {
 	if p.Change.Run != c.run || p.Change.Task != c.task || (p.Since != "") != c.since {
@@ -92,13 +94,14 @@ func (c change) withReadFailure(t ReadFailure) change {
 	return c
 }
 
-// goTo shows the overview (0) or the file with this number.
+// goTo shows the file with this number, counted from 1. If file is 0, it shows the overview.
 func (c change) goTo(file int) change {
 	c.file = min(max(file, 0), len(c.page.Change.Files))
 	c.cursor, c.at, c.top, c.sideways, c.mark = key{}, 0, 0, 0, false
 	if c.file > 0 {
 		path := c.page.Change.Files[c.file-1].Path
-		if d, ok := c.diffs[path]; ok && d.readError != "" { // remove the failed diff, so that it is read again
+		if d, ok := c.diffs[path]; ok && d.readError != "" {
+			// The diff could not be read. Remove it, so that it is requested again.
 			c.diffs = maps.Clone(c.diffs)
 			delete(c.diffs, path)
 		}
@@ -106,8 +109,9 @@ func (c change) goTo(file int) change {
 	return c
 }
 
-// newComment returns a comment without text at the chosen position: the whole change, a file, lines
-// of code, or the position of the chosen comment. It returns false if no row can be chosen.
+// newComment returns a comment without text at the position that the user has chosen: the whole
+// change, a file, or lines of code. If a comment is chosen, the new comment has the same position.
+// newComment returns false if no row can be chosen.
 func (c change) newComment(f frame) (fleet.Comment, bool) {
 	rows := c.rows(f.width)
 	first, last := c.chosen(rows)
@@ -162,7 +166,7 @@ func (c change) comment(id string) (fleet.Comment, bool) {
 }
 
 // commentAt returns the chosen comment. If a line is chosen, it returns the first comment on that
-// line.
+// line. It returns false if there is no such comment.
 func (c change) commentAt(f frame) (fleet.Comment, bool) {
 	rows := c.rows(f.width)
 	at := c.index(rows)
@@ -175,7 +179,8 @@ func (c change) commentAt(f frame) (fleet.Comment, bool) {
 	return c.comment(rows[at].key.comment)
 }
 
-// chosenFile returns the file that is shown. In the overview it returns the chosen file.
+// chosenFile returns the file that is shown or, in the overview, the file that is chosen. It
+// returns false if there is no such file.
 func (c change) chosenFile(f frame) (fleet.ChangeFile, bool) {
 	if c.file > 0 {
 		return c.page.Change.Files[c.file-1], true
@@ -225,7 +230,7 @@ func (c change) head() (rows []paint.Line) {
 func (c change) view(f frame) (lines []paint.Line) {
 	if !c.read {
 		if c.readError != "" {
-			return nil // head shows the error
+			return nil // [change.head] shows the error
 		}
 		return []paint.Line{paint.Styled(display.Faint, "reading the change of "+display.Line(c.task, 40)+" …")}
 	}

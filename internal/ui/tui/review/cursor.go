@@ -7,8 +7,8 @@ import (
 	"gaffer/fleet"
 )
 
-// settle makes the cursor and the scroll position valid again. If the diff of the shown file must
-// be read, it returns the request to read it.
+// settle adjusts the cursor and the scroll position to the current rows and the size of the screen.
+// If the diff of the shown file was not requested yet, settle also returns the request to read it.
 func (c change) settle(f frame) (change, any) {
 	if !c.read {
 		return c, nil
@@ -46,9 +46,9 @@ func (c change) settle(f frame) (change, any) {
 	return c, read
 }
 
-// index returns the index of the chosen row. If that row has disappeared, it returns the closest
-// row before the old position of that row, or the first row that can be chosen. It returns -1 if no
-// row can be chosen.
+// index returns the index of the chosen row. If that row has disappeared, it returns the last row
+// up to the old index that can be chosen or, if there is none, the first row that can be chosen. It
+// returns -1 if no row can be chosen.
 func (c change) index(rows []row) int {
 	found := -1
 	for i, r := range rows {
@@ -63,8 +63,8 @@ func (c change) index(rows []row) int {
 	return found
 }
 
-// move handles the keys that only move the cursor or scroll. The returned text is a note for the
-// user. It says why the key has no effect, and is empty if nothing needs to be said.
+// move handles the keys that only move the cursor or scroll. If a key has no effect, the returned
+// text may say why; otherwise it is empty.
 func (c change) move(name string, f frame) (change, string) {
 	rows := c.rows(f.width)
 	at, page := c.index(rows), max(f.height-2, 1)
@@ -136,7 +136,8 @@ func (c change) extend(rows []row, at, step int) (change, string) {
 }
 
 // goToHunk goes to the first changed line of the next hunk if step is 1, or of the previous hunk if
-// step is -1. If there is no more hunk, it goes to the next or previous file.
+// step is -1. If there is no such hunk, it goes to the next or previous file. If that is not
+// possible, the returned text says why.
 func (c change) goToHunk(rows []row, at, step int) (change, string) {
 	i := at + step
 	if step < 0 { // go to the start of the hunk that contains the cursor
@@ -168,8 +169,8 @@ func (c change) goToHunk(rows []row, at, step int) (change, string) {
 	return c.goTo(c.file + 1), ""
 }
 
-// next returns the index of the next row after start that can be chosen. step is 1 to search
-// downwards and -1 to search upwards. If there is none, next returns start.
+// next returns the index of the nearest row that can be chosen. It searches downwards from start if
+// step is 1, and upwards if step is -1. If there is no such row, it returns start.
 func next(rows []row, start, step int) int {
 	for i := start + step; i >= 0 && i < len(rows); i += step {
 		if rows[i].selectable && (start < 0 || start >= len(rows) || rows[i].key != rows[start].key) {

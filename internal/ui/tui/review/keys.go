@@ -142,8 +142,8 @@ func (m Model) pressChange(k program.Key) (Model, []any) {
 	return m, nil
 }
 
-// back ends the choice of several lines. If no lines are chosen, it goes from a file to the
-// overview, or from the overview to the list.
+// back goes back by one step. If several lines are chosen, it ends that choice. Otherwise it goes
+// from a file to the overview, or from the overview to the list of changes.
 func (m Model) back() (Model, []any) {
 	switch c := m.change; {
 	case c.mark:
@@ -172,7 +172,8 @@ func (m Model) act(kind Kind) Act {
 	return Act{Kind: kind, Run: m.change.run, Task: m.change.task, Tree: m.change.page.Change.Tree}
 }
 
-// confirmFirst shows a question. The action is performed only if the user confirms it.
+// confirmFirst asks the user to confirm an action on the shown change. yes says which key confirms
+// it.
 func (m Model) confirmFirst(question, yes string, kind Kind) (Model, []any) {
 	m.confirm = confirmation{question, yes, m.act(kind)}
 	return m, nil
@@ -189,7 +190,8 @@ func (m Model) writeComment() (Model, []any) {
 	return m, nil
 }
 
-// changeComment edits, deletes or resolves the chosen comment, for the key e, d or r.
+// changeComment changes the chosen comment: the key e edits it, d deletes it, and r resolves it or
+// opens it again.
 func (m Model) changeComment(key string) (Model, []any) {
 	comment, ok := m.change.commentAt(m.body())
 	act := m.act(Edit)
@@ -211,7 +213,7 @@ func (m Model) changeComment(key string) (Model, []any) {
 }
 
 // toggleViewed marks the chosen file as viewed and, if its diff is shown, goes to the next file. If
-// the file is marked and has not changed since, it removes the mark.
+// the file is already marked and has not changed since, toggleViewed removes the mark instead.
 func (m Model) toggleViewed() (Model, []any) {
 	c := m.change
 	file, ok := c.chosenFile(m.body())
@@ -238,7 +240,9 @@ func (m Model) approve() (Model, []any) {
 
 func (m Model) sendBack() (Model, []any) {
 	review := m.change.page.Review
-	if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack { // after comments were sent, SendBack restarts the gaffer process that passes them to the agent, if it has died
+	// Without new comments, SendBack is useful only if the change was sent back before: it then
+	// makes sure that a gaffer process still works on the run.
+	if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack {
 		return m.showNote("there is no comment to send: c writes one", false), nil
 	}
 	return m, []any{m.act(SendBack)}
@@ -274,7 +278,8 @@ func drafts(r fleet.Review) (list []fleet.Comment) {
 	return list
 }
 
-// openNeighbour opens the next change in the list or, if step is -1, the previous change.
+// openNeighbour opens the next change in the list if step is 1, or the previous change if step is
+// -1.
 func (m Model) openNeighbour(step int) (Model, []any) {
 	entries := m.list.changes.Entries
 	at := slices.IndexFunc(entries, func(e Entry) bool { return e.Task.ID == m.change.task })

@@ -35,11 +35,11 @@ type Model struct {
 type editor struct {
 	open   bool
 	saving bool
-	act    Act // the action that saves the comment; it gets the text when the user has finished
+	act    Act // action that saves the comment; Enter adds the text to it
 	input  parts.Input
 }
 
-// confirmation is an action that the user must confirm with y.
+// confirmation is an action that is performed if the user presses y.
 type confirmation struct {
 	text, yes string
 	act       Act
@@ -189,8 +189,8 @@ func (m Model) head() []paint.Line {
 	return rows[:min(len(rows), max(m.height/3, 1))]
 }
 
-// foot returns the rows at the bottom: the confirmation, the typed comment, a note, or the most
-// useful keys.
+// foot returns the rows at the bottom. They show one of these: the action to confirm, the comment
+// that the user is typing, a note, or the most useful keys.
 func (m Model) foot() []paint.Line {
 	switch {
 	case m.confirm.text != "":
@@ -224,8 +224,8 @@ func (m Model) foot() []paint.Line {
 			keys = []string{"c comments on the lines", "Esc keeps one line"}
 		}
 	}
-	// Leave out keys that do not fit, but always show the last key, with which the user can list
-	// all keys.
+	// Leave out keys that do not fit. But always show the last key, which opens the list of all
+	// keys.
 	fitting, last := []string(nil), "? keys"
 	for _, k := range keys {
 		if cells.Width(strings.Join(append(slices.Clone(fitting), k, last), "  ")) <= m.width {

@@ -26,8 +26,8 @@ type (
 		Review fleet.Review
 	}
 
-	// Page is a change with its review and messages. Since is the id of the tree that the change is
-	// compared with; it is empty for the whole change.
+	// Page is a change with its review and the messages to the agent. Since is the id of the git
+	// tree that the change is compared with. If Since is empty, the page contains the whole change.
 	Page struct {
 		Since    string
 		Task     fleet.Task
@@ -37,14 +37,14 @@ type (
 		Messages []fleet.Message
 	}
 
-	// File is the diff of one file. It answers a [Read].
+	// File is the diff of one file, the result of a [Read].
 	File struct {
 		Of   Read
 		Diff fleet.FileChange
 	}
 
-	// ReadFailure says why data could not be read: the list if Task is empty, the change if only
-	// Path is empty, or the diff of a file.
+	// ReadFailure says why data could not be read. The data is the list of changes if Task is
+	// empty, the change of the task if only Path is empty, and otherwise the diff of a file.
 	ReadFailure struct {
 		Run, Task, Path string
 		Why             string
@@ -59,8 +59,9 @@ type (
 
 // Actions that a model returns, in addition to [program.Quit].
 type (
-	// Show selects the change to read and to follow, or the list if Task is empty. If Since is
-	// true, only the part that is new since the user's last review is read.
+	// Show requests the change of a task, or the list of changes if Task is empty. The data is sent
+	// again whenever it changes. If Since is true, the change contains only what is new since the
+	// user's last review.
 	Show struct {
 		Run, Task string
 		Since     bool

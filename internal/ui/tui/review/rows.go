@@ -24,14 +24,18 @@ type row struct {
 	hunk       bool       // the row is the heading of a hunk
 	text       paint.Line // text of the row, if it is not a line of code
 	line       fleet.DiffLine
-	pair       *string // the line that replaces this line, or that this line replaces; nil if there is none
+	// pair is the text of the line that replaces this line, or that this line replaces. The words
+	// that differ are highlighted. nil means that there is no such line.
+	pair *string
 }
 
 // key identifies a row, so that the row is found again after the page was read again.
 type key struct {
-	kind     rowKind
-	path     string
-	old, new int // numbers of a line of code in the old and the new file; 0 if the file does not have the line
+	kind rowKind
+	path string
+	// old and new are the line numbers of a line of code in the old and the new file. The number is
+	// 0 if the file does not have the line.
+	old, new int
 	comment  string
 }
 
@@ -61,7 +65,7 @@ func plain(lines ...paint.Line) (rows []row) {
 	return rows
 }
 
-// section returns the rows of a heading and of a text below it. The text is wrapped, and cut to
+// section returns the rows of a heading and of a text below it. The text is wrapped and cut to
 // maxRows rows. If the text is empty, section returns no rows.
 func section(title, text string, width, maxRows int) []row {
 	wrapped := paint.Wrap(text, width-2, maxRows)
@@ -75,9 +79,9 @@ func section(title, text string, width, maxRows int) []row {
 	return rows
 }
 
-// overview returns the rows of the overview: first the files, because the user opens them from
-// here, then the agent's summary, its checks, what it was denied, the messages to it and its
-// prompt.
+// overview returns the rows of the overview. The files come first, because the user opens them from
+// here. Then come the agent's summary, the checks, the requests that were denied, the messages to
+// the agent and the prompt.
 func (c change) overview(width int) []row {
 	files := c.page.Change.Files
 	title := "All files"
@@ -258,7 +262,9 @@ func pairOf(lines []fleet.DiffLine, i int) *string {
 		first--
 	}
 	nth := i - first
-	if op == "+" { // line i is an added line, so its counterpart is among the deleted lines before first
+	if op == "+" {
+		// The counterpart of an added line is among the deleted lines above the block of added
+		// lines.
 		start := first
 		for start > 0 && lines[start-1].Op == "-" {
 			start--
@@ -278,7 +284,7 @@ func pairOf(lines []fleet.DiffLine, i int) *string {
 	return nil
 }
 
-// numberWidth returns the width of a column of line numbers, in columns.
+// numberWidth returns the width of a column of line numbers, in terminal columns.
 func numberWidth(rows []row) int {
 	most := 0
 	for _, r := range rows {

@@ -7,9 +7,9 @@ import (
 	"gaffer/fleet"
 )
 
-// Of returns the stage of each task. The stage is the wave that the plan sets for the task. If the
-// plan sets no wave, the stage is one more than the highest stage of the tasks that the task
-// depends on.
+// Of returns the stage of each task. If the plan sets a stage number for a task, its field Wave,
+// this is the stage. Otherwise the stage is one more than the highest stage of the tasks that the
+// task depends on, or 1 if it depends on none.
 func Of(tasks []fleet.Task) []int {
 	at := make(map[string]int, len(tasks))
 	for i, t := range tasks {
@@ -42,8 +42,8 @@ func Of(tasks []fleet.Task) []int {
 	return stages
 }
 
-// Order returns the indexes of the tasks with these stages, sorted by stage. Tasks of the same
-// stage keep their order.
+// Order returns the indexes of tasks, sorted by stage. stages holds the stage of each task. Tasks
+// of the same stage keep their order.
 func Order(stages []int) []int {
 	order := make([]int, len(stages))
 	for i := range order {

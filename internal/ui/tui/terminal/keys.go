@@ -64,14 +64,15 @@ var controls = map[byte]KeyKind{
 	0x15: Clear,
 }
 
-// sequence returns the length of the escape sequence at the start of data, in bytes. Terminals send
-// a sequence in one piece, so if a sequence is incomplete, all of data belongs to it.
+// sequence returns the length of the escape sequence at the start of data, in bytes. If the
+// sequence is incomplete, it returns the length of data: terminals send a sequence in one piece, so
+// its end will not follow.
 func sequence(data []byte) int {
 	if len(data) == 1 || data[1] < 0x20 {
 		return 1
 	}
 	if data[1] != '[' && data[1] != 'O' {
-		return 2 // terminals send Escape and a character for Alt and a key
+		return 2 // for Alt with a key, terminals send Escape and the character
 	}
 	for i := 2; i < len(data); i++ {
 		if data[i] >= 0x40 && data[i] <= 0x7e {

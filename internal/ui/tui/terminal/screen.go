@@ -19,13 +19,14 @@ func NewScreen(out io.Writer) *Screen { return &Screen{out: out} }
 // Screen returns a new [Screen] that draws on the terminal.
 func (t *Terminal) Screen() *Screen { return NewScreen(t.out) }
 
-// Escape sequences that erase.
+// Escape sequences that erase the screen or the line with the cursor.
 const (
 	EraseScreen = "\x1b[2J"
-	EraseLine   = "\x1b[2K" // must be written before a row: after a row of full width, it would erase the last cell
+	EraseLine   = "\x1b[2K" // must be written before the text of a row, because it erases the whole line
 )
 
-// Draw shows the rows, the first row at the top, in one write.
+// Draw shows the rows on the terminal, the first row at the top. It writes only rows that have
+// changed, in one write.
 func (s *Screen) Draw(rows []string) error {
 	s.frame.Reset()
 	for i := range max(len(rows), len(s.shown)) {

@@ -56,9 +56,9 @@ func Columns(out io.Writer) int {
 }
 
 // foreground reports whether this process may use the terminal. It returns false if this process is
-// a background job of the shell: the kernel would stop it when it uses the terminal. It returns
-// true if the terminal does not control the session of this process, because then the terminal has
-// no foreground job.
+// a background job of the shell, because the kernel stops such a process when it uses the terminal.
+// It returns true if the terminal is not the controlling terminal of this process, because then the
+// kernel does not stop it.
 func (t *Terminal) foreground() bool {
 	group, err := unix.IoctlGetInt(int(t.in.Fd()), unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
@@ -73,8 +73,8 @@ func (t *Terminal) Size() (width, height int) {
 	return int(size.Col), int(size.Row)
 }
 
-// Escape sequences that switch to the alternate screen and back. On the alternate screen, the
-// cursor is hidden and long lines are not wrapped.
+// Escape sequences that switch to the alternate screen and back. While the alternate screen is
+// shown, the cursor is hidden and long lines are not wrapped.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" + EraseScreen
 	LeaveScreen = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// command returns what a key does with the chosen item of a list or, on the screen of a task, with
-// that task.
+// command returns the effect of a key. The parameter it is the chosen item of a list or, on the
+// screen of a task, that task.
 func command(key string, s snapshot, it item) keyResult {
 	switch key {
 	case "q":
@@ -36,7 +36,8 @@ func command(key string, s snapshot, it item) keyResult {
 	return keyResult{}
 }
 
-// open returns the screen of an item.
+// open returns the keyResult that opens the screen of an item. A worker has no screen, so open
+// opens the screen of its task.
 func open(s snapshot, it item) keyResult {
 	switch it.kind {
 	case questionItem:
@@ -100,8 +101,8 @@ func openLog(s snapshot, it item) keyResult {
 	return keyResult{open: taskScreen{run: run, task: task, fullLog: true}}
 }
 
-// taskOfQuestion returns the run and the task that ask a question. Both are empty if no task asks
-// it.
+// taskOfQuestion returns the id of the task that asks a question, and the id of the task's run.
+// Both are empty if no task asks the question.
 func taskOfQuestion(s snapshot, id string) (run, task string) {
 	at := slices.IndexFunc(s.fleet.Questions, func(q fleet.Question) bool { return q.ID == id })
 	if at < 0 {
@@ -110,7 +111,9 @@ func taskOfQuestion(s snapshot, id string) (run, task string) {
 	return s.fleet.Questions[at].Run, s.fleet.Questions[at].Task
 }
 
-// cancel returns a confirmation. If the user confirms it, the item is cancelled.
+// cancel returns a request to confirm that a run or task is cancelled. If the item is a question,
+// cancel applies to the task that asks the question. For items of other kinds, cancel returns a
+// note.
 func cancel(s snapshot, it item) keyResult {
 	switch it.kind {
 	case runItem:

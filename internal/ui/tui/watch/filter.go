@@ -11,7 +11,7 @@ import (
 // filter selects the rows of a list, or the lines of a log, that contain a text.
 type filter struct {
 	text   string // text to search for; empty selects everything
-	typing bool   // the user is editing the text; each change of the text takes effect at once
+	typing bool   // whether the user is editing the text
 	input  parts.Input
 }
 

@@ -15,7 +15,8 @@ import (
 	"gaffer/internal/ui/tui/parts"
 )
 
-// fleetList is the content of the list of the whole fleet. Open questions come first.
+// fleetList is the content of the first screen: a list of the open questions, paused agent
+// accounts, runs and workers of the whole fleet.
 type fleetList struct{}
 
 func (fleetList) focus() (Focus, bool)                     { return Focus{}, true }
@@ -97,8 +98,8 @@ func questionRows(s snapshot, f filter, width int) (items []item, rows []paint.L
 	return items, t.Rows(width)
 }
 
-// laneRows returns a row for each paused agent account. The rows cannot be chosen, because there is
-// no action for an account.
+// laneRows returns a row for each paused agent account and each cost limit that is reached. The
+// rows cannot be chosen, because there is no action for them.
 func laneRows(s snapshot, f filter, _ int) (items []item, rows []paint.Line) {
 	for _, l := range s.fleet.Lanes {
 		if l.Until.After(s.now) && f.matches(l.Name, l.Reason) {
@@ -126,7 +127,7 @@ func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) 
 		{Max: 24, Drop: 1}, // run id
 	}}
 	if width < 130 {
-		t.Columns[8].Max = 0 // hide the column of run ids, because the other columns are more useful
+		t.Columns[8].Max = 0 // hide the run ids on a narrow terminal
 	}
 	runs := s.fleet.Runs
 	severalProjects := slices.ContainsFunc(runs, func(r fleet.Run) bool { return path.Base(r.Project) != path.Base(runs[0].Project) })
@@ -144,7 +145,9 @@ func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) 
 		items = append(items, item{runItem, r.ID})
 		t.Add(
 			badge, cell(nameOf(r), ""), cell(project, display.Faint),
-			cell(paint.Bar(r.Counts, 10).Render(10, false), badge.Style), // the cell has one style, because the parts of the bar differ in shape
+			// A table cell has only one style. The parts of the bar are still distinguishable,
+			// because they consist of different characters.
+			cell(paint.Bar(r.Counts, 10).Render(10, false), badge.Style),
 			cell(fmt.Sprintf("%d/%d", r.Counts.Complete, r.Counts.Total), ""), cell(runState(s, r), ""),
 			cell(phrase.Money(r.Spent.USD), display.Faint), cell(phrase.RunDuration(r, s.now), display.Faint), cell(display.Printable(r.ID), display.Faint),
 		)
@@ -163,9 +166,9 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// runState describes a run in words such as "stopping, 1 waiting, 2 running": whether it is
-// stopping, the number of open questions, and the numbers of tasks by status. It leaves out
-// complete tasks.
+// runState describes a run in words, such as "stopping, 1 waiting, 2 running". The words say
+// whether the run is stopping, how many questions are open ("waiting"), and how many tasks have
+// each status. It leaves out complete tasks.
 func runState(s snapshot, r fleet.Run) string {
 	var words []string
 	if r.Stopping != "" && !r.Status.Final() {
@@ -195,7 +198,7 @@ func workerRows(s snapshot, f filter, width int) (items []item, rows []paint.Lin
 		{Max: 9},
 		{Max: 24},
 		{Max: 12, Drop: 9},
-		{Max: 20, Min: 11, Right: true, Drop: 3}, // how the worker knows the status of its agents, and the age of the status
+		{Max: 20, Min: 11, Right: true, Drop: 3}, // source and age of the agent status in the previous column
 		{Max: 40, Min: 16, Flex: true, Drop: 8},
 		{Max: 11, Right: true, Drop: 6},
 		{Max: 15, Min: 12, Right: true, Drop: 7},
@@ -239,8 +242,9 @@ func agentBadge(w fleet.Worker) paint.Span {
 	return parts.Badge(fleet.Status(w.ClaudeStatus))
 }
 
-// workerDoes returns the task of a worker, with the name of the run if it is known. For an agent
-// that the user has started, it returns what the agent waits for, or its folder.
+// workerDoes returns the task of a worker and, if it is known, the name of the task's run. An agent
+// that the user has started by hand is listed like a worker. For such an agent, workerDoes returns
+// what the agent waits for or, if that is empty, the agent's folder.
 func workerDoes(s snapshot, w fleet.Worker) string {
 	if w.ByHand {
 		return display.Line(cmp.Or(w.For, w.Dir), 60)
@@ -256,13 +260,13 @@ func slots(w fleet.Worker) string {
 	switch {
 	case w.Slots == 0:
 		return ""
-	case w.Held == 0 && w.Source == "": // an older worker, which does not report how many slots it uses
+	case w.Held == 0 && w.Source == "": // an older version of gaffer, which does not report Held
 		return phrase.Count(w.Slots, "slot")
 	}
 	return fmt.Sprintf("%d/%d slots", w.Held, w.Slots)
 }
 
-// ago formats how long ago a time was, such as "4s ago". It returns "" for a zero time.
+// ago formats the time that has passed since at, such as "4s ago". It returns "" if at is zero.
 func ago(at, now time.Time) string {
 	if at.IsZero() {
 		return ""

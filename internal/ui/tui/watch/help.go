@@ -6,7 +6,7 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// helpLines returns rows with all keys and what they do.
+// helpLines returns the rows of the help screen: every key and what it does.
 func helpLines(width int) (lines []paint.Line) {
 	for _, k := range []struct{ key, does string }{
 		{"↑ ↓  j k", "up and down; PgUp PgDn, Home End (g G) go further"},

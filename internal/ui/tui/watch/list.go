@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/ui/tui/parts"
 )
 
-// item identifies what a row of a list shows, such as a run. The zero item stands for a row that
-// cannot be chosen, such as a heading.
+// item identifies what a row of a list shows, such as a run. A row that cannot be chosen, such as a
+// heading, has the zero item.
 type item struct {
 	kind itemKind
 	id   string
@@ -62,8 +62,8 @@ func (l list) jump(start, distance int) int {
 	return l.next(to, -1)
 }
 
-// section returns the index of the first row of the next section or, if step is -1, of the previous
-// section. After the last section, the first one is next.
+// section returns the index of the first row that can be chosen in the next section or, if step is
+// -1, in the previous section. The last section is followed by the first.
 func (l list) section(from, step int) int {
 	var firsts []int
 	here := 0
@@ -104,7 +104,8 @@ type listScreen struct {
 func (v listScreen) filtered() filter { return v.filter }
 
 // index returns the index of the chosen row, or -1 if no row can be chosen. If the chosen item has
-// disappeared, it returns the closest row before the item's old position, or the first row.
+// disappeared, it returns the closest row at or above the item's old position. If there is no such
+// row, it returns the first row that can be chosen.
 func (v listScreen) index(l list) int {
 	if i := slices.Index(l.items, v.cursor); i >= 0 && v.cursor != (item{}) {
 		return i
@@ -180,8 +181,8 @@ func (v listScreen) settle(s snapshot, f frame) screen {
 	return v
 }
 
-// first returns the index of the first visible row. It keeps the chosen row, and the heading above
-// it, visible.
+// first returns the index of the first row to show. With this index, the chosen row and a heading
+// directly above the chosen row are visible.
 func (v listScreen) first(l list, height int) int {
 	top, at := v.top, v.index(l)
 	if at >= 0 {

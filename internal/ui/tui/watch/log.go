@@ -17,7 +17,7 @@ type logPane struct {
 	begun   bool
 	ended   bool
 	problem string
-	lost    int // number of earlier lines that were dropped
+	lost    int // number of lines that were dropped from the beginning
 
 	filter   filter
 	back     int // number of lines that the user has scrolled back from the end
@@ -31,8 +31,9 @@ const (
 	maxLine  = 4000 // maximum bytes of one line
 )
 
-// add appends new output to the pane. If l begins the log of an attempt, add drops the lines that
-// the pane has. If the user has scrolled back, the same lines stay visible.
+// add appends the new output l to the pane. If l begins the log of an attempt, add first drops all
+// lines of the pane. If the user has scrolled back and no filter is active, the same lines stay
+// visible.
 func (p logPane) add(l Log) logPane {
 	if l.Begin {
 		p = logPane{begun: true, filter: p.filter, sideways: p.sideways}
@@ -78,8 +79,8 @@ func (p logPane) scroll(key string, width, page int) logPane {
 	return p
 }
 
-// settle makes the scroll position valid again after the content or the size has changed. height is
-// the number of visible lines.
+// settle corrects the scroll position after the lines or the size of the pane have changed. height
+// is the number of visible lines.
 func (p logPane) settle(height int) logPane {
 	p.back = min(p.back, max(len(p.matching())-height, 0))
 	return p
@@ -99,7 +100,8 @@ func (p logPane) matching() []string {
 	return lines
 }
 
-// view returns the rows of the log, below a heading that says which part is visible.
+// view returns the rows of the log, below a heading. The heading shows the state of the log or, if
+// the user has scrolled back, the numbers of the visible lines.
 func (p logPane) view(f frame) []string {
 	if f.height <= 0 {
 		return nil

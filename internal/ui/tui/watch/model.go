@@ -20,28 +20,29 @@ type Model struct {
 	width, height int
 	known         snapshot
 	screens       []screen     // open screens, at least one; the last one is shown
-	help          bool         // the help with all keys is shown instead of the screen
+	help          bool         // whether the help with all keys is shown instead of the screen
 	confirm       confirmation // the action that the user has to confirm; zero if there is none
 	result        Result       // result of the last action, shown in the last row
 	resultAt      time.Time
 }
 
-// screen is the content between the head and the foot. It is a value: methods that change
-// it return a changed copy.
+// screen is what the terminal shows between the rows of [Model.head] and the rows of [Model.foot].
+// Screens are values: methods that change a screen return a changed copy.
 type screen interface {
 	// focus returns the run and task whose data the screen needs. It returns false if the screen
-	// needs the same data as the screen below it.
+	// needs the same data as the previously opened screen.
 	focus() (Focus, bool)
-	// path returns names with the names of this screen appended. names is the path of the screens
-	// below this one.
+	// path returns names with the names of this screen appended. names are those of the screens
+	// that were opened before, as the title row shows them.
 	path(s snapshot, names []string) []string
-	// summary returns the rows between the title and the screen.
+	// summary returns the rows below the title row. They give an overview of the data.
 	summary(s snapshot, width int) []paint.Line
 	// hints returns the most useful keys and, if the screen can scroll, the scroll position.
 	hints(s snapshot, f frame) (keys []string, position string)
 	filtered() filter
 	update(k Key, s snapshot, f frame) (screen, keyResult)
-	// settle returns the screen with a valid cursor and scroll position.
+	// settle returns the screen with a cursor and scroll position that are valid for the present
+	// data and size.
 	settle(s snapshot, f frame) screen
 	view(s snapshot, f frame) []string
 }
@@ -73,7 +74,7 @@ type keyResult struct {
 }
 
 // New returns a model that shows the fleet or, if run is not empty, that run. server is the address
-// of the server, or empty for this machine.
+// of the gaffer server whose fleet is shown. It is empty for the fleet of this machine.
 func New(server, run string, now time.Time) Model {
 	m := Model{known: snapshot{where: server, now: now}, screens: []screen{listScreen{content: fleetList{}}}}
 	if run != "" {
@@ -85,8 +86,8 @@ func New(server, run string, now time.Time) Model {
 // resultTime is how long the result of an action is shown.
 const resultTime = 10 * time.Second
 
-// Update applies an event: a size, the time, a key, data or the result of an action. It returns the
-// new model and the actions to perform.
+// Update applies an event: a new terminal size, the time, a key, new data or the result of an
+// action. It returns the new model and the actions to perform.
 func (m Model) Update(event any) (Model, []any) {
 	m.screens = slices.Clone(m.screens)
 	var actions []any
@@ -210,13 +211,14 @@ func (m Model) Rows() []string {
 	return rows[:min(len(rows), m.height)]
 }
 
-// frame returns the space between the head and the foot.
+// frame returns the space for the screen, between the rows of head and the rows of foot.
 func (m Model) frame() frame {
 	return frame{m.width, m.height - len(m.head()) - len(m.foot()), m.Color}
 }
 
-// head returns the rows at the top: the title, a warning if the fleet is unreachable, a summary,
-// and the text of the active filter. They take at most a third of the terminal.
+// head returns the rows at the top of the terminal: the title, a warning if the fleet is
+// unreachable, a summary, and the text of the active filter. They take at most a third of the
+// terminal.
 func (m Model) head() []paint.Line {
 	rows := []paint.Line{m.title()}
 	if away := m.known.unreachable(); !away.Since.IsZero() {
@@ -262,8 +264,8 @@ func (m Model) title() paint.Line {
 	return paint.Ends(left, right, m.width)
 }
 
-// foot returns the rows at the bottom: the confirmation, the filter that the user types, the result
-// of an action, or the most useful keys.
+// foot returns the rows at the bottom of the terminal. They show the most useful keys or, if there
+// is one, the confirmation, the filter that the user is typing, or the result of an action.
 func (m Model) foot() []paint.Line {
 	switch f := m.top().filtered(); {
 	case m.confirm.action != nil:
@@ -280,8 +282,8 @@ func (m Model) foot() []paint.Line {
 		return []paint.Line{paint.Styled(display.Faint, "any key goes back")}
 	}
 	keys, position := m.top().hints(m.known, frame{m.width, m.height - len(m.head()) - 1, m.Color})
-	// Leave out keys that do not fit, but always show the last key, with which the user can list
-	// all keys.
+	// Leave out keys that do not fit. But always show the last key, which opens the list of all
+	// keys.
 	last := keys[len(keys)-1]
 	var fitting []string
 	for _, k := range keys[:len(keys)-1] {

@@ -23,8 +23,8 @@ func NewProgram(ctx context.Context, m Model, t program.Terminal, b Backend) *pr
 	return program.New(ctx, m, t, func(action any) program.Task { return perform(ctx, b, action) })
 }
 
-// perform returns the task that performs an action. It performs a [Focus] at once and returns the
-// zero Task for it.
+// perform performs a [Focus] at once and returns the zero Task for it. For any other action, it
+// returns a Task that performs the action in the background.
 func perform(ctx context.Context, b Backend, action any) program.Task {
 	switch action := action.(type) {
 	case Focus:

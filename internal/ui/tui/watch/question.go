@@ -38,9 +38,9 @@ func (v questionScreen) indexIn(list []fleet.Question) int {
 	return slices.IndexFunc(list, func(q fleet.Question) bool { return q.ID == v.id })
 }
 
-// update handles a key while the user types the answer. Text that was typed for one question is
-// never sent to another. While an answer is being sent, or if the question is no longer open, only
-// Escape and Tab have an effect.
+// update handles a key. Tab shows the next question and discards the typed text, so that an answer
+// is never sent to the wrong question. While an answer is being sent, or if the question is no
+// longer open, only Escape and Tab have an effect.
 func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, keyResult) {
 	open := s.questions()
 	at := v.indexIn(open)
@@ -84,8 +84,8 @@ func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, keyResult) {
 	return v, keyResult{}
 }
 
-// deny returns a confirmation. If the user confirms it, the request of the question is denied.
-// reason is sent to the agent; it may be empty.
+// deny returns a request to confirm that the user denies what the agent asks for. reason is sent to
+// the agent; it may be empty.
 func deny(s snapshot, q fleet.Question, reason string) keyResult {
 	because := ""
 	if reason != "" {
@@ -96,8 +96,8 @@ func deny(s snapshot, q fleet.Question, reason string) keyResult {
 }
 
 // nextOption returns the number of the option after the typed number or, if step is -1, before it.
-// The first option follows after the last. If typed is not a number, nextOption returns the first
-// or the last option. If there are no options, it returns typed.
+// The last option is followed by the first. If typed is not a number, nextOption returns the first
+// option or, if step is -1, the last. If there are no options, it returns typed.
 func nextOption(q fleet.Question, typed parts.Input, step int) parts.Input {
 	last := len(q.Choices())
 	if last == 0 {
@@ -116,7 +116,7 @@ func nextOption(q fleet.Question, typed parts.Input, step int) parts.Input {
 }
 
 // view returns the rows of the question. It always shows the row in which the user types the
-// answer, and as many of the other rows as fit.
+// answer, and as many other rows as fit above that row.
 func (v questionScreen) view(s snapshot, f frame) []string {
 	open := s.questions()
 	at := v.indexIn(open)
@@ -133,7 +133,7 @@ func (v questionScreen) view(s snapshot, f frame) []string {
 	room := max(f.height-1, 0)
 	var rows []paint.Line
 	switch over := len(above) + len(options) - room; {
-	case over <= 0: // everything fits, perhaps with blank rows in between
+	case over <= 0: // everything fits; add blank rows if there is room
 		rows = append(rows, above[0], nil)
 		rows = append(append(rows, above[1:]...), nil)
 		if rows = append(rows, options...); len(options) > 0 {
@@ -142,7 +142,7 @@ func (v questionScreen) view(s snapshot, f frame) []string {
 		if len(rows) > room {
 			rows = slices.DeleteFunc(rows, func(l paint.Line) bool { return len(l) == 0 })
 		}
-	case len(above)-over-1 >= 1: // leave out the last rows of the text
+	case len(above)-over-1 >= 1: // leave out the last rows of the question's text
 		rows = append(rows, above[:len(above)-over-1]...)
 		rows = append(append(rows, paint.Styled(display.Faint, fmt.Sprintf("  … %d more rows", over+1))), options...)
 	default:

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/ui/tui/stages"
 )
 
-// runList is the content of the list of a run's tasks, by stage.
+// runList is the content of the screen of a run: the list of its tasks, grouped by stage.
 type runList struct{ run string }
 
 func (v runList) focus() (Focus, bool) { return Focus{Run: v.run}, true }
@@ -28,8 +28,8 @@ func (runList) keys() []string {
 
 func (runList) empty(snapshot) string { return "" }
 
-// summary returns rows about the whole run, followed by what the user should see first: a question,
-// paused agent accounts, warnings.
+// summary returns rows about the whole run, followed by an open question, paused agent accounts,
+// reached cost limits and warnings, if there are any.
 func (v runList) summary(s snapshot, width int) []paint.Line {
 	r := s.run
 	if r.ID == "" {
@@ -40,14 +40,16 @@ func (v runList) summary(s snapshot, width int) []paint.Line {
 	if r.Budget.USD > 0 {
 		spent = fleet.MoneyOf(r.SpentNow().USD, r.Budget.USD)
 	}
-	right := paint.Plain(spent + "  " + cells.FillLeft(phrase.RunDuration(r, s.now), 7)) // the duration has a fixed width, so that the text before it does not move
+	// The duration has a fixed width, so that the text before it does not move.
+	right := paint.Plain(spent + "  " + cells.FillLeft(phrase.RunDuration(r, s.now), 7))
 	words := fmt.Sprintf(" %d/%d  %s", r.Counts.Complete, r.Counts.Total, phrase.Counts(r.Counts))
 	bar := paint.Bar(r.Counts, min(max(width-len(words), 0), 30))
 	rows := []paint.Line{paint.Ends(left, right, width), append(bar, paint.Span{Text: words})}
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
 			rows = append(rows, paint.Styled(display.Yellow, "? "+display.Line(t.Question.Name, 50)+" asks "+phrase.Age(s.now.Sub(t.Question.Asked))+": "+phrase.Line(t.Question.Text)))
-			break // show only one question here; the rows of the tasks show the other questions
+			// Show only one question here. The rows of the tasks show the other questions.
+			break
 		}
 	}
 	for _, l := range r.Lanes {
@@ -70,8 +72,8 @@ func (v runList) summary(s snapshot, width int) []paint.Line {
 	return rows
 }
 
-// manyRows is the number of rows up to which the widths of the columns depend on all rows of the
-// list. In a longer list they depend only on the visible rows, to save time.
+// manyRows limits the time to lay out a list. With at most manyRows rows, the widths of the columns
+// depend on all rows. In a longer list they depend only on the visible rows.
 const manyRows = 400
 
 func (runList) list(s snapshot, f filter, width int) list {

@@ -20,9 +20,9 @@ type snapshot struct {
 	outage Outage
 
 	focus   Focus
-	run     fleet.Run // run in focus, with its tasks
-	stages  []int     // number of each task's stage, by the index of the task
-	task    Task      // task in focus, with its attempts
+	run     fleet.Run // run that focus selects, with its tasks
+	stages  []int     // stage numbers of run.Tasks, in the same order
+	task    Task      // task that focus selects, with its attempts
 	sending string    // id of the question whose answer is being sent
 }
 
@@ -60,8 +60,8 @@ func (s snapshot) refocused(to Focus) snapshot {
 	return s
 }
 
-// maxSilence is how long new data may fail to arrive. After that, the fleet is shown as
-// unreachable, even without an [Outage] message.
+// maxSilence is how long the program waits for new data. If none has arrived for longer, it shows
+// the fleet as unreachable, even without an [Outage] message.
 const maxSilence = 15 * time.Second
 
 // unreachable returns an Outage that says since when the fleet has been unreachable, and why. The
@@ -111,8 +111,8 @@ func (s snapshot) findTask(id string) fleet.Task {
 	return fleet.Task{}
 }
 
-// workerTask returns the run and the task that a worker works on. ok is false if the run is
-// unknown.
+// workerTask returns the run and the task that a worker works on. ok is false if the worker has no
+// task, or if the run is unknown.
 func (s snapshot) workerTask(worker string) (run, task string, ok bool) {
 	for _, w := range s.fleet.Workers {
 		if w.ID == worker {
@@ -123,8 +123,8 @@ func (s snapshot) workerTask(worker string) (run, task string, ok bool) {
 	return "", "", false
 }
 
-// questions returns the questions of the fleet and of the shown run. The run is read separately and
-// may have newer questions.
+// questions returns the questions of the fleet and of the shown run, each once. The run is read
+// separately, so it may have newer questions.
 func (s snapshot) questions() []fleet.Question {
 	list := slices.Clone(s.fleet.Questions)
 	for _, t := range s.run.Tasks {

@@ -76,11 +76,12 @@ func (t taskScreen) view(s snapshot, f frame) []string {
 	return append(rows, t.log.view(f)...)
 }
 
-// minLogRows is the minimum number of rows for the log and its heading.
+// minLogRows is the number of rows that the sections above the log leave free for the log and its
+// heading.
 const minLogRows = 6
 
-// facts returns the rows above the log: the state of the task, and then sections. Each section gets
-// at most half of the rows that are still free.
+// facts returns the rows above the log: the state of the task, then the sections for checks,
+// attempts and prompt. Each section gets at most half of the rows that are still free.
 func (t taskScreen) facts(s snapshot, f frame) []paint.Line {
 	task := s.findTask(t.task)
 	rows := taskState(s, task)
@@ -148,7 +149,8 @@ func taskState(s snapshot, t fleet.Task) []paint.Line {
 
 // promptRows returns the rows with the beginning of the prompt.
 func promptRows(prompt string, width int) []paint.Line {
-	const head = 4000 // only so many bytes are wrapped; usually they fill more than six rows
+	// To save time, wrap only the first bytes of a long prompt. They usually fill six rows.
+	const head = 4000
 	text := paint.Wrap(prompt[:min(len(prompt), head)], width-2, 6)
 	if len(text) == 0 {
 		return nil
@@ -168,7 +170,7 @@ func attemptRows(s snapshot, current fleet.Task, width int) []paint.Line {
 	t := paint.Table{Columns: []paint.Column{{Max: 4}, {Max: 11}, {Max: 8, Min: 7, Right: true}, {Max: 200, Min: 30, Flex: true, Drop: 9}, {Max: 24, Drop: 1}, {Max: 8, Right: true, Drop: 2}, {Max: 6, Drop: 3}}}
 	for _, a := range slices.Backward(s.task.Attempts) {
 		if current.Attempt != nil && current.Attempt.ID == a.ID {
-			a = *current.Attempt // use the attempt from the run, which is read more often than the task
+			a = *current.Attempt // newer data: the run is read more often than the task
 		}
 		took, worker := "", ""
 		if d, ok := phrase.WorkTime(&a, s.now); ok {
@@ -190,7 +192,8 @@ func attemptRows(s snapshot, current fleet.Task, width int) []paint.Line {
 	return rows
 }
 
-// attemptState returns what the agent of an attempt does, or how the attempt ended.
+// attemptState returns what the agent of an attempt is doing or, if the attempt has ended, how it
+// ended.
 func attemptState(a fleet.Attempt) string {
 	if a.Status == fleet.Running {
 		return phrase.Line(a.Doing)

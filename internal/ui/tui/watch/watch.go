@@ -1,11 +1,11 @@
-// Package watch is the screen of a whole fleet. It shows the fleet's questions, runs and workers,
-// one run, one task with its log, or one question to answer.
+// Package watch is the terminal screen of 'gaffer watch'. It shows the questions, runs and workers
+// of the whole fleet, or one run, or one task with its log, or one question to answer.
 //
-// [Model] is pure. [Model.Update] receives the state of the fleet, the time and keys, and returns a
-// new model and the actions that the user wants. [Model.Rows] returns the rows of the terminal. The
-// model has a stack of screens (listScreen, taskScreen, questionScreen), each with its own state,
-// update and view. [NewProgram] shows the model on a terminal. A [Backend] performs the actions;
-// its implementation also reads the fleet and sends it to the program.
+// [Model] has no side effects. [Model.Update] receives the state of the fleet, the time and keys,
+// and returns a new model and the actions that the user wants. [Model.Rows] returns the rows of the
+// terminal. The model has a stack of screens (listScreen, taskScreen, questionScreen), each with
+// its own state, update and view. [NewProgram] shows the model on a terminal. A [Backend] performs
+// the actions; its implementation also reads the state of the fleet and sends it to the program.
 package watch
 
 import (
@@ -21,7 +21,7 @@ type Fleet struct {
 	Runs      []fleet.Run // without their tasks, the latest first
 	Workers   []fleet.Worker
 	Questions []fleet.Question // open questions, the oldest first
-	Lanes     []fleet.Lane     // agent accounts that are paused
+	Lanes     []fleet.Lane     // paused agent accounts, and reached cost limits
 }
 
 // The data and events that a model receives, in addition to [Fleet] and [fleet.Run].
@@ -32,8 +32,8 @@ type (
 		Attempts []fleet.Attempt
 	}
 
-	// Log is the output of an attempt since the last Log. Begin is true in the first Log of an
-	// attempt. Lines may contain colours but no other control sequences.
+	// Log is the output of an attempt since the previous Log event. Begin is true in the first Log
+	// of an attempt. Lines may contain colours but no other control sequences.
 	Log struct {
 		Run, Task string
 		Begin     bool
@@ -49,11 +49,11 @@ type (
 		Why   string
 	}
 
-	// Result is the result of a user's action, or a notice.
+	// Result is the result of a user's action, or another message for the user.
 	Result struct {
 		Text     string
 		Failed   bool
-		Question string // id of the question that was answered
+		Question string // id of the answered question; empty for other results
 	}
 
 	// Size is the size of the terminal.
@@ -69,7 +69,7 @@ type (
 	// tasks with the task's log.
 	Focus struct{ Run, Task string }
 
-	// Answer answers a question, or denies what it asks for.
+	// Answer answers a question, or denies the request that the question is about.
 	Answer struct {
 		Question, Name string
 		Reply          fleet.Reply

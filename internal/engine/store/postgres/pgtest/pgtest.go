@@ -37,7 +37,9 @@ func Main(m *testing.M) int {
 	if os.Getenv(Variable) != "" {
 		return m.Run()
 	}
-	server, err := Start("fsync=off", "autovacuum=off") // these make the server faster: tests need no data after a crash of the machine, and write too little data to need a vacuum
+	// These settings make the server faster. Tests need no data after a crash of the machine, and
+	// write too little data to need a vacuum.
+	server, err := Start("fsync=off", "autovacuum=off")
 	if err == nil {
 		err = os.Setenv(Variable, server.URL)
 	}
@@ -82,13 +84,15 @@ func Database(t *testing.T) string {
 type Server struct {
 	URL string
 
-	dir   string
-	cmd   *exec.Cmd
-	alive io.Closer // stdin of the shell that runs the server; when it is closed, the shell ends the server
+	dir string
+	cmd *exec.Cmd
+	// alive is the stdin of the shell that runs the server. The shell ends the server when alive is
+	// closed, which also happens when the test binary crashes.
+	alive io.Closer
 }
 
-// Start starts a server with the newest installed version of PostgreSQL. Settings are as in
-// postgresql.conf, for example "fsync=off".
+// Start starts a server with the newest installed version of PostgreSQL. Each setting has the form
+// of a line in postgresql.conf, for example "fsync=off".
 func Start(settings ...string) (*Server, error) {
 	bin, err := Programs()
 	if err != nil {
@@ -107,8 +111,8 @@ func Start(settings ...string) (*Server, error) {
 	return s, nil
 }
 
-// Programs returns the folder that contains initdb and postgres: those of the newest version in
-// /usr/lib/postgresql or, if there is none, those in PATH.
+// Programs returns the folder that contains the programs initdb and postgres. It uses the newest
+// version in /usr/lib/postgresql. If there is none, it uses the folder of the initdb in PATH.
 func Programs() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil {
@@ -149,7 +153,8 @@ func (s *Server) start(bin string, settings []string) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 		return cmd
 	}
-	// Most servers have a locale that does not sort text in byte order, so the tests use one too.
+	// Most servers have a locale that does not sort text in byte order, so the tests use such a
+	// locale too.
 	out, err := command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
 		"--locale-provider=icu", "--icu-locale=en", "--no-sync").CombinedOutput()
 	if err != nil {
@@ -166,8 +171,9 @@ func (s *Server) start(bin string, settings []string) error {
 	return s.run()
 }
 
-// unprivileged returns the user postgres or nobody for the server process if the tests run as root,
-// because PostgreSQL refuses to run as root. It returns nil if the tests do not run as root.
+// unprivileged returns the user for the server process if the tests run as root, because PostgreSQL
+// refuses to run as root. It is the user postgres or, if that does not exist, nobody. If the tests
+// do not run as root, unprivileged returns nil.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -184,8 +190,8 @@ func unprivileged() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
 }
 
-// run starts the server and waits until it accepts connections. If the server ends before, run
-// returns an error with its log.
+// run starts the server and waits until it accepts connections. If the server ends before that, run
+// returns an error that contains the server's log.
 func (s *Server) run() error {
 	stdin, err := s.cmd.StdinPipe()
 	if err != nil {
