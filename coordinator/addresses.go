@@ -18,15 +18,15 @@ type addresses struct {
 	mu    sync.Mutex
 	list  []*address // entries are replaced, never modified
 	now   int        // index of the address that requests go to
-	works int        // index of the address that answered last; 0 at first
+	works int        // index of the last address that answered while current; 0 at first
 }
 
-// address is the address of one coordinator, with a context that ends when the address
-// is no longer used.
+// address is the address of one coordinator, with a context for the safe requests that are sent to
+// it.
 type address struct {
 	*url.URL
 	number int             // index in the list of addresses
-	used   context.Context // ends when this address has failed and another address has answered
+	used   context.Context // ends when another address has answered in place of this one
 	stop   context.CancelCauseFunc
 }
 

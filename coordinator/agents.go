@@ -27,8 +27,8 @@ func (c *AgentClient) Get(ctx context.Context, id string) (Agent, error) {
 	return ask[Agent](ctx, c.conn, get(nil, "v1", "agents", id), "agent")
 }
 
-// CurrentTask returns the task that an agent works on. If the agent has none or does
-// not exist, it returns an [*Error] for which [Error.NotFound] is true.
+// CurrentTask returns the task that an agent works on. If the agent has none or does not exist,
+// CurrentTask returns an error that wraps an [*Error] for which [Error.NotFound] is true.
 func (c *AgentClient) CurrentTask(ctx context.Context, agent string) (Task, error) {
 	return ask[Task](ctx, c.conn, get(nil, "v1", "agents", agent, "current-task"), "task")
 }
@@ -64,9 +64,9 @@ func (c *AgentClient) SendHeartbeats(ctx context.Context, interval time.Duration
 	}
 	conn, end := c.conn.separate()
 	defer end()
-	// Give up a slow heartbeat before the next one is due. The loss of one heartbeat does no harm:
-	// an agent counts as offline only after 30 seconds without a heartbeat, which is two default
-	// intervals.
+	// Give up a slow heartbeat before the next one is due. With the default interval of 15 seconds,
+	// it is then retried before the agent counts as offline, which happens 30 seconds after the
+	// agent's last heartbeat.
 	conn.opt.Timeout = min(conn.opt.Timeout, interval*2/3)
 	id := "" // id of the agent that the coordinator has created
 	for failures := 0; ; {

@@ -8,7 +8,7 @@ import (
 )
 
 // Change returns what a task has changed in its worktree: the list of changed files without their
-// diffs, and the user's review.
+// diffs. It also returns the user's review and messages, and the results of the task's checks.
 func (c *RunClient) Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error) {
 	query := addNonEmpty(url.Values{}, "since", q.Since, "attempt", limitText(q.Attempt))
 	return askAll[fleet.TaskChange](ctx, c.conn, get(query, "v1", "runs", run, "tasks", task, "change"), "change")

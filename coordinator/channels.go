@@ -51,7 +51,7 @@ func (c *ChainClient) Change(ctx context.Context, id string, change ChainChange)
 }
 
 // Delete deletes a chain and cancels its queued tasks. If a task of the chain is in progress,
-// Delete returns an [*Error] that is a conflict; see [Error.Conflict].
+// Delete returns an error that wraps an [*Error] for which [Error.Conflict] is true.
 func (c *ChainClient) Delete(ctx context.Context, id string) error {
 	_, err := c.conn.do(ctx, call{method: http.MethodDelete, route: []string{"v1", "chains", id}})
 	return err
@@ -64,8 +64,8 @@ func (c *ChainClient) Assign(ctx context.Context, id, agent string) (Chain, erro
 
 // Detach takes a chain from the given agent, so that any agent can claim the chain's tasks. Tasks
 // of the chain that the agent works on are queued again. If the chain is not assigned to the agent
-// and the agent works on none of its tasks, Detach returns an [*Error] that is a conflict; see
-// [Error.Conflict].
+// and the agent works on none of its tasks, Detach returns an error that wraps an [*Error] for
+// which [Error.Conflict] is true.
 func (c *ChainClient) Detach(ctx context.Context, id, agent string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"agent_id": agent}, false, "v1", "chains", id, "detach"))
 	return err

@@ -15,8 +15,8 @@ import (
 
 // Options configure a client. Every field may have its zero value.
 type Options struct {
-	// Also has the addresses of further coordinators. They must use the same database as the
-	// coordinator whose address is passed to [New].
+	// Also is a list of the addresses of further coordinators. They must use the same database as
+	// the coordinator whose address is passed to [New].
 	Also  []string
 	Token string // access token; sent only to coordinators
 	// HTTP is the client that sends the requests. Its timeout is ignored, and redirects are never
@@ -28,11 +28,12 @@ type Options struct {
 	PlainHTTP bool
 	Now       func() time.Time // clock for interpreting Retry-After dates; default time.Now
 
-	Rand    func() float64 // random numbers in [0, 1) for the pauses; default rand.Float64
+	Rand    func() float64 // random numbers in [0, 1) for the pauses between tries; default rand.Float64
 	Timeout time.Duration  // maximum duration of one try of a request; default 30 s
 	Tries   int            // maximum number of tries of a repeatable request; default 4
-	// Pause is the maximum pause before the second try. It doubles with each further try. The
-	// default is 200 ms.
+	// Pause is the maximum pause before the second try. The maximum doubles with each further try,
+	// up to 30 s. If the coordinator asks for a longer pause, the client waits longer. The default
+	// is 200 ms.
 	Pause   time.Duration
 	Silence time.Duration // a stream without data for this long counts as broken; default 45 s
 	Limit   int64         // maximum size of an answer, in bytes; default 64 MiB
@@ -156,7 +157,7 @@ func (c *Client) Dashboard(ctx context.Context) (Dashboard, error) {
 }
 
 // Lanes returns the agent accounts that are paused, and the cost limits of the user that are
-// reached.
+// reached. The end of a pause may already have passed; see the field Until.
 func (c *Client) Lanes(ctx context.Context) ([]fleet.Lane, error) {
 	return ask[[]fleet.Lane](ctx, c.conn, get(nil, "v1", "lanes"), "lanes")
 }

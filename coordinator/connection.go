@@ -36,7 +36,7 @@ func (c *connection) separate() (own *connection, closeIdle func()) {
 	return own, closeIdle
 }
 
-// call is one request of the protocol.
+// call is one request to the coordinator.
 type call struct {
 	method string
 	route  []string // segments of the path, not escaped
@@ -80,7 +80,7 @@ func (c *connection) do(ctx context.Context, q call) ([]byte, error) {
 
 // pause returns how long to wait after the nth failure in a row. The wait doubles with each
 // failure, up to a limit. It has a random part, so that clients that failed together do not retry
-// together. It is never shorter than the time that the coordinator asks for.
+// together. If the coordinator asks for a longer wait, pause returns that, but at most longestWait.
 func (c *connection) pause(n int, err error) time.Duration {
 	const longest = 30 * time.Second
 	most := min(c.opt.Pause<<min(n-1, 20), longest)
@@ -105,8 +105,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 var errNoAnswer = errors.New("no answer in time")
 
-// try sends a request to the current coordinator. If that coordinator is unavailable, try sends the
-// request to the next one, and so on.
+// try sends a request to the first coordinator that is available; see [connection.firstReachable].
 func (c *connection) try(ctx context.Context, q call) (body []byte, err error) {
 	err = c.firstReachable(ctx, q.safe, func(ctx context.Context, at *address) (err error) {
 		body, err = c.tryAt(ctx, at.URL, q)
@@ -244,8 +243,8 @@ func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// withoutRedirects returns a copy of the given client, which may be nil, that never follows
-// redirects. If the given client has no transport, the copy gets one with the TLS settings secure.
+// withoutRedirects returns a copy of the given client. The copy never follows redirects. If the
+// given client is nil or has no transport, the copy gets one with the TLS settings secure.
 func withoutRedirects(given *http.Client, secure *tls.Config) *http.Client {
 	c := http.Client{}
 	if given != nil {

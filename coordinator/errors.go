@@ -29,7 +29,7 @@ type Error struct {
 	Code    string
 	Message string
 	Status  int           // status code of the HTTP response
-	After   time.Duration // wait that the coordinator asks for before a retry; 0 if none
+	After   time.Duration // wait that the coordinator asks for, at most 1 minute; 0 if none
 	Offset  int64         // offset in the log to continue from; only for the code LogGap
 }
 

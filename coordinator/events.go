@@ -44,8 +44,8 @@ func (c *NotificationClient) List(ctx context.Context) ([]Notification, error) {
 	return ask[[]Notification](ctx, c.conn, get(nil, "v1", "notifications"), "notifications")
 }
 
-// Dismiss hides the notification of the type kind about an agent. The notification may appear again
-// when a heartbeat of the agent differs from the previous one.
+// Dismiss hides a notification about an agent. The parameter kind is the type of the notification.
+// The notification may appear again when a heartbeat of the agent differs from the previous one.
 func (c *NotificationClient) Dismiss(ctx context.Context, agent, kind string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"agent_id": agent, "type": kind}, true, "v1", "notifications", "dismiss"))
 	return err

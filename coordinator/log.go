@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// LogQuery selects a part of a task's log. Its zero value selects everything that exists
-// now.
+// LogQuery selects a part of a task's log. Its zero value selects everything that the log contains
+// at the time of the request.
 type LogQuery struct {
 	Offset int64 // offset of the first byte to return
 	Tail   int64 // return only the last Tail bytes; 0 means all

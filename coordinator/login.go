@@ -13,8 +13,9 @@ type Login struct {
 	Expires time.Time `json:"expires_at"`
 }
 
-// To returns the path of a login link. After the login, the browser shows the page place of the
-// dashboard, such as "#/runs/ID". If place is empty, it shows the dashboard's start page.
+// To returns the path of a login link. After the login, the browser shows a page of the dashboard.
+// The parameter place is that page, such as "#/runs/ID". If it is empty, the browser shows the
+// dashboard's start page.
 func (l Login) To(place string) string {
 	if place == "" {
 		return l.Path
@@ -36,8 +37,8 @@ func (c *Client) Login(ctx context.Context) (l Login, err error) {
 	if err := all.pick("expires_at", &l.Expires); err != nil {
 		return l, err
 	}
-	// Callers append the path to the server's address. So refuse any other path, because it could
-	// change the host of the resulting URL.
+	// Refuse a path that is not a login link. Callers append the path to the server's address, so
+	// another path could change the host of the resulting URL.
 	if !strings.HasPrefix(l.Path, "/login?") {
 		return Login{}, badAnswer("the path of the answer is not a login link")
 	}

@@ -42,9 +42,10 @@ func (c *QuestionClient) List(ctx context.Context, run string) ([]fleet.Question
 	return ask[[]fleet.Question](ctx, c.conn, get(addNonEmpty(url.Values{}, "run", run), "v1", "questions"), "questions")
 }
 
-// Answer answers a question. If deny is true, it refuses what the agent asks for, with text as the
-// reason. If the question is already answered or closed, Answer returns an [*Error] that is a
-// conflict (see [Error.Conflict]). The message of the error names the user who has answered it.
+// Answer answers a question. If deny is true, it refuses what the agent asks for, and the parameter
+// text is the reason. If the question is already answered or closed, Answer returns an error that
+// wraps an [*Error] for which [Error.Conflict] is true. If a user has answered the question, the
+// message of the error names that user.
 func (c *QuestionClient) Answer(ctx context.Context, question, text string, deny bool) error {
 	body := map[string]any{"text": text, "deny": deny}
 	_, err := c.conn.do(ctx, post(body, false, "v1", "questions", question, "answer"))

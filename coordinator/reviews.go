@@ -45,8 +45,8 @@ func (c *ReviewClient) Send(ctx context.Context, m fleet.Message) (fleet.Message
 	return ask[fleet.Message](ctx, c.conn, post(body, true, "v1", "runs", m.Run, "tasks", m.Task, "messages"), "message")
 }
 
-// Withdraw withdraws a message that was not delivered to the agent yet. If it was delivered,
-// Withdraw returns an [*Error] for which [Error.Conflict] is true.
+// Withdraw withdraws a message that was not delivered to the agent yet. If the message was
+// delivered, Withdraw returns an error that wraps an [*Error] for which [Error.Conflict] is true.
 func (c *ReviewClient) Withdraw(ctx context.Context, run, task, message string) error {
 	_, err := c.conn.do(ctx, call{method: http.MethodDelete, route: []string{"v1", "runs", run, "tasks", task, "messages", message}, safe: true})
 	return err

@@ -10,7 +10,7 @@ import (
 	"gaffer/fleet"
 )
 
-// RunClient submits, finds, shows and ends runs.
+// RunClient submits, finds, reads and changes runs.
 type RunClient struct{ conn *connection }
 
 // RunQuery selects runs. Its zero value selects the latest unfinished runs of all projects.
@@ -35,7 +35,7 @@ type Records struct {
 	Results []json.RawMessage `json:"results"`
 }
 
-// ReportQuery selects the data of a report. Its zero value selects everything.
+// ReportQuery selects the attempts of a report. Its zero value selects all attempts.
 type ReportQuery struct {
 	Project                string
 	Run                    string // id of the only run to include; empty means all runs
@@ -173,7 +173,7 @@ func (c *RunClient) Merge(ctx context.Context, m fleet.MergeRequest) ([]fleet.Me
 	return ask[[]fleet.MergeResult](ctx, c.conn, post(m, false, mergeRoute(m.Run, m.Task, "merge")...), "merges")
 }
 
-// UndoMerge reverts the last merge of a task's change.
+// UndoMerge undoes the last merge of a task's change.
 func (c *RunClient) UndoMerge(ctx context.Context, m fleet.MergeRequest) (fleet.MergeResult, error) {
 	return ask[fleet.MergeResult](ctx, c.conn, post(m, false, mergeRoute(m.Run, m.Task, "undo")...), "merge")
 }
@@ -185,8 +185,8 @@ func (c *RunClient) Discard(ctx context.Context, run, task string, undo bool) (f
 	return ask[fleet.Review](ctx, c.conn, post(body, false, mergeRoute(run, task, "discard")...), "review")
 }
 
-// mergeRoute returns the URL path of a request to merge a task's change, to undo the merge, or to
-// discard the change. If task is empty, the request is about all changes of the run.
+// mergeRoute returns the parts of the URL path of a request to merge a task's change, to undo the
+// merge, or to discard the change. If task is empty, the request is about the whole run.
 func mergeRoute(run, task, action string) []string {
 	if task == "" {
 		return []string{"v1", "runs", run, action}
@@ -199,8 +199,9 @@ func (c *RunClient) TaskAttempts(ctx context.Context, run, task string) ([]fleet
 	return ask[[]fleet.Attempt](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "attempts"), "attempts")
 }
 
-// Plan returns the plan of a run as it was submitted. It hides the values of the tasks' environment
-// variables, but not references, such as the name of a file that contains the value.
+// Plan returns the plan of a run, including the labels and tasks that the coordinator has added. It
+// hides the values of the tasks' environment variables, but not references, such as the name of a
+// file that contains the value.
 func (c *RunClient) Plan(ctx context.Context, run string) (json.RawMessage, error) {
 	return ask[json.RawMessage](ctx, c.conn, get(nil, "v1", "runs", run, "plan"), "plan")
 }
@@ -233,9 +234,9 @@ func (c *RunClient) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostRepo
 	return ask[fleet.CostReport](ctx, c.conn, get(query, "v1", "cost"), "cost")
 }
 
-// Fork starts a run with one task. This task starts with a copy of another task's conversation and
-// files. If the run was stored but no process works on it, warning is the reason. If r has no Key,
-// Fork adds one, so that a retry of the request does not start a second run.
+// Fork starts a run with one task, which continues the conversation and the files of another task.
+// If the run was stored but no process works on it, warning is the reason. If r has no Key, Fork
+// adds one, so that a retry of the request does not start a second run.
 func (c *RunClient) Fork(ctx context.Context, r fleet.ForkRequest) (made fleet.ForkResult, warning string, err error) {
 	if r.Key == "" {
 		r.Key = rand.Text()
@@ -255,7 +256,7 @@ func (c *RunClient) Turns(ctx context.Context, run, task string) ([]fleet.Turn, 
 }
 
 // Morning returns the morning report: what has happened to tasks since q.Since. If q.Since is zero,
-// the report starts at 18:00 of the day before.
+// the report starts at 18:00 UTC on the previous day.
 func (c *RunClient) Morning(ctx context.Context, q fleet.MorningQuery) (fleet.MorningReport, error) {
 	query := addNonEmpty(url.Values{}, "project", q.Project)
 	if !q.Since.IsZero() {
@@ -282,8 +283,8 @@ func (c *RunClient) Changes(ctx context.Context, run, afterID string, limit int)
 	return askAll[PastChanges](ctx, c.conn, get(query, "v1", "runs", run, "changes"), "changes")
 }
 
-// SessionClient reads documents about runs, such as status.json, in the format of gaffer's session
-// protocol. That protocol calls a run a session.
+// SessionClient lists runs, and reads their documents in the format of gaffer's session protocol.
+// That protocol calls a run a session.
 type SessionClient struct{ conn *connection }
 
 // Session describes a run in the list of [SessionClient.List].
@@ -301,7 +302,8 @@ func (c *SessionClient) List(ctx context.Context, q RunQuery) ([]Session, error)
 	return ask[[]Session](ctx, c.conn, get(query, "v1", "sessions"), "sessions")
 }
 
-// Document returns the content of a document about a session, such as status.json.
+// Document returns the content of a document about a run. session is the id of the run. name is the
+// name of the document, such as status.json.
 func (c *SessionClient) Document(ctx context.Context, session, name string) ([]byte, error) {
 	return c.conn.do(ctx, get(nil, "v1", "sessions", session, name))
 }

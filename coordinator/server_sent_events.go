@@ -16,7 +16,7 @@ type message struct {
 	data  []byte
 	id    string
 	hasID bool
-	cut   bool          // data is incomplete, because the message exceeds the size limit
+	cut   bool          // part of the message is missing, because the message is too long
 	retry time.Duration // the server's requested delay before a reconnect; 0 means none
 }
 
@@ -29,7 +29,7 @@ func (m message) empty() bool {
 type messages struct {
 	from  *bufio.Reader
 	limit int    // maximum bytes of one message
-	alive func() // called after each line that was read, even a ping
+	alive func() // called after each line that was read, even an empty line or a comment
 }
 
 func newMessages(r io.Reader, limit int, alive func()) *messages {

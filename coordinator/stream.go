@@ -24,8 +24,8 @@ type StreamQuery struct {
 }
 
 // Seen is the type of an [Update] that says when agents sent their last heartbeats. Its Change is a
-// JSON object that maps the ids of agents to times. The first such update on a connection contains
-// all agents. Later updates contain only agents whose time has changed. The updates have no ids.
+// JSON object that maps the ids of agents to times. It may leave out agents whose time has not
+// changed since the previous update of this type. Updates of this type have no ids.
 const Seen = "seen"
 
 // Change is an update of the stream, a gap in the stream, or both.
@@ -89,9 +89,11 @@ const longestMessage = 8 << 20
 
 var errSilent = errors.New("the stream fell silent")
 
-// connect opens a connection to the first of the coordinator's addresses that accepts one, and
-// handles messages until the connection ends. It always returns an error, the reason of the end. If
-// the connection breaks after its first message, the address still counts as working: the
+// connect opens a connection to one of the coordinator's addresses, and handles messages until the
+// connection ends. If an address fails, connect tries the next one. It always returns an error: the
+// reason why the last connection ended.
+//
+// If a connection breaks after its first message, the address still counts as working, because the
 // coordinator may have disconnected a client that reads too slowly. If no message arrives for too
 // long, the address counts as failed.
 func (s *stream) connect(ctx context.Context, q call) error {

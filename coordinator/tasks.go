@@ -8,7 +8,8 @@ import (
 // TaskClient queues, claims and ends tasks.
 type TaskClient struct{ conn *connection }
 
-// TaskQuery selects tasks. Its zero value selects all tasks.
+// TaskQuery selects tasks. Its zero value selects all tasks, of which a gaffer server returns at
+// most 10,000.
 type TaskQuery struct {
 	ChannelID, ChainID, AgentID string
 	Status                      TaskStatus
@@ -32,19 +33,19 @@ func (c *TaskClient) Add(ctx context.Context, t NewTask) (Task, error) {
 	return ask[Task](ctx, c.conn, post(t, false, "v1", "tasks"), "task")
 }
 
-// Claim claims a task of a channel. If no task can start now, Claim returns an [*Error] with the
-// code [NoTasks]. The request is retried only if it has an idempotency key.
+// Claim claims a task of a channel. If no task can start now, Claim returns an error that wraps an
+// [*Error] with the code [NoTasks]. The request is retried only if it has an idempotency key.
 func (c *TaskClient) Claim(ctx context.Context, q Claim) (Task, error) {
 	return ask[Task](ctx, c.conn, post(q, q.IdempotencyKey != "", "v1", "tasks", "claim"), "task")
 }
 
-// Complete reports that a task is done. If the request fails, it is retried, because the
-// coordinator accepts the same report twice.
+// Complete reports that a task is done. The request can be retried safely, because the coordinator
+// accepts the same report twice.
 func (c *TaskClient) Complete(ctx context.Context, r Report) (Task, error) {
 	return ask[Task](ctx, c.conn, post(r, true, "v1", "tasks", "complete"), "task")
 }
 
-// Fail reports that a task failed. If the request fails, it is retried, because the coordinator
+// Fail reports that a task failed. The request can be retried safely, because the coordinator
 // accepts the same report twice.
 func (c *TaskClient) Fail(ctx context.Context, r Report) (Task, error) {
 	return ask[Task](ctx, c.conn, post(r, true, "v1", "tasks", "fail"), "task")
@@ -57,9 +58,9 @@ func (c *TaskClient) AddInput(ctx context.Context, n NewInput) (Input, error) {
 }
 
 // ClaimInput claims the next input that a user has sent to the agent of a task. If there is none,
-// ClaimInput returns an [*Error] with the code [NoInputs]. The request is never retried: the
-// coordinator delivers each input only once, so a retry after a lost answer would return the input
-// that follows the lost one.
+// ClaimInput returns an error that wraps an [*Error] with the code [NoInputs]. The request is never
+// retried: the coordinator delivers each input only once, so a retry after a lost answer would
+// return the input that follows the lost one.
 func (c *TaskClient) ClaimInput(ctx context.Context, task, agent string) (Input, error) {
 	body := map[string]string{"task_id": task, "agent_id": agent}
 	return ask[Input](ctx, c.conn, post(body, false, "v1", "tasks", "inputs", "claim"), "input")

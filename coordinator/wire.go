@@ -28,7 +28,7 @@ type Agent struct {
 	Gone          bool            `json:"gone,omitempty"` // the agent has ended, so lists do not contain it any more
 
 	// Now is what the agent does at the moment. If only Now changes, the coordinator's stream sends
-	// no update. To get the latest value, request the agent again.
+	// no update of the type "agents". To get the latest value, request the agent again.
 	Now fleet.AgentActivity `json:"now,omitzero"`
 }
 
@@ -250,13 +250,14 @@ type Dashboard struct {
 	Events   []Event   `json:"events"`
 }
 
-// Update is a message of the stream about one object that has changed.
+// Update is a message of the coordinator's stream that says what has changed.
 type Update struct {
-	// Type is the kind of the object: agents, tasks, channels, inputs or events. A gaffer server
-	// also sends runs, attempts, questions, reviews, messages and lanes (paused agent accounts).
+	// Type is the kind of the changed object: agents, tasks, channels (also for a chain), inputs or
+	// events. A gaffer server also sends runs, attempts, questions, reviews, messages, lanes
+	// (paused agent accounts) and [Seen].
 	Type   string          `json:"type"`
 	Time   time.Time       `json:"time"`
-	Change json.RawMessage `json:"change,omitempty"` // the changed object, as it was after the change
+	Change json.RawMessage `json:"change,omitempty"` // the changed object; empty if it is a chain
 }
 
 // Problem is the error in the coordinator's answer to a refused request.

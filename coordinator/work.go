@@ -38,8 +38,7 @@ type WorkBeat struct {
 }
 
 // WorkKey identifies an attempt. Token is the fencing token that the worker got with the attempt.
-// If the attempt now belongs to another worker, it has a new token, and the coordinator refuses
-// requests with the old one.
+// The coordinator refuses a request whose token is not that of the attempt.
 type WorkKey struct {
 	Attempt string `json:"attempt"`
 	Token   int64  `json:"token"`
@@ -194,7 +193,7 @@ type WorkBefore struct {
 	Summary string      `json:"summary,omitempty"`
 	Thread  string      `json:"thread,omitempty"`
 	// Account and Fallback are those of the previous attempt, as in WorkAttempt. Diff is what that
-	// attempt has changed. It is set only if a different agent continues the task.
+	// attempt has changed. It is set only if a different agent or model continues the task.
 	Account  string          `json:"account,omitempty"`
 	Fallback string          `json:"fallback,omitempty"`
 	Diff     json.RawMessage `json:"diff,omitempty"`
@@ -206,7 +205,8 @@ type WorkTurn struct {
 	Claim  *WorkClaim `json:"claim,omitempty"` // nil means that the worker claims no further task
 }
 
-// WorkFinish says how an attempt ended. Activity and LogFrom of the embedded Progress are not used.
+// WorkFinish says how an attempt ended. Activity, LogFrom and PID of the embedded Progress are not
+// used.
 type WorkFinish struct {
 	WorkKey
 	fleet.Progress
@@ -294,13 +294,14 @@ func (c *WorkClient) Heartbeat(ctx context.Context, b WorkBeat) (WorkOrders, err
 	return askAll[WorkOrders](ctx, c.conn, post(b, false, "v1", "work", "beat"), "orders")
 }
 
-// Claim claims a task. If no task can start now, Claim returns an [*Error] with the code [NoTasks].
+// Claim claims a task. If no task can start now, Claim returns an error that wraps an [*Error] with
+// the code [NoTasks].
 func (c *WorkClient) Claim(ctx context.Context, q WorkClaim) (Claimed, error) {
 	return askAll[Claimed](ctx, c.conn, post(q, q.Key != "", "v1", "work", "claim"), "work")
 }
 
-// Turn reports the end of an attempt and claims the next task, if one can start. A repeated
-// request gets the same answer and claims no further task.
+// Turn reports the end of an attempt. If t contains a claim, Turn also claims the next task. A
+// repeated request gets the same answer and claims no further task.
 func (c *WorkClient) Turn(ctx context.Context, t WorkTurn) (Turned, error) {
 	return askAll[Turned](ctx, c.conn, post(t, true, "v1", "work", "turn"), "outcome")
 }

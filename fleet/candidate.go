@@ -12,10 +12,10 @@ type Candidate struct {
 	Agent   string `json:"agent"`
 	Model   string `json:"model,omitempty"`
 	Status  Status `json:"status"`
-	Outcome string `json:"outcome,omitempty"` // failure class of the last attempt, such as timeout, or why the task was cancelled
+	Outcome string `json:"outcome,omitempty"` // why the task or its last attempt failed or was cancelled, such as timeout
 	Branch  string `json:"branch,omitempty"`
 
-	Checks   int   `json:"checks"` // number of verify commands
+	Checks   int   `json:"checks"` // number of verify commands that were executed
 	Passed   int   `json:"passed"`
 	Files    int   `json:"files"` // number of changed files
 	Added    int   `json:"added"`

@@ -24,8 +24,8 @@ const (
 	Cancelled Status = "cancelled"
 )
 
-// Final reports whether a run, task or attempt with the status s has ended. Its status changes
-// again only if a user continues the work, for example with a retry.
+// Final reports whether a run, task or attempt with the status s has ended. The status of a run or
+// task changes again only if the work is continued, for example by a retry.
 func (s Status) Final() bool { return s == Complete || s == Failed || s == Cancelled }
 
 // Run is one submitted plan.
@@ -46,7 +46,7 @@ type Run struct {
 	WaitedMS   int64     `json:"waited_ms,omitempty"` // how long all ended attempts waited for the user
 	Created    time.Time `json:"created"`
 	Ended      time.Time `json:"ended,omitzero"`
-	Owner      Owner     `json:"owner,omitzero"`      // the gaffer process that works on the run; zero if none
+	Owner      Owner     `json:"owner,omitzero"`      // the gaffer process that works on the run
 	Documents  string    `json:"documents,omitempty"` // path of the folder with the run's status.json and logs
 	Tasks      []Task    `json:"tasks"`               // in the order of the plan
 	Lanes      []Lane    `json:"lanes,omitempty"`     // paused agent accounts, and reached cost limits of the user
@@ -105,7 +105,7 @@ func (c Cost) Share(limit Cost) (share float64) {
 	return share
 }
 
-// Owner is the gaffer process that works on a run.
+// Owner describes the gaffer process that works on a run. Alive is false if the process has died.
 type Owner struct {
 	PID   int  `json:"pid,omitempty"`
 	Alive bool `json:"alive,omitempty"`
@@ -143,7 +143,7 @@ type Task struct {
 	Fallback []string  `json:"fallback,omitempty"`  // agents (AGENT or AGENT:MODEL) to use while the task's own agent is rate limited
 	Tries    int       `json:"tries"`               // number of attempts so far
 	Retries  int       `json:"retries"`             // maximum number of retries after failed attempts
-	Outcome  string    `json:"outcome,omitempty"`   // failure class of the last attempt, such as timeout, or why the task was cancelled
+	Outcome  string    `json:"outcome,omitempty"`   // why the task or its last attempt failed or was cancelled, such as timeout
 	RetryAt  time.Time `json:"retry_at,omitzero"`   // when the next attempt may start; zero means at once
 	Spent    Cost      `json:"spent,omitzero"`      // cost of all ended attempts
 	Budget   Cost      `json:"budget,omitzero"`     // what all attempts may cost together; zero means no limit
@@ -154,15 +154,16 @@ type Task struct {
 	NoWorker string `json:"no_worker,omitempty"`
 	Worktree string `json:"worktree,omitempty"`
 	Branch   string `json:"branch,omitempty"`
-	// Several agents can work on the same task in competition. Each of them has a task of its own,
-	// a candidate, and a further task chooses one of the candidates. Candidate is set for a
-	// candidate, and for the task of an agent that judges the candidates: it is the id of the task
-	// that chooses. Candidates is set for the task that chooses: it has the ids of the candidates.
+	// Several agents can work on the same task in competition. The task of each agent is called a
+	// candidate, and another task chooses one of the candidates. Candidates is set only for the
+	// task that chooses, and has the ids of the candidates. Candidate is the id of the task that
+	// chooses. It is set only for a candidate, and for the task of an agent that judges the
+	// candidates.
 	Candidate  string    `json:"candidate_of,omitempty"`
 	Candidates []string  `json:"candidates,omitempty"`
 	Fork       *Fork     `json:"forked_from,omitempty"` // from which task this task was forked; nil if it was not
 	Session    string    `json:"session,omitempty"`     // name of the tmux session that shows the agent; empty if none
-	Prompt     string    `json:"prompt,omitempty"`      // set only in the answer to a request for a single task
+	Prompt     string    `json:"prompt,omitempty"`      // servers leave it out unless a single task is requested
 	Attempt    *Attempt  `json:"attempt,omitempty"`     // the running attempt; if none is running, the last one
 	Question   *Question `json:"question,omitempty"`
 }

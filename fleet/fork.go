@@ -16,15 +16,16 @@ type ForkRequest struct {
 	Key   string `json:"key,omitempty"` // idempotency key: requests with the same key return the same run
 }
 
-// Fork says from which task a new task was forked, and which part of it the new task got.
+// Fork says from which task a new task was forked, and how much of that task's conversation and
+// files the new task got.
 type Fork struct {
 	Run  string `json:"run"`
 	Task string `json:"task"`
 	// Attempt is the number of an attempt of the original task: the new task started with the files
-	// as they were at the end of that attempt. 0 means that the new task started with the same
-	// files as the original task.
+	// as they were at the end of that attempt. 0 means that the new task started with the files
+	// with which the original task had started. Attempt is not used if the task has no worktree.
 	Attempt int  `json:"attempt,omitempty"`
-	Turn    int  `json:"turn,omitempty"`   // number of the last turn that the new task got
+	Turn    int  `json:"turn,omitempty"`   // number of the last turn of the conversation that the new task got
 	Copied  bool `json:"copied,omitempty"` // true: the agent got a copy of the conversation; false: only a summary
 }
 

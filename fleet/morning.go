@@ -70,7 +70,7 @@ type MorningTask struct {
 	Added   int         `json:"added,omitempty"` // number of added lines
 	Removed int         `json:"removed,omitempty"`
 	Tries   int         `json:"tries"`
-	Spent   Cost        `json:"spent,omitzero"` // cost of all ended attempts of the task, including old ones
+	Spent   Cost        `json:"spent,omitzero"` // cost of all ended attempts of the task, including those before MorningReport.Since
 	Item    *SourceItem `json:"item,omitempty"`
 	At      time.Time   `json:"at,omitzero"` // when the task ended, or its change was merged or discarded; zero if it has not ended
 }
@@ -98,8 +98,8 @@ type MorningRun struct {
 	Ended     time.Time `json:"ended,omitzero"`
 }
 
-// MorningQuestion counts the questions of agents that have the same values of By, Tool, Denied and
-// Open.
+// MorningQuestion counts similar questions of agents: the values of By, Tool, Denied and Open hold
+// for all of them.
 type MorningQuestion struct {
 	By      string `json:"by"`             // who answered, as in Answered.By; empty if nobody did
 	Tool    string `json:"tool,omitempty"` // tool that the agents asked permission for; empty for other questions

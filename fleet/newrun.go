@@ -1,8 +1,8 @@
 package fleet
 
 // RunForm describes a run that a user starts without writing a plan. It has prompts, and settings
-// that apply to all prompts. The settings mean the same as the flags of 'gaffer run'. An empty field
-// means the default.
+// that apply to all prompts. The settings mean the same as the flags of 'gaffer run'. An empty
+// field means the default.
 type RunForm struct {
 	Prompts []string `json:"prompts"`
 	Agent   string   `json:"agent,omitempty"`
@@ -49,7 +49,7 @@ type RunDraft struct {
 const (
 	FindingProblem = "problem" // the plan is not valid
 	FindingWarning = "warning" // the plan can run, but may not do what its author wants
-	FindingMissing = "missing" // the machine lacks something that the plan needs
+	FindingMissing = "missing" // the machine or the workers lack something that the plan needs
 )
 
 // PlanFinding is a problem of a plan or of the machine that would execute the plan. File, Line and
@@ -84,7 +84,7 @@ type PlanCheck struct {
 	Tasks    []PlanTask    `json:"tasks"`
 	Text     string        `json:"text,omitempty"`     // the form as a plan file; set only if the draft is a form
 	Command  string        `json:"command,omitempty"`  // equivalent 'gaffer run' command; set only if the draft is a form
-	Form     *RunForm      `json:"form,omitempty"`     // the plan as a form, if it is valid and a form can express it
+	Form     *RunForm      `json:"form,omitempty"`     // a form that means the same as the draft's text; nil if there is none
 	FormWhy  string        `json:"form_why,omitempty"` // why a form cannot express the plan
 }
 
@@ -111,7 +111,7 @@ type AgentProgram struct {
 	Name      string `json:"name"`
 	Installed bool   `json:"installed"`
 	Version   string `json:"version,omitempty"`
-	Problem   string `json:"problem,omitempty"` // why the agent cannot be used, and what to do; empty if it can
+	Problem   string `json:"problem,omitempty"` // why the agent cannot be used, and what to do; empty if it can be used
 }
 
 // RunPlaces says where a server can execute a new run.

@@ -47,16 +47,16 @@ func (q Question) Scopes() []GrantScope {
 	return []GrantScope{GrantTask, GrantRun, GrantAlways}
 }
 
-// Choice is a numbered answer that views offer for a question.
+// Choice is a numbered answer that user interfaces offer for a question.
 type Choice struct {
-	Text  string // what views show
+	Text  string // what user interfaces show
 	Reply Reply
 }
 
-// Choices returns the answers that views offer for the question, in the order of their numbers. The
-// question's options come first. If the question is a request for permission, answers follow that
-// also allow later requests: one for each scope, first with the narrowest and then with the widest
-// suggested rule.
+// Choices returns the answers that user interfaces offer for the question, in the order of their
+// numbers. The question's options come first. If [Question.Scopes] is not empty, answers follow
+// that also allow later requests: one for each scope with the narrowest suggested rule, and then
+// one for each scope with the widest.
 func (q Question) Choices() (list []Choice) {
 	for _, option := range q.Options {
 		list = append(list, Choice{option, Reply{Text: option}})

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The types below describe what the agent of an attempt is doing, and how the attempt ended.
-// Workers report them to a server, databases store them, and some are embedded in [Attempt].
+// The types below describe what an agent is doing, and how an attempt ended. Workers report them to
+// a server, databases store them, and some are embedded in [Attempt].
 
 // Activity says what an agent is doing, when it reported that, and how its worker knows that.
 type Activity struct {

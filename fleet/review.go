@@ -33,8 +33,8 @@ type Review struct {
 	By      string    `json:"by,omitempty"` // the user who changed the review last
 	Updated time.Time `json:"updated,omitzero"`
 
-	Landing *Landing `json:"landing,omitempty"` // the last merge of the change; nil if it was not merged
-	Rescue  string   `json:"rescue,omitempty"`  // git ref that keeps a discarded change; otherwise empty
+	Landing *Landing `json:"landing,omitempty"` // the last merge of the change; nil if none, or if undone
+	Rescue  string   `json:"rescue,omitempty"`  // git ref that keeps a discarded change; empty for other changes
 }
 
 // Landing describes a merge of a change into a branch.
@@ -67,7 +67,7 @@ type Comment struct {
 	Side  Side      `json:"side,omitempty"`
 	First int       `json:"first,omitempty"` // number of the first commented line, from 1
 	Last  int       `json:"last,omitempty"`
-	Tree  string    `json:"tree,omitempty"`  // git tree in which First and Last are line numbers
+	Tree  string    `json:"tree,omitempty"`  // id of the git tree or commit that the user commented on
 	Lines string    `json:"lines,omitempty"` // text of the commented lines
 	Text  string    `json:"text"`
 	By    string    `json:"by,omitempty"`
@@ -99,8 +99,9 @@ type ReviewAction struct {
 	Comment Comment `json:"comment,omitzero"`
 	// ID is the id of the comment to edit, delete or resolve. If it is empty, Comment.ID is used.
 	ID string `json:"id,omitempty"`
-	// Resolved is the new state of the comment, if Action is resolve: true means resolved. If it is
-	// nil, the new state is Comment.Resolved or, if Comment.ID is empty, true.
+	// Resolved is the new state of the comment, if Action is resolve: true means resolved. If
+	// Resolved is nil and Comment.ID is set, the new state is Comment.Resolved. If Resolved is nil
+	// and Comment.ID is empty, the comment becomes resolved.
 	Resolved *bool  `json:"resolved,omitempty"`
 	Path     string `json:"path,omitempty"` // path of the file, if Action is view
 	// Digest is the digest of the file's diff, if Action is view. An empty digest marks the file as
@@ -137,7 +138,7 @@ type Message struct {
 
 	Attempt   string    `json:"attempt,omitempty"`   // id of the attempt whose agent received the message
 	Delivered time.Time `json:"delivered,omitzero"`  // when the agent's program accepted the message; zero if not yet
-	Withdrawn bool      `json:"withdrawn,omitempty"` // the user withdrew the message before its delivery
+	Withdrawn bool      `json:"withdrawn,omitempty"` // the message was withdrawn before its delivery
 }
 
 // Waiting reports whether the message was neither delivered nor withdrawn.
@@ -155,7 +156,7 @@ type Change struct {
 	Base    string       `json:"base"`
 	Tip     string       `json:"tip"`     // last commit of the branch
 	Tree    string       `json:"tree"`    // id of the git tree with all files, including uncommitted changes
-	Commits []Commit     `json:"commits"` // commits of the branch, oldest first
+	Commits []Commit     `json:"commits"` // commits of the branch since Base, oldest first
 	Files   []ChangeFile `json:"files"`   // all changed files, sorted by path
 	Added   int          `json:"added"`   // number of added lines, in all files
 	Removed int          `json:"removed"`
@@ -228,8 +229,8 @@ type Anchor struct {
 	// file or, if Path is empty, at the whole change.
 	First int `json:"first,omitempty"`
 	Last  int `json:"last,omitempty"`
-	// Outdated is set if the commented lines have changed since the comment was made. Their old
-	// text is in [Comment.Lines].
+	// Outdated is set if the commented lines cannot be found in the change, for example because
+	// they were edited later. Their old text is in [Comment.Lines].
 	Outdated bool `json:"outdated,omitempty"`
 }
 
@@ -261,8 +262,8 @@ type TaskChange struct {
 	Checks   []Check   `json:"checks"`   // results of the checks of the latest attempt
 }
 
-// RunReviews holds the reviews of those tasks of a run that have a change, in the order of the
-// plan.
+// RunReviews holds the reviews of those tasks of a run that have a change to review, in the order
+// of the plan.
 type RunReviews struct {
 	Reviews []Review `json:"reviews"`
 	// The fields below count the changes by state. Changes is the number of all changes. A change
@@ -277,6 +278,7 @@ type RunReviews struct {
 	// changes are not counted in Ready.
 	Conflicts int `json:"conflicts"`
 	// Into is the target branch of all changes. It is empty if the changes have different target
-	// branches, or if the target branch is unknown.
+	// branches, or if the server did not determine the branch, for example because no change is
+	// ready.
 	Into string `json:"into,omitempty"`
 }

@@ -13,7 +13,7 @@ type Schedule struct {
 	Overlap OverlapRule   `json:"overlap"`
 	Jitter  int           `json:"jitter_seconds,omitempty"` // maximum delay of a run after its planned time, in seconds
 	Project string        `json:"project"`                  // path of the folder that the runs work in
-	Machine string        `json:"machine"`                  // name of the machine that has the folder
+	Machine string        `json:"machine"`                  // name of the machine that has the folder Project
 	User    string        `json:"user"`                     // name of the operating system user that starts the runs
 	Args    []string      `json:"args"`                     // the arguments of 'gaffer run': plans and flags
 	Added   time.Time     `json:"added"`
@@ -65,9 +65,9 @@ type OverlapRule string
 
 // The values of OverlapRule.
 const (
-	OverlapSkip OverlapRule = "skip" // no run starts at this time
-	// OverlapQueue starts the run when the earlier one has ended. At most one run waits; further
-	// ones are skipped.
+	OverlapSkip OverlapRule = "skip" // no run starts at the planned time
+	// OverlapQueue starts the run when the earlier one has ended. If another run is already
+	// waiting, the new run is skipped. With MissedRunAll, several runs may wait.
 	OverlapQueue OverlapRule = "queue"
 	OverlapAllow OverlapRule = "allow" // the run starts at once
 )
@@ -81,7 +81,7 @@ type Fire struct {
 	ID string `json:"id"` // unique within the schedule
 	// Planned is the planned time. For a run that a user asked for, it is the time of the request.
 	Planned time.Time `json:"planned"`
-	// Count is the number of planned times that this entry covers; 0 means one. For example, one
+	// Count is the number of planned times that this Fire is about; 0 means one. For example, one
 	// run may make up for three missed times.
 	Count   int        `json:"count,omitempty"`
 	By      string     `json:"by,omitempty"` // user who asked for the run; empty if the schedule planned it
@@ -89,7 +89,7 @@ type Fire struct {
 	Status  FireStatus `json:"status"`
 	Why     string     `json:"why,omitempty"` // why no run was started, or why the run still waits
 	Run     string     `json:"run,omitempty"` // id of the run
-	// RunStatus is the status of the run. It is empty if there is no run, or if the run was pruned.
+	// RunStatus is the status of the run. It is empty if there is no run, or if it was deleted.
 	RunStatus Status `json:"run_status,omitempty"`
 
 	// Holder is the process that starts the run. After the time Lease, another process may start
@@ -112,5 +112,5 @@ const (
 	FireSkipped FireStatus = "skipped"
 )
 
-// Final reports whether the status never changes again: the run exists, or there will be none.
+// Final reports whether the outcome is known: the run exists, could not be started or was skipped.
 func (s FireStatus) Final() bool { return s == FireStarted || s == FireFailed || s == FireSkipped }

@@ -21,7 +21,7 @@ type Hit struct {
 	// Status is the status of the task or, if Task is empty, of the run.
 	Status  Status   `json:"status"`
 	In      HitField `json:"in"`
-	Excerpt string   `json:"excerpt,omitempty"` // a part of the prompt or result around the found words
+	Excerpt string   `json:"excerpt,omitempty"` // a part of the prompt or result around a found word
 }
 
 // HitField says where the words of a search were found.

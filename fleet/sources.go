@@ -15,7 +15,7 @@ type WatchedSource struct {
 
 	LastLook time.Time `json:"last_look,omitzero"` // when a server last looked for new items; zero means never
 	NextLook time.Time `json:"next_look,omitzero"`
-	Taken    int       `json:"taken"`              // how many items were turned into tasks so far
+	Taken    int       `json:"taken"`              // number of tasks made from the source's items so far
 	LastRun  string    `json:"last_run,omitempty"` // id of the last run that was started for the source's items
 	Failures int       `json:"failures,omitempty"` // number of failed looks for new items since the last success
 	Error    string    `json:"error,omitempty"`    // why the last look for new items failed; empty if it succeeded

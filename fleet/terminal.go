@@ -15,8 +15,8 @@ const (
 	// next attempt has not started.
 	TerminalWaiting TerminalPhase = "waiting"
 	TerminalLive    TerminalPhase = "live"
-	// TerminalClosed means that the attempt goes on after its terminal has ended, for example
-	// because gaffer runs the attempt's checks.
+	// TerminalClosed means that the attempt goes on without a terminal, for example because the
+	// agent has ended and gaffer runs the attempt's checks.
 	TerminalClosed TerminalPhase = "closed"
 	TerminalEnded  TerminalPhase = "ended" // the task has ended
 )

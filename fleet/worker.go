@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// WorkerMeta is what gaffer's workers report about themselves in addition to the fields that the
-// coordinator protocol defines. They send it as JSON in the protocol's field meta.
+// WorkerMeta has information about one of gaffer's workers in addition to the fields that the
+// coordinator protocol defines. Clients of the protocol get it as JSON in the worker's field meta.
 type WorkerMeta struct {
 	Program string   `json:"program"` // always "gaffer"
 	Host    string   `json:"host,omitempty"`
@@ -85,7 +85,7 @@ func (w Worker) HasLabels(labels []string) bool {
 	return !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(w.Labels, l) })
 }
 
-// Prefixes of labels that a worker gives itself: one for its projects and one for its id.
+// Prefixes of labels that a worker gives itself: one for its projects and one for its name or id.
 const (
 	projectLabel  = "project:"
 	identityLabel = "@"

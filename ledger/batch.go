@@ -31,9 +31,10 @@ type FinishedAttempt struct {
 
 // RecordNew records finished attempts in a batch. It locks and syncs the folders only once for the
 // whole batch. It writes only attempts of tasks that have no run record yet. recorded[i] reports
-// whether list[i] was written; after an error it is false for all. The caller should pass the
-// attempts that were not written to [Store.Record], which writes them or returns the reason why it
-// cannot. For each attempt, the result record is durable before the run record is written.
+// whether list[i] was written. After an error, all are false, even if some records were written.
+// The caller should call [Store.Record] for each attempt that was not written. Record writes it, or
+// returns the reason why it cannot. For each attempt, the result record is durable before the run
+// record is written.
 func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded []bool, err error) {
 	recorded = make([]bool, len(list))
 	unlock, err := s.lockAll(ctx)
@@ -172,9 +173,7 @@ func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err er
 	return there, nil
 }
 
-// fillNew writes all files under temporary names and then syncs them all. That is faster than to
-// sync each file after it is written, because the first sync then writes most of the data of all
-// files.
+// fillNew writes all files under temporary names and then syncs them all.
 func (s *Store) fillNew(files []newFile) (err error) {
 	for i := range files {
 		if err == nil {

@@ -21,7 +21,8 @@ import (
 // values differ, Begin returns an [*ImmutableError].
 //
 // Begin accepts a later attempt while an earlier attempt is still "running". The end of the earlier
-// attempt can be recorded later. The status of run must be Running.
+// attempt can be recorded later. If the status of run is not Running, Begin returns a
+// [*TransitionError].
 func (s *Store) Begin(ctx context.Context, run Run) error {
 	if run.ResultFile == "" {
 		run.ResultFile = s.resultFile(run.Bead)

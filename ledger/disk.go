@@ -110,8 +110,8 @@ func (s *Store) checkRegular(path string) error {
 	return nil
 }
 
-// sameBytes returns an error unless the file at path has the same content as read, a document that
-// was read earlier.
+// sameBytes returns an error if the content of the file at path differs from read.data, the content
+// of a document that was read earlier.
 func (s *Store) sameBytes(path string, read *document) error {
 	now, err := statefile.ReadBytes(s.host, path)
 	switch {

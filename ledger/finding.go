@@ -9,8 +9,8 @@ const (
 	unreadable   = "unreadable"
 	notADocument = "not-a-document"
 	notRecord    = "not-a-record"
-	// A report does not count a file if another file has a record of the same kind for the same
-	// attempt.
+	// sameAttempt is the reason why a report does not count a file: another file has a record of
+	// the same kind for the same attempt.
 	sameAttempt = "same-attempt-twice"
 
 	notObject     = "not-an-object"

@@ -180,9 +180,9 @@ func seconds(start, end string) *int {
 	return &n
 }
 
-// complete adds the end of the attempt to its run record, in memory. If the record already has the
-// same status and end time, complete changes nothing. If the record has another status or end time,
-// it returns an error. A record in the minimal form has no status and counts as running.
+// complete adds the end of the attempt to its run record, in memory. If the record already has an
+// end, complete changes nothing, and returns an error if the status or the end time differs. A
+// record without a status, which the minimal form allows, counts as running.
 func complete(run *jsontree.Node, path string, r Result) error {
 	from := Status(run.Get("status").Text())
 	if run.Get("status").Absent() {

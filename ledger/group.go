@@ -16,7 +16,7 @@ type Group struct {
 	Timeout     int      `json:"timeout"`
 	Running     int      `json:"running"`
 	SuccessRate float64  `json:"success_rate"` // successful runs, as a percentage of the runs that have ended
-	AvgDuration float64  `json:"avg_duration"` // average duration of the runs whose duration is known, in seconds
+	AvgDuration float64  `json:"avg_duration"` // average duration in seconds of the ended runs with a known duration
 	CostUSD     *float64 `json:"cost_usd"`     // null if no cost is known
 	CostRuns    int      `json:"cost_runs"`    // number of runs with a known cost
 }

@@ -13,8 +13,8 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// RunLimit is the longest time that the programs of this protocol let an agent run. If a record has
-// said "running" for longer, the attempt was probably abandoned.
+// RunLimit is how long a record may say "running". After this time, the attempt counts as stuck: it
+// was probably abandoned.
 const RunLimit = time.Hour
 
 var shellVariable = lazyregexp.New(`\$(\w+|\{\w+\})`)
@@ -36,8 +36,9 @@ func (c *check) irregularities(name fileName, now time.Time) {
 	c.stuck(now)
 }
 
-// plausibility adds findings for content that a schema cannot forbid: absurd numbers, and fields
-// that contradict each other. The caller must have checked the record against its rules.
+// plausibility adds findings for content that obeys the rules of each field but makes no sense:
+// numbers that are too large, and fields that contradict each other. The caller must have checked
+// the record against its rules.
 func (c *check) plausibility() {
 	if c.values == nil {
 		return
@@ -122,9 +123,9 @@ func (c *check) times() {
 	}
 }
 
-// stuck adds a finding if the record says "running" but the attempt cannot be running any more.
-// There are three cases: the record is a result, which is written only after the agent has ended;
-// the record has an end time; or the run began more than RunLimit ago.
+// stuck adds a finding if the record says "running" although the attempt has ended or was probably
+// abandoned. There are three cases: the record is a result, which is written only after the agent
+// has ended; the record has an end time; or the run began more than RunLimit ago.
 func (c *check) stuck(now time.Time) {
 	if Status(c.text("status")) != Running {
 		return
@@ -140,8 +141,8 @@ func (c *check) stuck(now time.Time) {
 	}
 }
 
-// instantOf returns the time in v. It accepts every format that timestamp.Parse knows. A time
-// without a zone is UTC, as the programs of this protocol intend.
+// instantOf returns the time in v, or false if v is not a time. It accepts every format that
+// timestamp.Parse knows. A time without a zone is taken as UTC.
 func instantOf(v jsontree.Value) (time.Time, bool) {
 	s, ok := v.Str()
 	if !ok {
@@ -152,7 +153,7 @@ func instantOf(v jsontree.Value) (time.Time, bool) {
 }
 
 // timeOf returns the time in s, or the zero time if s is not a time. It accepts every format that
-// timestamp.Parse knows. A time without a zone is UTC.
+// timestamp.Parse knows. A time without a zone is taken as UTC.
 func timeOf(s string) time.Time {
 	t, err := timestamp.Parse(s, time.UTC)
 	if err != nil {

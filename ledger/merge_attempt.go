@@ -74,8 +74,8 @@ func (a Attempt) hasFailed() bool { return a.Status == Failed || a.Status == Tim
 // isTimed reports whether the attempt has ended and has a duration.
 func (a Attempt) isTimed() bool { return a.DurationSeconds != nil && a.Status != Running }
 
-// isStuck reports whether the attempt has the status "running" but cannot be running any more.
-// Validation reports such a record with the finding stuckRunning.
+// isStuck reports whether the attempt has the status "running" although it has ended or was
+// probably abandoned. Validation reports such a record with the finding stuckRunning.
 func (a Attempt) isStuck(now time.Time) bool {
 	if a.Status != Running {
 		return false
@@ -133,8 +133,8 @@ func (m *merged) attempt(bead string, n int) *Attempt {
 	return &m.attempts[len(m.attempts)-1]
 }
 
-// attemptNumber returns the attempt number in a record. If the record has no number, it returns the
-// number in the file name. If the file name has no number either, it returns 1.
+// attemptNumber returns the attempt number in a record. If the record has no valid number, it
+// returns the number in the file name. If the file name has no number either, it returns 1.
 func attemptNumber(rec fields, name fileName) int {
 	if n, ok := intOf(rec.get("attempt")); ok && n > 0 && n < 1<<31 {
 		return int(n)
@@ -173,7 +173,7 @@ func (a *Attempt) addRecord(rec fields) bool {
 	return true
 }
 
-// addRun adds the fields that only a run record has.
+// addRun sets the start time, and the fields whose values come only from the run record.
 func (a *Attempt) addRun(run fields) {
 	a.Model, a.Repo, a.Template = run.text("model"), run.text("repo"), run.text("template_name")
 	a.PromptHash, a.TaskType = run.text("prompt_hash"), taskType(run.text("prompt"))
@@ -194,8 +194,8 @@ func (a *Attempt) setStart(runStart string) {
 	}
 }
 
-// derive sets the fields that follow from other fields, and gives empty fields their default values.
-// If an attempt has no outcome, derive sets its status to running.
+// derive sets the fields that follow from other fields, and gives empty fields their default
+// values. If the attempt has no status, derive sets it to running.
 func (a *Attempt) derive() {
 	a.started, a.finished = timeOf(a.StartedAt), timeOf(a.FinishedAt)
 	if a.DurationSeconds == nil && !a.started.IsZero() && !a.finished.Before(a.started) {
@@ -210,8 +210,9 @@ func (a *Attempt) derive() {
 	if a.Status == "" {
 		a.Status = Running
 	}
-	// Prefer failure_reason, which is usually one word. A reason is free text, so equal reasons are
-	// rare and cannot be counted together.
+	// Prefer the failure_reason of the run record, which is usually one word. The reason in a
+	// result record may be a sentence. Such reasons are rarely equal and cannot be counted
+	// together.
 	if a.hasFailed() {
 		a.Reason = cmp.Or(a.failure, a.Reason)
 	}

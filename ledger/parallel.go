@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// batch is the number of items that a worker goroutine takes at once. At this size, passing items
-// between goroutines takes much less time than reading a file.
+// batch is the number of items that a worker goroutine takes at once. Larger batches need fewer
+// channel operations.
 const batch = 16
 
 // job is a batch of items and the channel for its results. The channel is buffered, so
@@ -26,10 +26,10 @@ func (j job[T, R]) do(work func(T) R) {
 	j.answers <- answers
 }
 
-// inOrder calls work for every item, in parallel on all processors, and passes the
-// results to emit in the order of the items. Only a few batches are in memory at once.
-// It never calls emit concurrently. It stops at the first error of items or emit, or when
-// ctx ends, and returns this error.
+// inOrder calls work for every item, in parallel on all processors, and passes the results to emit
+// in the order of the items. Only a few batches per processor are in memory at once. It never calls
+// emit concurrently. It stops at the first error of items or emit, or when ctx ends, and returns
+// this error.
 func inOrder[T, R any](ctx context.Context, items iter.Seq2[T, error], work func(T) R, emit func(R) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	workers := runtime.GOMAXPROCS(0)

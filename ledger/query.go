@@ -96,10 +96,11 @@ func age(text string) (time.Duration, bool) {
 type Unmatched struct {
 	Field string   `json:"field"` // the field that the name was searched in: agent, model or template
 	Name  string   `json:"name"`
-	Seen  []string `json:"seen"` // the names that attempts have in this field
+	Seen  []string `json:"seen"` // the names that attempts have in this field, at most maxGroups
 }
 
-// selection picks the attempts that match a query, and remembers the names in all attempts.
+// selection picks the attempts that match a query. For each field that the query restricts, it
+// remembers the names that occur in the attempts.
 type selection struct {
 	since Since
 	names []wanted

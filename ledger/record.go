@@ -10,7 +10,7 @@ import (
 )
 
 // Version is the schema_version of records in the full form. A record without a schema_version is
-// in the minimal form, which gaffer reads but never writes.
+// in the minimal form. gaffer reads such records but does not create them.
 const Version = 1
 
 // DefaultMaxRetries is the maximum number of retries of a task if none is given.
@@ -27,8 +27,7 @@ const (
 	TimedOut Status = "timeout"
 )
 
-// nextStatuses lists the statuses that may follow each status. A status that is not listed is
-// final.
+// nextStatuses lists the statuses that may follow each status. A status without an entry is final.
 var nextStatuses = map[Status][]Status{
 	Running: {Done, Failed, TimedOut},
 }

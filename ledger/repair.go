@@ -64,13 +64,13 @@ func (r *repair) run(resultFile string) {
 	r.addText("result_file", resultFile)
 }
 
-// end copies the outcome from the result record to the run record, if the run record has no outcome
-// because a Finish was interrupted. It does nothing if there is no result with a final status and
-// an end time.
+// end copies the outcome from the result record to the run record, if the run record has no
+// outcome, for example because a Finish was interrupted. It does nothing if there is no result with
+// a final status and an end time.
 func (r *repair) end() {
 	var result Result
 	jsontree.Decode(r.partner, &result)
-	// A record in the minimal form has no status. It counts as running.
+	// A run record without a status, which the minimal form allows, counts as running.
 	said := r.root.Get("status")
 	if !said.Absent() && Status(said.Text()) != Running || checkTransition("", Running, result.Status) != nil || result.FinishedAt == "" {
 		return

@@ -27,8 +27,8 @@ const maxNamed = 10
 // Report reads every record and counts the attempts that match q. A run record and a result record
 // belong together if they name the same bead and attempt, even if their file names differ. Report
 // calls visit for every attempt that matches, ordered by task, and stops at the first error of
-// visit. It does not keep the attempts, so it needs little memory even for a large ledger. It lists
-// files that cannot be read in LeftOut.
+// visit. It does not keep the attempts, so it needs little memory even for a large ledger. The
+// report's field LeftOut names files that cannot be read.
 func (s *Store) Report(ctx context.Context, q Query, visit func(Attempt) error) (Report, error) {
 	c := NewCount(q, s.opts.Now())
 	work := func(t task) merged { return mergeTask(s.host, t) }

@@ -50,8 +50,8 @@ func (r *retries) retried() int {
 	return n
 }
 
-// counted returns the counts, with one entry for each number of attempts from 1 to the highest that
-// a task has.
+// counted returns the counts. They have one entry for each number of attempts, from 1 to the
+// highest number that a task has, but at most maxAttempts entries.
 func (r *retries) counted() Retries {
 	out := Retries{Tasks: r.retried(), GaveUp: r.gaveUp, ByAttempts: []Attempts{}}
 	for i, tasks := range r.tasks {

@@ -32,7 +32,7 @@ type rule struct {
 	name    string
 	need    need
 	form    form
-	null    bool     // null is allowed and means unknown
+	null    bool     // null is a valid value
 	filled  bool     // an empty text is invalid
 	least   int      // smallest valid number; anyNumber for no limit
 	oneOf   []string // the valid texts; nil if any text is valid

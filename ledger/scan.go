@@ -173,12 +173,13 @@ func nextBead(heads []head) (bead string, more bool, err error) {
 	return bead, more, nil
 }
 
-// reading is the result of reading one file: its value, or the reason why it has no value.
+// reading is the result of reading one file: its JSON value, or the reason why the file cannot be
+// used as a record.
 type reading struct {
 	file
 	value   jsontree.Value
 	found   []statefile.Finding // portability problems, see statefile.CheckPortable
-	name    string              // name of the finding that explains a missing value; otherwise empty
+	name    string              // name of the finding if the file cannot be used as a record
 	problem string
 }
 

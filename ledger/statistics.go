@@ -21,7 +21,7 @@ type Statistics struct {
 	Running            int        `json:"running"`
 	Other              int        `json:"other"` // runs with a status that the protocol does not define
 	Lost               int        `json:"lost"`  // runs whose process disappeared; also counted in Failed or Timeout
-	Stuck              int        `json:"stuck"` // runs counted in Running that cannot be running any more
+	Stuck              int        `json:"stuck"` // runs counted in Running that have ended or were probably abandoned
 	SuccessRate        float64    `json:"success_rate"`
 	RetryCount         int        `json:"retry_count"` // tasks with more than one attempt
 	RetryRate          float64    `json:"retry_rate"`

@@ -103,8 +103,9 @@ func (c *check) reading(r reading) {
 	}
 }
 
-// pair compares the runs of a task with its results. It adds findings for runs that have ended but
-// have no result, for results without a run, and for runs that contradict their results.
+// pair compares the runs of a task with its results. It adds findings for runs that do not say
+// "running" but have no result, for results without a run, and for runs that contradict their
+// results.
 func pair(checks []*check) {
 	for _, c := range checks {
 		attempt, ok := intOf(c.get("attempt"))
@@ -127,8 +128,9 @@ func pair(checks []*check) {
 	}
 }
 
-// checkStillRunning adds a finding to c, a run with the status "running", if the result of the same
-// attempt says that the run has ended.
+// checkStillRunning adds the finding stuckRunning to c, a run with the status "running", if the
+// result of the same attempt says that the run has ended. If c already has this finding,
+// checkStillRunning does nothing.
 func (c *check) checkStillRunning(result *check) {
 	status := Status(result.text("status"))
 	known := slices.ContainsFunc(c.found, func(f statefile.Finding) bool { return f.Name == stuckRunning })
@@ -152,9 +154,9 @@ func withoutResult(status jsontree.Value, attempt int64) string {
 	return fmt.Sprintf("attempt %d is %s but there is no result record of it", attempt, shorten(status.String()))
 }
 
-// partner returns the record of the given kind for an attempt, or false if there is none. An
-// unreadable record of that kind may be the one of this attempt. So partner may return such a
-// record, and the attempt is not reported as incomplete.
+// partner returns the record of the given kind for an attempt, or false if there is none. It may
+// also return an unreadable record of that kind, because that may be the record of the attempt.
+// Otherwise the record would be reported as missing.
 func partner(checks []*check, kind Kind, attempt int64) (*check, bool) {
 	for _, c := range checks {
 		n, ok := intOf(c.get("attempt"))

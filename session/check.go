@@ -67,8 +67,8 @@ func (c *checker) mismatches(all []jsontree.Mismatch) {
 	}
 }
 
-// required lists the members whose absence makes a document invalid. Other missing
-// members are only irregular.
+// required lists the top-level members whose absence makes a document invalid. Other missing
+// top-level members are only irregular.
 var required = []string{"session_id", "status", "agents"}
 
 func (c *checker) session(v jsontree.Value, s Status) {
@@ -103,7 +103,8 @@ func (c *checker) status(path string, v jsontree.Value, words []State) {
 }
 
 // ending adds a finding if the session's status contradicts the statuses of its agents, or if the
-// session has ended but has no completed_at.
+// session is complete but has no agents. It adds another finding if the session has ended but has
+// no completed_at.
 func (c *checker) ending(v jsontree.Value, s Status) {
 	sum := s.Count()
 	switch {

@@ -28,7 +28,7 @@ const leftoverAge = time.Hour
 // Cleaning selects the sessions to delete.
 type Cleaning struct {
 	OlderThan time.Duration
-	Force     bool // also delete the active session and running sessions
+	Force     bool // also delete the active session and sessions that have not ended
 	DryRun    bool // only report which sessions would be deleted
 }
 
@@ -42,10 +42,10 @@ type Cleaned struct {
 
 // Clean deletes old sessions. A session is old if it ended more than c.OlderThan ago or, if it has
 // no end time, if it started more than c.OlderThan ago. Clean returns every old session, including
-// the sessions that it kept. Without Force it keeps the active session and running sessions. It
-// always keeps sessions that cannot be read or whose time is unknown. If the process dies during
-// Clean, each session is either unchanged or no longer visible. The next Clean removes the hidden
-// folders that are left.
+// the sessions that it kept. Without Force it keeps the active session and sessions that have not
+// ended. It always keeps sessions that cannot be read or whose time is unknown. If the process dies
+// during Clean, each session's folder is either unchanged or hidden. The next Clean removes the
+// hidden folders that are left.
 func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 	entries, err := s.List()
 	if err != nil {
@@ -106,7 +106,7 @@ func (e Entry) whyKept(force bool) string {
 	return ""
 }
 
-// createdAt parses the creation time with which a session id begins.
+// createdAt parses the time with which a session id begins.
 func createdAt(id string) (time.Time, error) {
 	if len(id) < len(idTime) {
 		return time.Time{}, errors.New("no time in the id")

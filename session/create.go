@@ -15,8 +15,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Names of the file operations that create a session's folder. Errors and tests use them to refer
-// to a step.
+// Names of the file operations that create a session's folder. The methods of [host.Host] expect
+// such a name, so that a test can make a certain operation fail.
 const (
 	opMakeSession host.Op = "make session folder"
 	opShowSession host.Op = "show session folder"
@@ -24,7 +24,7 @@ const (
 	opUndoSession host.Op = "undo session folder"
 )
 
-// newPrefix begins the name of a new session's folder until its document is written.
+// newPrefix is the prefix of a new session's folder name until the folder contains the document.
 const newPrefix = ".new-"
 
 // ActiveKept is the kind of the notice that the package sends if a new session cannot become the
@@ -32,7 +32,8 @@ const newPrefix = ".new-"
 const ActiveKept statefile.NoticeKind = "active-session-kept"
 
 // errTaken is the error that create returns if the session id is already in use: by an existing
-// session, or by another process that is creating a session with this id.
+// session, by another process that is creating a session with this id, or by the hidden folder that
+// such a process left when it died.
 var errTaken = errors.New("session id is taken")
 
 const (
@@ -51,8 +52,9 @@ func NewID(now time.Time, random io.Reader) (string, error) {
 }
 
 // Create creates a session and makes it the active session. After a crash the session either exists
-// with its document or does not exist. If Create has created the session but cannot make it the
-// active session, it returns both the id and the error.
+// with its document or does not exist. If an error occurs after Create has created the session, while
+// it makes the session active, Create returns both the id and the error. If active-session is not a
+// symbolic link, Create sends a notice instead and returns no error.
 func (s *Store) Create(ctx context.Context, d Draft) (string, error) {
 	if err := d.check(); err != nil {
 		return "", err
@@ -116,8 +118,7 @@ func (s *Store) create(id string, data []byte) error {
 		return err
 	}
 	if err := s.publish(id, hidden, data); err != nil {
-		// Ignore the error: if this fails, Clean later deletes the remaining files of the hidden
-		// folder.
+		// Ignore errors: Clean later deletes what is left of the hidden folder.
 		_ = h.Remove(opUndoSession, filepath.Join(hidden, statusName))
 		_ = h.Remove(opUndoSession, hidden)
 		return err
@@ -143,7 +144,7 @@ func (s *Store) publish(id, hidden string, data []byte) error {
 }
 
 // activate makes the symbolic link active-session point to the session. If active-session exists
-// but is not a link, it comes from a user: activate leaves it unchanged and sends a notice.
+// but is not a link, activate leaves it unchanged and sends a notice.
 func (s *Store) activate(id string) error {
 	info, err := s.opts.Host.Lstat(opReadActive, s.active())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

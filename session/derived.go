@@ -30,8 +30,7 @@ func setDerived(root *jsontree.Node, now time.Time) {
 }
 
 // countAgents counts the agents by status. If byID is true, it also returns the status of each
-// agent, by agent id. If two agents share an id, it returns the status of the first one, as finder
-// does.
+// agent, by agent id. If two agents share an id, it returns the status of the first one.
 func countAgents(root *jsontree.Node, byID bool) (sum Summary, states map[string]State) {
 	if byID {
 		states = map[string]State{}
@@ -51,7 +50,7 @@ func countAgents(root *jsontree.Node, byID bool) (sum Summary, states map[string
 }
 
 // idOf returns an agent id as a map key. The protocol allows only strings as ids. For any other
-// value the key is its JSON text, so that different values have different keys.
+// value the key is its JSON text.
 func idOf(v jsontree.Value) string {
 	if id, ok := v.Str(); ok {
 		return id
@@ -66,9 +65,9 @@ func endSession(root *jsontree.Node, now time.Time, to State) {
 	root.Set("completed_at", timestamp.Format(now))
 }
 
-// setSummary updates the summary. It keeps members that it does not know, and does not rewrite
-// numbers that are already right. It replaces a summary that is not an object. That loses no data,
-// because a summary contains only derived values.
+// setSummary updates the summary in the document. If the summary is an object, setSummary keeps its
+// unknown members, and does not rewrite numbers that are already right. It replaces a summary that
+// is not an object.
 func setSummary(root *jsontree.Node, sum Summary) {
 	node := root.Child("summary")
 	if node == nil || node.Kind() != jsontree.Object {

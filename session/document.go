@@ -62,8 +62,8 @@ type Wave struct {
 	Agents []string `json:"agents"`
 }
 
-// Time is a time in a document. The zero Time is written as null. [Time.DecodeJSON] accepts every
-// format that known programs write, and treats a time without a zone as local time.
+// Time is a time in a document. The zero Time is written as null. [Time.DecodeJSON] accepts RFC 3339
+// and similar formats, such as 2026-02-01 14:30:25, and treats a time without a zone as local time.
 // [Time.MarshalJSON] writes UTC with the suffix Z.
 type Time struct{ time.Time }
 
@@ -79,7 +79,8 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return json.Marshal(timestamp.Format(t.Time))
 }
 
-// DecodeJSON reads a time in any format that known programs write.
+// DecodeJSON reads a time in RFC 3339 or a similar format, such as 2026-02-01 14:30:25. It treats a
+// time without a zone as local time.
 func (t *Time) DecodeJSON(v jsontree.Value) error {
 	text, ok := v.Str()
 	if !ok {
@@ -94,8 +95,8 @@ func (t *Time) DecodeJSON(v jsontree.Value) error {
 }
 
 // Decode reads as much of a document as possible, and also returns the values that have the wrong
-// type. A missing status means running for a session and queued for an agent, as in all programs of
-// this protocol.
+// type. If a status is missing or null, Decode sets it to Running for a session, and to Queued for an
+// agent.
 func Decode(v jsontree.Value) (Status, []jsontree.Mismatch) {
 	var s Status
 	found := jsontree.Decode(v, &s)

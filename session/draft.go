@@ -18,8 +18,8 @@ func Sources() []string { return slices.Clone(sources) }
 
 // Draft describes a new session. Agents and Waves are JSON arrays in the form of the
 // session document. [Store.Create] adds the members that agents and waves must have, and
-// keeps members that it does not know. Without Waves, the agents' wave numbers determine the
-// waves.
+// keeps members that it does not know. If Waves is the zero Value or null, the agents' wave
+// numbers determine the waves.
 type Draft struct {
 	Source     string
 	SourceFile string

@@ -11,7 +11,8 @@ import (
 // set back.
 func (a Agent) Elapsed(now time.Time) (time.Duration, bool) {
 	if a.DurationSeconds != nil {
-		// Another program may have written any number, so limit it to the range of a Duration.
+		// Another program may have written any number, so limit it to a value that fits into a
+		// Duration.
 		seconds := min(max(*a.DurationSeconds, 0), math.MaxInt64/float64(2*time.Second))
 		return time.Duration(seconds * float64(time.Second)), true
 	}

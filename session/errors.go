@@ -129,7 +129,7 @@ func orList[S ~string](words []S) string {
 }
 
 // joinIDs joins the first eight ids with commas. If there are more, it appends the number of the
-// remaining ids, as in "a, b and 3 more".
+// remaining ids, as in "1, 2, 3, 4, 5, 6, 7, 8 and 3 more".
 func joinIDs(ids []string) string {
 	const most = 8
 	if len(ids) <= most {

@@ -22,10 +22,9 @@ func agentsOf(root *jsontree.Node) iter.Seq[*jsontree.Node] {
 	}
 }
 
-// finder finds agents by id. If two agents share an id, it finds the first one, as all programs of
-// this protocol do. All updates of a batch use the same finder. Its first search walks through the
-// document. The second search builds an index, which all later searches use. Code that adds or
-// removes agents must reset the finder.
+// finder finds agents by id. If two agents share an id, it finds the first one. All updates of a
+// batch use the same finder. Its first search walks through the document. The second search builds
+// an index, which all later searches use. Code that adds or removes agents must reset the finder.
 type finder struct {
 	root *jsontree.Node
 	byID map[string]*jsontree.Node

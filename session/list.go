@@ -12,8 +12,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations that find and list sessions. Errors and tests use them to refer to a
-// step.
+// Names of the file operations that find and list sessions. The methods of [host.Host] expect such a
+// name, so that a test can make a certain operation fail.
 const (
 	opLook       host.Op = "look at session"
 	opList       host.Op = "list sessions"
@@ -33,9 +33,9 @@ type Entry struct {
 	Err         error   `json:"-"` // why the document could not be read; nil if it was read
 }
 
-// IDs lists the session ids, sorted by name. Ids that gaffer creates begin with the start time, so
-// these sessions are also sorted by their start. IDs skips folders without a document: the program
-// that is creating the session has not finished yet, or has died.
+// IDs lists the session ids, sorted by name. An id that [NewID] returns begins with a time, so
+// sessions with such ids are also sorted by time. IDs skips folders without a document. For example,
+// another program may not have written the document of a new session yet.
 func (s *Store) IDs() ([]string, error) {
 	names, err := s.folders()
 	if err != nil {
@@ -50,7 +50,8 @@ func (s *Store) IDs() ([]string, error) {
 	return ids, nil
 }
 
-// folders lists the visible folders below the sessions folder, sorted by name.
+// folders returns the names of the folders in the folder "sessions", sorted. It includes symbolic
+// links, which may lead to folders, and skips names that begin with a dot.
 func (s *Store) folders() ([]string, error) {
 	entries, err := s.opts.Host.ReadDir(opList, s.sessions())
 	if errors.Is(err, fs.ErrNotExist) {

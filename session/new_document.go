@@ -62,9 +62,10 @@ func formatDocument(text []byte) ([]byte, error) {
 	return data, err
 }
 
-// newAgent returns the agent given of a draft. It sets missing members to the protocol's defaults.
-// It always overwrites log_file, because the store decides where the agent's output goes. dir is
-// the path of the session's folder, as written in log_file.
+// newAgent returns the document's entry for an agent. The parameter given is the agent in the draft.
+// newAgent sets missing members to the protocol's defaults. It always overwrites log_file, because
+// the store decides where the agent's output goes. dir is the path of the session's folder, as
+// written in log_file.
 func newAgent(given jsontree.Value, dir string) jsontree.Value {
 	doc, err := jsontree.Parse(given.Raw())
 	if err != nil {
@@ -86,8 +87,8 @@ func newAgent(given jsontree.Value, dir string) jsontree.Value {
 	return doc.Value()
 }
 
-// waves returns the waves of the draft. If the draft has no waves, they are derived from the wave
-// numbers of its agents.
+// waves returns the waves of the draft. If d.Waves is missing or null, waves derives them from the
+// wave numbers of the agents.
 func (d Draft) waves() []any {
 	var waves []any
 	for _, given := range d.Waves.Items() {

@@ -45,7 +45,7 @@ type Recording struct {
 	// unsure is the hash of the last document whose write failed, but which may be on disk
 	// nevertheless. 0 means that there is no such document.
 	unsure    uint64
-	seen      fileStat  // the document's file after our last update; zero if unknown
+	seen      fileStat  // size and time of the document's file after our last update; zero if unknown
 	started   time.Time // start of the session according to the last Contents
 	activated bool      // the method activate has succeeded
 }
@@ -57,7 +57,7 @@ type writtenDocument struct {
 	at     []int       // for each of the recording's agents, its index in the document
 	waves  []State     // status of each wave
 	alone  bool        // the document contains no agents of other programs
-	others []waveTally // for each wave, counts of other programs' agents; nil if there are none
+	others []waveTally // for each wave, counts of other programs' agents; nil means none
 }
 
 // fileStat holds the size and modification time of the document's file. If they differ
@@ -92,7 +92,7 @@ func (r *Recording) Close() { r.file.Close() }
 
 // Contents is the state that a session's document should have. The caller must keep the order of
 // Status.Agents between writes, and add new agents at the end. Write computes the summary, the
-// statuses of waves and the log files, and ignores their values in Status.
+// statuses of waves and the paths of the log files, and ignores their values in Status.
 type Contents struct {
 	Status *Status
 	// Changed has the indexes in Status.Agents of all agents that may have changed since the last
@@ -157,9 +157,9 @@ func (r *Recording) noteIfUnchanged(data []byte) {
 	}
 }
 
-// makeFolder creates the session's folder with its document. It renames a complete hidden folder, so
-// the folder and the document appear at the same moment. If the folder exists, makeFolder changes
-// nothing and returns false.
+// makeFolder creates the session's folder with its document. It creates both under a hidden name and
+// then renames the folder, so the folder and the document appear at the same moment. If the session's
+// folder exists, makeFolder changes nothing and returns false.
 func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, err error) {
 	s := r.store
 	info, err := s.opts.Host.Lstat(opLook, s.dir(r.id))
@@ -182,8 +182,9 @@ func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, er
 		return false, err
 	}
 	err = s.create(r.id, data)
-	// If the id is taken, another program has just created the folder, or an interrupted write has
-	// left its hidden folder. In both cases update writes the document.
+	// If the id is taken, another process is creating or has just created the folder, or an
+	// interrupted write has left its hidden folder. Return false, so that Write calls update, which
+	// also creates a missing folder.
 	if errors.Is(err, errTaken) {
 		return false, nil
 	}
@@ -247,9 +248,9 @@ func (r *Recording) update(ctx context.Context, contents func() (Contents, error
 }
 
 // edit changes the document to the state want. If no other program has changed the document, and
-// want has no new agents or waves, edit updates only the agents in want.Changed. In all other cases
-// it updates the whole document. It returns errSame if nothing had to change, and a
-// [*CancelledError] if another program has requested a cancellation.
+// want has no new agents or waves, edit updates only the agents in want.Changed, and returns errSame
+// if nothing had to change. In all other cases it updates the whole document. If DetectCancel is set
+// and another program has requested a cancellation, edit returns a [*CancelledError].
 func (r *Recording) edit(doc *jsontree.Doc, want Contents) (next writtenDocument, err error) {
 	root := doc.Root()
 	grown := len(r.last.at) != len(want.Status.Agents) || len(r.last.waves) != len(want.Status.Waves)
@@ -334,8 +335,8 @@ func (r *Recording) usable(root *jsontree.Node) bool {
 	return root.Kind() == jsontree.Object && root.Len() > 0 && checkForm("", root) == nil
 }
 
-// replace writes a completely new document. It first saves a copy of the old document, unless the
-// old document was empty.
+// replace replaces the whole document by a new one. It first saves a copy of the old document, unless
+// the old document is an empty object.
 func (r *Recording) replace(root *jsontree.Node, want *Status) (writtenDocument, error) {
 	if root.Kind() != jsontree.Object || root.Len() > 0 {
 		if err := r.saveUnusable(root.Value().Raw()); err != nil {
@@ -416,8 +417,8 @@ func (r *Recording) fresh(want *Status) writtenDocument {
 	return writtenDocument{known: true, at: at, waves: r.waveStates(want, nil), alone: true}
 }
 
-// sum returns the hash of a document. It hashes the document in pieces, because a single copy of a
-// large document would need much memory.
+// sum returns the hash of a document. It hashes the document piece by piece, so that it needs no copy
+// of a large document.
 func (r *Recording) sum(root *jsontree.Node) uint64 {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
@@ -444,9 +445,9 @@ func (r *Recording) activate() error {
 }
 
 // startedBefore reports whether this session started before the session otherID. It compares start
-// times and not ids, because other programs choose ids freely, or use local time in them. If both
-// sessions started in the same second, it compares the ids, so that the recordings of both sessions
-// choose the same active session. It returns false if the other session has no readable start time.
+// times and not ids, because an id need not contain a time. If both sessions started in the same
+// second, it compares the ids, so that the recordings of both sessions choose the same active
+// session. It returns false if the other session has no readable start time.
 func (r *Recording) startedBefore(otherID string) bool {
 	is, err := r.store.Load(otherID)
 	switch {

@@ -59,7 +59,7 @@ func (r *Recording) updateAll(root *jsontree.Node, want *Status) writtenDocument
 }
 
 // agentIndexes returns the index of each agent by its id. If two agents share an id, it returns the
-// index of the first one, as finder does.
+// index of the first one.
 func agentIndexes(agents []*jsontree.Node) map[string]int {
 	at := map[string]int{}
 	for i, agent := range agents {
@@ -161,7 +161,7 @@ func setWaveStates(root *jsontree.Node, waves []Wave, states []State) {
 }
 
 // waveStates returns the status of each wave in want. others has the counts of other programs' agents
-// for each wave, or is nil if there are no such agents. A cancelled agent of the recording counts as
+// for each wave; nil means that there are no such agents. A cancelled agent of the recording counts as
 // started if its StartedAt is set.
 func (r *Recording) waveStates(want *Status, others []waveTally) []State {
 	if len(r.members) != len(want.Waves) || r.agents != len(want.Agents) {

@@ -8,10 +8,10 @@
 //	<root>/sessions/<session id>/<agent id>.log
 //	<root>/active-session -> sessions/<session id>
 //
-// [Store] has the operations. Callers never set values that are derived from the
+// [Store] has the operations. Its callers do not set values that are derived from the
 // agents' statuses: the summary, the statuses of waves, and the end of the session.
-// Every write computes them again. A program that stores the state of its session
-// elsewhere, such as in a database, writes the document with a [Recording]. Only a
+// Every write of a Store computes them again. A program that stores the state of its
+// session elsewhere, such as in a database, writes the document with a [Recording]. A
 // Recording can set the session to any status, whatever its status was before.
 package session
 

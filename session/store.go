@@ -28,8 +28,9 @@ type Options struct {
 	Now  func() time.Time // the host's clock if nil
 	Rand io.Reader        // crypto/rand if nil
 
-	// LogPrefix is the path of the store's root folder in the member log_file of agents. It should
-	// be relative to the project's root. If empty, it is the path that was passed to [New].
+	// LogPrefix is the path of the store's root folder as written in the member log_file of agents.
+	// It should be relative to the project's root. If LogPrefix is empty, [New] uses its parameter
+	// root.
 	LogPrefix string
 
 	LockTimeout time.Duration // statefile's default if zero
@@ -48,9 +49,9 @@ type Store struct {
 	files map[string]*document // documents by session id
 }
 
-// document holds the [statefile.File] of a session. There is only one File per session, because
-// only updates of the same File are written together. finder is used only by updates of the
-// document, which never run concurrently.
+// document holds the [statefile.File] of a session. A store makes all updates of a session with one
+// File, because only updates of the same File are written together. finder is used only by updates
+// of the document, which never run concurrently.
 type document struct {
 	*statefile.File
 	finder finder

@@ -20,9 +20,9 @@ const opSweepTemps host.Op = "sweep temps"
 // writes without pause.
 const maxRedo = 100
 
-// commit applies the changes of all requests in batch and writes the result to path once. It stores
-// the error of each failed request in the request. path is the document's path with all links
-// resolved. The caller must hold the document's lock.
+// commit applies the changes of all requests in batch and writes the result to path. It normally
+// writes only once. It stores the error of each failed request in the request. path is the document's
+// path with all links resolved. The caller must hold the document's lock.
 func (f *File) commit(path string, batch []*request) {
 	var err error
 	for range maxRedo {
@@ -86,10 +86,10 @@ func (f *File) try(path string, batch []*request) error {
 	return f.write(old, doc.Bytes())
 }
 
-// open reads the document that an update will change. If the file is missing, the update starts
-// with the content Options.Empty. The update also does that if the file is not JSON,
-// Options.StartOver is set and the document's path is not a link. open then first saves a copy of
-// the file. If Options.Empty is nil, open returns an error in both cases.
+// open reads the document that an update will change. If the file is missing, open returns a
+// document with the content Options.Empty. If the file is not JSON, open saves a copy of the file and
+// returns a document with the content Options.Empty, but only if Options.StartOver is set and the
+// document's path is not a link. If Options.Empty is nil, open returns an error in both cases.
 func (f *File) open(path string) (readFile, *jsontree.Doc, error) {
 	f.sweepTemps(path)
 	doc, data, info, err := f.readDocument()
@@ -136,9 +136,9 @@ func (f *File) saw(info fs.FileInfo) {
 }
 
 // sweepTemps deletes the temporary files and hidden lock folders of processes that died. Only the
-// holder of the lock creates temporary files, and this process holds the lock, so no other process
-// still uses them. Only the first call for a File does this. If another process dies later, the
-// next process that updates the document deletes its files.
+// holder of the lock creates temporary files for an update, and this process holds the lock, so no
+// other process still uses them. Only the first call for a File does this. If another process dies
+// later, the next process that updates the document deletes its files.
 func (f *File) sweepTemps(path string) {
 	if f.swept {
 		return

@@ -36,9 +36,9 @@ const (
 )
 
 // heldLock is an acquired lock. It consists of two locks. The first is an advisory lock between
-// gaffer's processes: the kernel grants it in order, and releases it when its holder dies. The
-// second is a folder, which exists only in the session protocol and which programs in other
-// languages respect. Only the holder of the first lock tries to take the second.
+// gaffer's processes, which the kernel releases when its holder dies. The second is a folder, which
+// programs in other languages respect. It exists only if Options.Locking is Folder. A gaffer process
+// takes the first lock before it tries to take the second.
 type heldLock struct {
 	file   *File
 	path   string // path of the document, with all links resolved
@@ -104,9 +104,8 @@ func (h *heldLock) release() {
 }
 
 // releaseFolder deletes the lock folder at the first release. At later releases it only hides the
-// folder by renaming it, so that the next update can reuse it. This saves time: to create and
-// delete the folder and its file for every update would take half as long as the whole durable
-// write.
+// folder by renaming it, so that the next update can reuse the folder and its file. If the folder
+// cannot be renamed, releaseFolder deletes it.
 func (h *heldLock) releaseFolder() {
 	f := h.file
 	f.locked++

@@ -12,8 +12,8 @@ import (
 const maxName = 200
 
 // CheckName returns a [*NameError] if name is not safe to use as a file name, for example because
-// it contains a slash or starts with a dot. kind says in the error what the name is, such as
-// "session id".
+// it contains a slash or starts with a dot. kind is what the text of the error calls the name, such
+// as "session id".
 func CheckName(kind, name string) error {
 	problem := ""
 	switch {

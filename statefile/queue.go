@@ -35,8 +35,8 @@ func (l *leader) Prepare(ctx context.Context, first *request) (func(), error) {
 	return l.held.release, nil
 }
 
-// Work applies the changes of a batch and writes the document once. It returns one error for each
-// request.
+// Work applies the changes of a batch and writes the document. It returns one error for each request;
+// nil means that the request succeeded.
 func (l *leader) Work(batch []*request) []error {
 	l.file.commit(l.held.path, batch)
 	errs := make([]error, len(batch))

@@ -146,8 +146,8 @@ func Sync(h host.Host, path string) error {
 	return syncFolder(h, path)
 }
 
-// Sweep deletes the temporary files for path that [Replace] and [WriteNew] left because their
-// process died. The caller must ensure that no process is calling one of them for path.
+// Sweep deletes the temporary files for path that [Replace], [WriteNew] and [File.Update] left
+// because their process died. The caller must ensure that no process is calling one of them for path.
 func Sweep(h host.Host, path string) error {
 	target, err := resolve(h, path)
 	if err != nil {

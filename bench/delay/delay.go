@@ -13,8 +13,8 @@ import (
 )
 
 // Start starts a proxy in front of a PostgreSQL server that listens on a Unix socket. It returns
-// the URL of the proxy. The proxy adds latency to the time of every round trip, and runs until this
-// process ends.
+// the URL of the proxy. The proxy adds latency to the time of every round trip. It is never
+// stopped, but closes every new connection once ctx has ended.
 func Start(ctx context.Context, server string, latency time.Duration) (string, error) {
 	address, err := url.Parse(server)
 	if err != nil {
@@ -77,8 +77,8 @@ func forward(to, from net.Conn, delay time.Duration) {
 		}
 	}
 	_ = to.Close()
-	// Discard the remaining pieces. Otherwise the goroutine above could block on the full channel
-	// and never end.
+	// Discard the remaining pieces. Otherwise the goroutine that reads from the connection could
+	// block on the full channel and never end.
 	for range pieces {
 	}
 }

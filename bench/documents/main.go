@@ -1,6 +1,6 @@
 // Command documents measures how fast several writers update one shared session document, which is
 // a JSON file. It compares gaffer with a Python program that follows the same protocol, and with
-// plain durable writes to this disk. Compare only figures of the same run.
+// plain durable writes to the same disk. Compare only figures of the same run.
 package main
 
 import (

@@ -15,14 +15,15 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// pythonWriter is a Python program that writes session documents as the protocol describes. The path
-// is relative to the root of the repository. The tests of package session run this program, too.
+// pythonWriter is the path of a Python program that updates session documents as the session
+// protocol describes. The path is relative to the root of the repository. The tests of package
+// session run this program, too.
 const pythonWriter = "session/testdata/seed_writer.py"
 
 const sessionID = "20260201-143022-abc12345"
 
-// document returns a session document with n agents. The agents look like those in the protocol's
-// example.
+// document returns a session document with n agents. Each agent has all members that the session
+// protocol defines.
 func document(n int) []byte {
 	agents := []map[string]any{}
 	for i := range n {
@@ -45,7 +46,8 @@ func document(n int) []byte {
 
 func agentID(i int) string { return fmt.Sprintf("%03d", i) }
 
-// writeFor updates one agent of the session document repeatedly, for the duration each.
+// writeFor updates one agent of the session document again and again. The parameter each is the
+// total duration.
 func writeFor(s *session.Store, agent string, each time.Duration) result {
 	var r result
 	start := time.Now()

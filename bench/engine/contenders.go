@@ -10,11 +10,12 @@ import (
 type contender struct {
 	name  string // name for the flag -only
 	title string
-	// anchor is the name of the contender with which this one is compared. It may be its own name.
+	// anchor is the name of the contender with which this one is compared. It equals name if there
+	// is no such contender.
 	anchor   string
 	postgres bool
-	// few says whether to measure with a single client, too. It is false for River, which always
-	// fetches tasks for many clients at once.
+	// few is false if the contender is not measured with a single client. It is false only for
+	// River.
 	few  bool
 	open func(ctx context.Context, p *databases, clients int) (queue, error)
 }
@@ -48,7 +49,8 @@ type queue interface {
 	Close() error
 }
 
-// errEmpty means that no task is left to claim. In fill, it means that enough tasks were submitted.
+// errEmpty means that no task is left to claim. In the function fill, it means that enough tasks
+// were submitted.
 var errEmpty = errors.New("no task is left")
 
 // prompt is the text of every task of every contender.

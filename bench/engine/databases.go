@@ -52,7 +52,7 @@ func (p *databases) stop() error {
 }
 
 // database creates an empty database on the server and returns its URL. It first drops earlier
-// databases to which nothing is connected, because PostgreSQL would vacuum them during the next
+// databases to which nothing is connected, because PostgreSQL might vacuum them during the next
 // measurement.
 func (p *databases) database(ctx context.Context) (string, error) {
 	address, err := url.Parse(p.url)
@@ -90,8 +90,8 @@ func dropIdle(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// pool connects to an empty database. The pool has one connection for each client, and four more
-// for background work of the contender.
+// pool connects to an empty database. The pool has one connection for each client, and up to four
+// more for background work of the contender.
 func (p *databases) pool(ctx context.Context, clients int) (*pgxpool.Pool, error) {
 	address, err := p.database(ctx)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 
 const (
 	growthClients = 32
-	// spare is how many more tasks are queued than the depth that is measured, so that the queue
-	// does not become empty during a short measurement.
+	// spare is the number of tasks that are queued in addition to those of the measured depth, so
+	// that the queue does not become empty during a short measurement.
 	spare = 2_000
 	// leastForRiver is the length of the shortest queue with which River is measured. River is
-	// measured while it empties a queue. With a shorter queue, most of the measured time would go
-	// into starting and stopping its client.
+	// measured while it empties a queue. With a short queue, starting and stopping River's client
+	// would be a large part of the measured time.
 	leastForRiver = 10_000
 )
 

@@ -2,8 +2,9 @@
 // PostgreSQL. It also measures alternatives that a user might choose: a plain SQLite table, a plain
 // PostgreSQL table with SKIP LOCKED, and the job queue River. Compare only figures of the same run.
 //
-// The command starts a PostgreSQL server in a temporary folder. That server has the default
-// settings of its version, including full durability, but allows more connections.
+// For the contenders that need PostgreSQL, the command starts a server in a temporary folder. The
+// server has the default settings of its version, including full durability. But it allows more
+// connections, and listens only on a Unix socket.
 package main
 
 import (

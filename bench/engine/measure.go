@@ -67,11 +67,11 @@ func one(ctx context.Context, end time.Time, do func(ctx context.Context) error)
 }
 
 const (
-	// planSize is the number of tasks that fill submits at once.
+	// planSize is the number of tasks that the function fill submits at once.
 	planSize = 100
-	// queuedPerSecond is the number of tasks that fill submits for each second of measurement. With
-	// only one client, the number is queuedPerSecondForOne. A contender that claims faster empties
-	// its queue before the time is up; its measurement then ends early.
+	// queuedPerSecond is the number of tasks that the function fill submits for each second of
+	// measurement. With only one client, the number is queuedPerSecondForOne. A contender that
+	// claims faster empties its queue before the time is up; its measurement then ends early.
 	queuedPerSecond, queuedPerSecondForOne = 12_000, 4_000
 )
 

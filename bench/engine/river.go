@@ -106,9 +106,8 @@ func (q *riverQueue) Drain(ctx context.Context, clients int, each time.Duration)
 	return r, err
 }
 
-// worker returns a River client with the settings that were fastest in this measurement: the client
-// fetches jobs as often as River allows. With River's default of ten fetches per second, the client
-// would wait most of the time.
+// worker returns a River client that fetches jobs as often as River allows. With River's default,
+// the client would fetch at most ten times per second.
 func (q *riverQueue) worker(work *noopWorker, clients int) (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, work)

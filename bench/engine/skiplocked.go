@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// skipLocked is a task queue in a plain PostgreSQL table, as many programs have one. Each claim is
-// one transaction with FOR UPDATE SKIP LOCKED, and each finish is another. Each client has a
-// separate connection.
+// skipLocked is a task queue in a plain PostgreSQL table, as many programs use it. Each claim is
+// one transaction with FOR UPDATE SKIP LOCKED, and each finish is another. The pool has at least
+// one connection for each client.
 type skipLocked struct{ pool *pgxpool.Pool }
 
 const skipSchema = `

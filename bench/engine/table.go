@@ -138,8 +138,7 @@ func p99(r result) string {
 	return round(r.quantile(.99)).String()
 }
 
-// round rounds d to 1 µs if d is below 1 ms, otherwise to 10 µs. The measurement is not more
-// precise.
+// round rounds d to 1 µs if d is below 1 ms, otherwise to 10 µs.
 func round(d time.Duration) time.Duration {
 	if d < time.Millisecond {
 		return d.Round(time.Microsecond)

@@ -27,7 +27,7 @@ type Figure struct {
 	Measure string  `json:"measure"` // what was measured, such as "idle.memory"; bench/page describes it
 	Program string  `json:"program"`
 	Kind    Kind    `json:"kind"`
-	Size    int     `json:"size,omitempty"` // for example the number of tasks; 0 if there is none
+	Size    int     `json:"size,omitempty"` // size of the workload, such as the number of tasks; 0 if none
 	Value   float64 `json:"value"`
 	Note    string  `json:"note,omitempty"` // why Value is missing; empty if Value was measured
 }

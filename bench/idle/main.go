@@ -67,8 +67,8 @@ type contender struct {
 	start func(dir string, n int) []*exec.Cmd // returns the commands that start n agents
 }
 
-// nap is how long an agent sleeps, in seconds. It is longer than any measurement. At the end of the
-// measurement, all agents are killed.
+// nap is how long an agent sleeps, in seconds. It must be longer than a measurement. At the end of
+// the measurement, all agents are killed.
 const nap = "1000"
 
 func (s settings) contenders() []contender {
@@ -121,7 +121,7 @@ func (s settings) measure(c contender, n int) (err error) {
 	if err := awaitAgents(mark, n); err != nil {
 		return err
 	}
-	time.Sleep(s.each / 2) // wait until the programs have finished their startup work
+	time.Sleep(s.each / 2) // time for the programs to finish their startup work
 	before := processorTime(mark)
 	began := time.Now()
 	time.Sleep(s.each)
@@ -151,7 +151,7 @@ func plan(n int) []byte {
 }
 
 // marked returns the pids of the processes whose environment contains mark, which has the form
-// NAME=VALUE. It leaves out processes that end meanwhile.
+// NAME=VALUE. It leaves out processes whose environment it cannot read.
 func marked(mark string) (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range all {
@@ -185,7 +185,8 @@ func awaitAgents(mark string, n int) error {
 	return fmt.Errorf("only %d of %d agents began within %s", got, n, most)
 }
 
-// processorTime returns the processor time of all threads of the processes that [marked] returns.
+// processorTime returns the sum of the processor times of all threads that still exist in the
+// processes that [marked] returns.
 func processorTime(mark string) (sum time.Duration) {
 	for _, pid := range marked(mark) {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
@@ -202,8 +203,8 @@ func processorTime(mark string) (sum time.Duration) {
 	return sum
 }
 
-// killAll kills the processes that [marked] returns, until none is left or after 50 rounds. Several
-// rounds may be necessary, because a process may start another one before it is killed itself.
+// killAll kills the processes that [marked] returns. It repeats this until none is left, at most 50
+// times, because a process may start another one before it is killed itself.
 func killAll(mark string) {
 	for range 50 {
 		pids := marked(mark)

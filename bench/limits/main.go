@@ -1,5 +1,6 @@
-// Command limits measures the least work that a program must do on this machine: to start another
-// program (true, which does nothing), and to write data so that it survives a crash of the machine.
+// Command limits measures how long two basic operations take on this machine: starting a program
+// (true, which does nothing), and writing data so that it survives a crash of the machine. Its
+// figures are of the kind [figure.Limit].
 package main
 
 import (

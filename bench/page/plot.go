@@ -38,8 +38,9 @@ text { fill: #e6edf3 }
 // more rows than colours, the colours repeat.
 var colours = []string{"#1f77d0", "#e8590c", "#2f9e44", "#9c5fd4", "#c2820a", "#0c8599", "#e64980", "#868e96"}
 
-// plot draws the table with logarithmic axes. It returns "" if the measure has no plot, or if there
-// are fewer than two sizes with values above 0, because a logarithmic axis cannot show 0.
+// plot draws the table with logarithmic axes. It leaves out sizes and values of 0, because a
+// logarithmic axis cannot show them. It returns "" if fewer than two sizes are left, or if the
+// measure has no plot.
 func (t table) plot() string {
 	x, y := axis{from: left, to: right}, axis{from: bottom, to: top}
 	for _, s := range t.rows {
@@ -70,8 +71,8 @@ func (t table) plot() string {
 }
 
 // axis maps values to pixels on a logarithmic scale. from and to are the positions of its ends, in
-// pixels. low and high are the smallest and the largest included value. Before the first call of
-// at, plot replaces them with their logarithms.
+// pixels. While the method include collects values, low and high are the smallest and the largest
+// value. Afterwards, plot sets low and high to the decimal logarithms at the ends of the axis.
 type axis struct {
 	from, to  float64
 	low, high float64

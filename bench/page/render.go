@@ -191,7 +191,7 @@ func (t table) ratio(s series) string {
 }
 
 // number formats a value without an exponent. Values of 100 and more become whole numbers; smaller
-// values have three significant digits.
+// values have at most three significant digits.
 func number(v float64) string {
 	switch {
 	case v == 0:

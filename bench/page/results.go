@@ -78,8 +78,8 @@ func openFiles() int {
 	return int(r.Max)
 }
 
-// valueOf returns VALUE from the first line of a file that has the form "NAME: VALUE", where NAME
-// is name. It returns "" if there is no such line.
+// valueOf searches a file for the first line that consists of the given name, a colon and a value.
+// It returns the value, or "" if there is no such line.
 func valueOf(path, name string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -66,7 +66,7 @@ type bound struct {
 func constant(v float64) func(machine) float64 { return func(machine) float64 { return v } }
 
 // bounds lists the limits that a growing fleet may reach. The page leaves out a limit if the use of
-// its resource was not measured.
+// its resource was measured at fewer than three fleet sizes.
 func bounds() []bound {
 	cores := func(m machine) float64 { return float64(m.Cores) * 100 }
 	memory := func(m machine) float64 { return float64(m.MemoryMB) }
@@ -147,8 +147,9 @@ func fit(points map[int]float64) (l line, ok bool) {
 		l.start = 0
 	}
 	l.residual = l.distance(points, most)
-	// If the line rises by less than twice the largest distance of a point from the line, the slope
-	// is noise. An extrapolation would multiply that noise, so use a horizontal line instead.
+	// If the line rises or falls by less than twice the largest distance of a point from the line,
+	// regard the slope as noise. An extrapolation would multiply that noise, so use a horizontal
+	// line instead.
 	if largest := slices.Max(slices.Collect(maps.Keys(points))); math.Abs(l.slope)*float64(largest) < 2*l.residual*most {
 		l.start, l.slope = sy/n, 0
 		l.residual = l.distance(points, most)
@@ -225,7 +226,7 @@ func extrapolated(s section, m measured) string {
 	fmt.Fprintf(&b, "| value | unit | at 0 | for each 1,000 workers | points | distance | at %s |\n| --- | --- | ---: | ---: | ---: | ---: | ---: |\n", thousands(goal))
 	for _, k := range s.measures {
 		if slices.Contains([]string{"scale.answered", "scale.latency", "scale.database"}, k.id) {
-			continue // these measures do not grow linearly with the number of workers
+			continue // these measures are not extrapolated
 		}
 		for _, row := range tableOf(k, figures).rows {
 			l, ok := fit(row.values)

@@ -24,11 +24,11 @@ type measure struct {
 	id      string
 	title   string
 	unit    string
-	size    string // what sizes count, such as "tasks"; empty if there are none
+	size    string // unit of the sizes, such as "tasks"; empty if there are no sizes
 	more    bool   // a larger value is better; if false, a smaller one
 	plain   bool   // no plot
 	neutral bool   // neither larger nor smaller values are better
-	reason  string // why gaffer is behind other programs here
+	reason  string // why gaffer is behind other programs in this measure
 }
 
 func pages() []page { return []page{benchmarks(), scale()} }

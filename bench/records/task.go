@@ -9,7 +9,7 @@ import (
 	"gaffer/ledger"
 )
 
-// attempt is one attempt of a task. Its records can be written in several forms.
+// attempt is one attempt of a task. Its records can be written in full, minimal or irregular form.
 type attempt struct {
 	run    ledger.Run
 	result *ledger.Result // nil if the attempt has not ended

@@ -42,7 +42,8 @@ type client struct {
 	of    *result
 }
 
-// connections holds the connections of all clients. They stay open between measurements.
+// connections holds the connections of all clients. They stay open between measurements, unless the
+// pause is longer than maxIdle.
 type connections struct {
 	*loop
 	clients []*client

@@ -8,12 +8,12 @@
 // The server and the load generator share the machine, so the load generator uses as little
 // processor time as possible. One thread waits for all connections with epoll. Requests that
 // do not change are prepared beforehand. The load generator reads only the status, the
-// length and at most two members of an answer. A browser or a Go client would use several
-// times as much processor time, which the server would lack.
+// length and at most two members of an answer.
 //
-// Each connection sends its next request when it has received the answer to the previous one. The
-// time of a request is measured from before it is written until its answer was read. It includes
-// delays of the load generator itself.
+// A client sends its next request when it has received the answer to the previous one. The time of
+// a request is measured from before it is written until its answer was read. With -scale, it is
+// measured from the moment at which the request was due. The time includes delays of the load
+// generator itself.
 package main
 
 import (

@@ -182,8 +182,8 @@ func processorTime(pid int) (parent int, used time.Duration) {
 	return parent, time.Duration(user+system) * time.Second / perSecond
 }
 
-// memory prints one line with the current and the highest memory use of the server. label says at
-// which point of the measurement this is.
+// memory prints one line with the current and the highest memory use of the server. label names the
+// point of the measurement, such as "at the end".
 func (p *process) memory(label string) error {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {

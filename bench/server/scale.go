@@ -23,7 +23,7 @@ import (
 // What each simulated worker sends, and how often. Each worker has one agent. logSize is the size
 // of each piece of output, in bytes.
 const (
-	beatEvery = 15 * time.Second // the same interval as that of gaffer's real workers
+	beatEvery = 15 * time.Second // a real worker sends a heartbeat at least this often
 	logEvery  = 15 * time.Second
 	logSize   = 4 << 10
 	taskEvery = 5 * time.Minute // how long an agent works on a task
@@ -617,8 +617,8 @@ func (d *databaseStats) close(ctx context.Context) {
 
 // read returns the number of rows written so far, the size of the database in bytes, and the number
 // of connections to the database other than d.conn. For SQLite, rows and connections are 0, and
-// size is that of the database file. It does not include the write-ahead log, because SQLite
-// overwrites that again and again.
+// size is that of the database file. The size does not include the write-ahead log, because SQLite
+// overwrites that file again and again.
 func (d *databaseStats) read(ctx context.Context) (rows, size float64, connections int, err error) {
 	if d.conn == nil {
 		info, err := os.Stat(d.file)

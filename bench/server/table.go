@@ -97,8 +97,7 @@ func below(d, want time.Duration) target {
 	return target{fmt.Sprintf("p99 below %s", want), d < want}
 }
 
-// round rounds d to 1 µs if d is below 1 ms, otherwise to 10 µs. The measurement is not more
-// precise.
+// round rounds d to 1 µs if d is below 1 ms, otherwise to 10 µs.
 func round(d time.Duration) time.Duration {
 	if d < time.Millisecond {
 		return d.Round(time.Microsecond)

@@ -13,7 +13,8 @@ import (
 
 const (
 	agents = 1_000 // number of agents that send heartbeats
-	// batchSize is the number of tasks that are added to the queue before as many are claimed.
+	// batchSize is the number of tasks that are added to the queue before as many are claimed. For
+	// a single client, it is a tenth of that.
 	batchSize = 500
 	channel   = "bench"
 )
@@ -109,8 +110,9 @@ func (b *bench) tasks() (err error) {
 		defer func() { err = errors.Join(err, other.close()) }()
 		depths = append(depths, &depth{bench: other, queued: b.long})
 	}
-	// Prepare the server with the long queue first: that takes long, and the connections to the
-	// other server would be idle meanwhile.
+	// Prepare the server with the long queue first, because that takes long. Otherwise, the
+	// connections to the server with the short queue would be idle for that time just before the
+	// claims are measured.
 	for _, d := range slices.Backward(depths) {
 		if err := d.prepare(); err != nil {
 			return err
@@ -210,7 +212,7 @@ func (d *depth) turn(each time.Duration) error {
 	})
 }
 
-// print prints the figures of d, and the ratio of d's claim times to those of other.
+// print prints the figures of d, and the ratio of d's claim times to those of the parameter other.
 func (d *depth) print(other *depth) error {
 	flat := func(mine, theirs result) target {
 		ratio := float64(mine.quantile(.5)) / float64(theirs.quantile(.5))
@@ -252,7 +254,8 @@ func (b *bench) enqueue(channel string, n int) (r result, err error) {
 type claiming struct{ claim, finish, both result }
 
 // pairs returns the figures for tasks that were claimed and finished. The waits of the result are
-// all zero, because the time of a pair of requests is not measured. Only their number is used.
+// all zero, because the time of a pair of requests is not measured. Only the number of waits is
+// used.
 func (c *claiming) pairs() result {
 	r := c.both
 	r.waits = make([]time.Duration, len(c.finish.waits))

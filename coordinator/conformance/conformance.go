@@ -10,7 +10,8 @@ import (
 )
 
 // Target is the coordinator under test. Its database need not be empty, because all names that the
-// suite creates are unique. It must be able to handle several hundred requests per second.
+// suite creates are unique. The coordinator should have no rate limit, because the suite does not
+// repeat a request that was refused for that reason.
 type Target struct {
 	URL         string // such as http://127.0.0.1:4870
 	Token       string // token of a user with all permissions

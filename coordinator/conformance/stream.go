@@ -112,7 +112,7 @@ func (f *feed) next() block {
 }
 
 // update waits for the next event of the type update, and decodes its data. It skips comments. It
-// ends the test if another event arrives.
+// ends the test if an event of another type arrives.
 func (f *feed) update() (block, object) {
 	f.s.Helper()
 	b := f.next()
@@ -130,8 +130,9 @@ func (f *feed) update() (block, object) {
 	return b, o
 }
 
-// until reads updates until one has the type kind and is about the object with the id row. It
-// returns the ids of all updates that it has read, and the change in the last update.
+// until reads updates until one has the wanted type and is about the wanted object. The parameter
+// kind is that type, and row is the id of that object. until returns the ids of all updates that it
+// has read, and the change in the last one.
 func (f *feed) until(kind, row string) ([]string, object) {
 	f.s.Helper()
 	var ids []string
@@ -223,9 +224,9 @@ var streamPromises = []requirement{
 }
 
 // replayed checks that a client can continue the event stream after a given change. It makes
-// several changes and reads them from a stream. Then it uses the parameter again to open a second
-// stream that begins after the first of these changes. The second stream must contain the same
-// later changes.
+// several changes and reads them from a stream. Then it calls again(id) to open a second stream
+// that begins after the change with that id, which is the first of these changes. The second stream
+// must contain the same later changes.
 func replayed(s *script, again func(id string) *feed) {
 	f := s.listen("", "")
 	channel := s.newChannel("replay")

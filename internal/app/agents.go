@@ -18,9 +18,9 @@ import (
 	"gaffer/internal/project/trust"
 )
 
-// newAgent returns the adapter of the named agent. If the project's gaffer.yaml names the agent's
-// program and the user does not trust that program, the adapter refuses to start the agent. The
-// adapter can still read the output of an agent that is already running.
+// newAgent returns the adapter of the named agent. If the project's gaffer.yaml sets the agent's
+// program or environment and the user does not trust this setting, the adapter refuses to start the
+// agent. The adapter can still read the output of an agent that is already running.
 func newAgent(getenv func(string) string, root string, c *config.Config, name string) (agent.Agent, error) {
 	custom, err := customAgents(c, name)
 	if err != nil {
@@ -79,7 +79,8 @@ func accountsOf(c *config.Config) (list []account.Account) {
 	return list
 }
 
-// untrusted is the adapter of an agent whose program the user does not trust. It starts nothing.
+// untrusted is the adapter of an agent whose settings in gaffer.yaml the user does not trust. It
+// starts nothing.
 type untrusted struct {
 	agent.Agent
 	err error
@@ -88,8 +89,9 @@ type untrusted struct {
 // Launch implements [agent.Agent].
 func (u untrusted) Launch(agent.Request) (agent.Launch, error) { return agent.Launch{}, u.err }
 
-// programsOf returns the programs that the named settings in the project's gaffer.yaml make gaffer
-// run. Without names, it returns the programs of all settings.
+// programsOf returns the settings in the project's gaffer.yaml that need the user's trust. These
+// make gaffer run a program, or answer questions of agents without asking the user. If names are
+// given, programsOf returns only the settings with these names.
 func programsOf(c *config.Config, names ...string) (list []trust.Program) {
 	for _, p := range c.Programs() {
 		if len(names) == 0 || slices.Contains(names, p.Setting) {
@@ -99,8 +101,8 @@ func programsOf(c *config.Config, names ...string) (list []trust.Program) {
 	return list
 }
 
-// ProjectPrograms lists the programs that the project's gaffer.yaml and git settings make gaffer
-// run.
+// ProjectPrograms lists the settings in the project's gaffer.yaml and git configuration that need
+// the user's trust, for example because they make gaffer run a program.
 func ProjectPrograms(ctx context.Context, opts Options) ([]trust.Program, error) {
 	list := programsOf(opts.Config)
 	repo, err := worktree.Open(ctx, opts.Project.Root)

@@ -1,5 +1,5 @@
-// Package app constructs and connects the parts of gaffer. It is the only package that imports all
-// of them. The commands call it and print its results.
+// Package app constructs and connects the parts of gaffer, such as the database and the engine. The
+// commands call it and print its results.
 package app
 
 import (
@@ -98,8 +98,7 @@ type App struct {
 const forever = 100 * 365 * 24 * time.Hour
 
 // lockTimeout is the longest time that gaffer waits for a session document that another program has
-// locked. It applies even if the setting lock_timeout is longer, because gaffer cannot write other
-// documents while it waits.
+// locked. It applies even if the setting lock_timeout is longer.
 const lockTimeout = 5 * time.Second
 
 // Open opens the database, and returns an App that uses it. It creates the database if it does not

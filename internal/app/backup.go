@@ -103,7 +103,7 @@ func plainURL(address string) (plain, schema string) {
 	schema = cmp.Or(query.Get("search_path"), defaultSchema)
 	for name := range query {
 		if !slices.Contains([]string{"host", "port", "user", "dbname", "sslmode", "sslrootcert", "sslcert", "sslkey"}, name) {
-			query.Del(name) // remove gaffer's own settings and secrets
+			query.Del(name) // the parameter may be a setting of gaffer or a secret
 		}
 	}
 	u.RawQuery = query.Encode()

@@ -32,8 +32,8 @@ func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, erro
 		ChannelAdvice: func() []string { return notifications.ChannelAdvice(opts.notifications()) },
 		Now:           opts.Now,
 	}
-	// Also try to open the database if it is unknown whether it exists. Then the error becomes a
-	// problem in the result.
+	// Let the doctor open the database if it exists, or if that is unknown. If it cannot be opened,
+	// the error becomes a problem in the result.
 	if exists, err := DatabaseExists(opts); exists || err != nil {
 		o.Open = func(ctx context.Context) (doctor.Database, error) {
 			a, err := Open(ctx, opts)

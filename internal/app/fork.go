@@ -23,11 +23,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Forks makes tasks that continue a copy of another task's conversation and files.
+// Forks makes tasks that continue the conversation and the work of other tasks.
 type Forks struct{ app *App }
 
-// Fork makes a new run with one task, which continues a copy of another task's conversation and
-// files. Fork only stores the run: the task starts when a gaffer process works on the run. Fork
+// Fork makes a new run with one task, which continues the conversation and the work of another
+// task. Fork only stores the run: the task starts when a gaffer process works on the run. Fork
 // returns a [*fork.Error] if this machine has not worked on the other task's run.
 func (f *Forks) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error) {
 	run, source, err := f.source(ctx, r)
@@ -128,10 +128,11 @@ func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run,
 		if attempts, err = rd.Attempts(key); err != nil || len(attempts) == 0 {
 			return err
 		}
-		// Look up the worker's name, because a task is bound to a worker by name.
+		// Look up the worker's name, because a new run is bound to its worker by name.
 		w, err := rd.Worker(attempts[len(attempts)-1].Worker)
 		if worker = w.Name; errors.Is(err, store.ErrNotFound) {
-			// The worker was deleted. Only a fork on another machine needs the worker's name.
+			// If the worker was deleted, its name stays empty. Only a fork on another machine needs
+			// the name.
 			return nil
 		}
 		return err
@@ -163,7 +164,7 @@ func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run,
 const maxForkLog = 256 << 20
 
 // storedLog returns the log of an attempt, as far as the attempt's worker has sent it to this
-// server. It stops reading when it has maxForkLog bytes.
+// server. It stops reading when it has at least maxForkLog bytes.
 func (f *Forks) storedLog(ctx context.Context, attempts []store.Attempt, number int) (log []byte, err error) {
 	for _, one := range attempts {
 		if one.Number != number {
@@ -186,7 +187,7 @@ func (f *Forks) storedLog(ctx context.Context, attempts []store.Attempt, number 
 }
 
 // readLog returns what an attempt has written to the log file of its task, up to maxForkLog bytes.
-// If the file was deleted, readLog returns no bytes and no error.
+// If the file does not exist, readLog returns no bytes and no error.
 func readLog(run store.Run, attempts []store.Attempt, number int) ([]byte, error) {
 	var from, to int64 = 0, -1
 	path := ""

@@ -13,7 +13,8 @@ import (
 )
 
 // landRun merges the changes of a run, or opens pull requests for them, as the run's plan requests.
-// It prints one line for each change.
+// It prints the changes that were merged, those that were not and why, and the addresses of the
+// pull requests.
 func (a *App) landRun(ctx context.Context, run store.Run) error {
 	results, err := a.Landing.WithProgress(a.opts.Notice).Auto(ctx, run.ID)
 	for _, m := range results {
@@ -75,13 +76,13 @@ func (s *LandingService) close() {
 
 const (
 	mergeWait  = 20 * time.Second // how long a request waits for the end of its merge
-	resultTime = time.Minute      // how long the result of a merge is kept for repeated requests
+	resultTime = time.Minute      // how long after a merge a repeated request can get its result
 )
 
-// Merge implements [server.Landing]. It waits up to mergeWait. If the merge, or a different merge of
-// the same run, has not ended by then, the result has the state [fleet.MergeRunning]. If a client
-// repeats a request while the merge is in progress or shortly after its end, it gets the result of
-// that merge.
+// Merge implements [server.Landing]. It waits up to mergeWait. If the merge, or a different merge
+// of the same run, has not ended by then, the result has the state [fleet.MergeRunning]. If a
+// client repeats a request while the merge is in progress, it gets the result of that merge. If the
+// merge ends while no request waits, the next repetition within resultTime gets its result.
 func (s *LandingService) Merge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	wait := time.NewTimer(mergeWait)
 	defer wait.Stop()
@@ -127,8 +128,8 @@ func (m *runMerge) hasEnded() bool {
 
 // merge performs a merge and stores its result in m. If a change was sent back to its agent, it
 // makes sure that a process works on the run. request is the context of the HTTP request that
-// started the merge. If that request has ended, its client cannot get an error, so merge also
-// prints the error for the user.
+// started the merge. If that request has ended when the merge fails, its client may never see the
+// error. So merge also prints the error for the user.
 func (s *LandingService) merge(request context.Context, by credential.Identity, m *runMerge) {
 	defer close(m.ended)
 	m.results, m.failed = s.app.Landing.As(cmp.Or(by.Name, by.ID)).Merge(s.ctx, m.request)

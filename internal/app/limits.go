@@ -39,8 +39,8 @@ func (o Options) limits() func() engine.Limits {
 	}
 }
 
-// withRemoved returns the user's new limits, after a call of [orRemoved] for each limit. before are
-// the limits that were valid so far.
+// withRemoved compares the user's new limits with before, the limits so far. It replaces each limit
+// that the user has removed, see [orRemoved], and returns the result.
 func withRemoved(limits, before engine.Limits) engine.Limits {
 	limits.Day, limits.Month = orRemoved(limits.Day, before.Day), orRemoved(limits.Month, before.Month)
 	for name, was := range before.Accounts {

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/ui/report"
 )
 
-// maxNoteTasks is how many tasks of each kind, for example failed tasks, the notification with the
-// morning report names at most.
+// maxNoteTasks is the maximum number of tasks of one kind, such as failed tasks, that the
+// notification with the morning report lists.
 const maxNoteTasks = 5
 
 // morningNote returns the morning report on all projects as a notification. title is a summary, and

@@ -58,13 +58,14 @@ type NewRunService struct {
 }
 
 // foundPrograms are the agents that a project can use. They are kept for programsTime, because
-// asking the programs for their versions takes seconds.
+// asking the programs for their versions can take seconds.
 type foundPrograms struct {
 	list []fleet.AgentProgram
 	at   time.Time
 }
 
-// programsTime is how long a [foundPrograms] is reused before the programs are asked again.
+// programsTime is how long a [foundPrograms] is reused before the programs are asked for their
+// versions again.
 const programsTime = 15 * time.Second
 
 // maxRunFolders is the maximum number of folders that are offered for new runs only because earlier
@@ -297,7 +298,7 @@ type draft struct {
 	plan     plan.Plan
 	problems plan.Problems
 	text     string // the plan's text, which may have been made from a form
-	file     string // file name that the problems found in text show
+	file     string // file name under which text was parsed
 }
 
 // read reads the plan of a draft. Problems of the plan are not an error: they are in the result.

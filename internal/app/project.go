@@ -22,7 +22,7 @@ import (
 )
 
 // openProject opens the documents of the project in opts, and returns the project's Runs. If quiet
-// is true, the recorders of this Runs print no message when they cannot write documents.
+// is true, the recorders of this Runs do not print temporary problems with writing documents.
 func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.Store, *ledger.Store, *terminal.Terminals) {
 	c := opts.Config
 	sessions := session.New(c.Path("paths.session"), session.Options{

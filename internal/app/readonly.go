@@ -43,7 +43,8 @@ func readOnly(database string) error {
 }
 
 // readOnlyCopy is a temporary copy of a database whose folder is read-only. SQLite cannot open the
-// original, because it must write files beside a database even to read it.
+// original, because the database is in WAL mode. In this mode SQLite must write files beside the
+// database even to read it.
 type readOnlyCopy struct {
 	store.Store
 	dir string

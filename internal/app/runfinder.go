@@ -107,7 +107,7 @@ func (f runFinder) Build(ctx context.Context, root string, state jsontree.Value)
 		}
 		b, err := buildrun.BuildOf(run)
 		if err != nil || b == nil || !f.belongsTo(root)(run) || b.Run.RunID != state.Get("buildRun").Get("runId").Text() {
-			return nil // another program has written the state
+			return nil // the run is not the build that the state describes
 		}
 		id, working = run.ID, f.locks.Owner(run.ID).Alive
 		return nil

@@ -26,8 +26,8 @@ func (e *RunNotInDatabaseError) Hint() string {
 }
 
 // FindRunNotInDatabase returns a [*RunNotInDatabaseError] if the project has documents of a run
-// that is not in the database, and nil if there is no such run. name is a prefix of the run's id. If
-// name is empty, FindRunNotInDatabase considers only runs that have not ended according to their
+// that is not in the database, and nil if there is no such run. name is a prefix of the run's id.
+// If name is empty, FindRunNotInDatabase considers only runs that have not ended according to their
 // documents. If several runs match, the error names the last one.
 func (a *App) FindRunNotInDatabase(ctx context.Context, name string) error {
 	ids, err := a.session.IDs()

@@ -35,7 +35,7 @@ func newSandboxes(opts Options) (*sandboxes, error) {
 }
 
 func sandboxesFor(opts Options, database, state string) *sandboxes {
-	// Ignore the error: without this path, programs in sandboxes fail to start and report it.
+	// Ignore the error: without this path, starting a program in a sandbox fails.
 	self, _ := os.Executable()
 	hidden := []string{state}
 	if file := config.UserFile(opts.Getenv); file != "" {
@@ -53,7 +53,7 @@ func sandboxSettings(c *config.Config) sandbox.Settings {
 }
 
 // ApplySandbox returns the plan with each task's field Sandbox set to the sandbox that the task
-// wants. The plan and the user's settings decide which one that is.
+// should have. The plan and the user's settings decide which one that is.
 func ApplySandbox(c *config.Config, p plan.Plan) plan.Plan {
 	return sandboxSettings(c).ApplyPlan(p, isOwnAgent)
 }
@@ -118,7 +118,7 @@ func (s *sandboxes) program(name string) (sandbox.Program, error) {
 // SandboxReport says which sandboxes the tasks of a plan get on this machine.
 type SandboxReport struct {
 	Modes    map[string]plan.SandboxMode // the sandbox of each task, by the task's id
-	Summary  string                      // one line that names the sandboxes; empty if no task gets one
+	Summary  string                      // one line that names the sandboxes; empty if no task has a sandbox
 	Warnings []string                    // why tasks that should have a sandbox have none
 	Problems []preflight.Problem         // why tasks cannot have the sandbox that they need
 }

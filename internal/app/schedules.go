@@ -19,8 +19,8 @@ import (
 	"gaffer/internal/project"
 )
 
-// PlanLoader reads the plan of a run in the project at root. args are the arguments of 'gaffer run':
-// plans and flags.
+// PlanLoader reads the plan of a run in the project at root. args are the arguments of 'gaffer
+// run': plans and flags.
 type PlanLoader func(ctx context.Context, root string, args []string) (plan.Plan, error)
 
 // Schedules returns the schedules in the database. load reads their plans.
@@ -71,7 +71,7 @@ func (a *App) startScheduled(ctx context.Context, load PlanLoader, s schedule.Sc
 type ScheduleService struct {
 	*schedulerun.Schedules
 	newRuns *NewRunService
-	starts  bool // the server can read plans, so it can start runs
+	starts  bool // this server starts the runs of schedules
 }
 
 // Run implements [server.Schedules]. It returns an error if this server starts no runs of

@@ -46,7 +46,7 @@ type Coordinator struct {
 	notifier *notify.Notifier // nil if no notifications are sent
 }
 
-// ServerOptions are the settings of a server. A zero value means the default.
+// ServerOptions are the settings of a server. If Lease or KeepLog is zero, its default applies.
 type ServerOptions struct {
 	Lease   time.Duration // an attempt counts as lost after this time without a heartbeat of its worker
 	KeepLog int64         // how many bytes of each attempt's log are kept

@@ -47,7 +47,7 @@ type ServerWorkerOptions struct {
 	Labels  []string
 	Allow   []string // names of the agents whose tasks the worker claims; empty means all agents
 	Version string
-	Once    bool // stop the worker when there is no task to claim
+	Once    bool // stop the worker when it runs no task and can claim none
 
 	Supervisor supervisor.Options
 }
@@ -64,7 +64,7 @@ type ServerWorker struct {
 	worker  *worker.Worker
 	release func()
 
-	programs atomic.Pointer[[]fleet.AgentProgram] // which agents this machine can run; never nil
+	programs atomic.Pointer[[]fleet.AgentProgram] // result of the latest search for agent programs; never nil
 
 	releasing chan struct{} // closed by Release: the worker must return its tasks to the queue
 	released  sync.Once
@@ -164,8 +164,8 @@ func (s *ServerWorker) report(e workerclient.Event) {
 const leaveWithin = 10 * time.Second
 
 // Run claims and runs tasks. After Drain or Release, it returns when the worker has no more tasks.
-// With the option Once, it also returns when there is no task to claim. If ctx ends, it returns at
-// once, and the worker's agents continue.
+// With the option Once, it also returns when the worker runs no task and can claim none. If ctx
+// ends, it returns at once, and the worker's agents continue.
 func (s *ServerWorker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
@@ -216,8 +216,8 @@ func causeOf(ctx context.Context, err error) error {
 }
 
 // watch cancels the worker when the server refuses it permanently. After Release, watch returns the
-// worker's tasks to the queue. With the option Once, it drains the worker when there is no task to
-// claim. watch returns when ctx ends.
+// worker's tasks to the queue. With the option Once, it drains the worker when the worker runs no
+// task and can claim none. watch returns when ctx ends.
 func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	letGo := s.releasing
 	for {
@@ -302,8 +302,8 @@ func (s *ServerWorker) deleteReportedPeriodically(ctx context.Context) {
 	}
 }
 
-// deleteReported deletes the folders of attempts whose end was reported to the server. The worker
-// has renamed these folders to names that end with .done.
+// deleteReported deletes the folders of attempts about which nothing is left to report. The worker
+// has appended .done to the names of these folders.
 func (s *ServerWorker) deleteReported() {
 	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // ignore the error: the only error would be an invalid pattern
 	for _, dir := range done {

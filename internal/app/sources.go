@@ -239,9 +239,9 @@ func (s *Sources) reportItems(ctx context.Context, run string, ended bool) {
 	}
 }
 
-// SendReports sends the unsent reports of runs on this machine that no process works on. After a
-// failure, it waits for a pause before it sends the same report again. If now is set, it ignores
-// the pause. It returns how many reports it has sent, and how many could not be sent.
+// SendReports sends the unsent reports of runs on this machine that no process works on. It skips a
+// report whose last try has failed recently, unless now is set. It returns how many reports it has
+// sent, and how many could not be sent.
 func (s *Sources) SendReports(ctx context.Context, now bool) (sent, failed int, err error) {
 	return s.itemReports().Send(ctx, "", now, func(r engine.ItemReport) bool {
 		var run store.Run

@@ -112,8 +112,8 @@ const (
 	// failure, up to maxWatchPause or the source's interval, whichever is shorter.
 	watchPause    = time.Minute
 	maxWatchPause = time.Hour
-	// sendEvery is how often a server sends the reports to sources that other processes have stored
-	// but not sent.
+	// sendEvery is how often a server sends the reports that other processes have stored but not
+	// sent.
 	sendEvery = 30 * time.Second
 )
 
@@ -180,9 +180,9 @@ func (s *Sources) lookIfDue(ctx context.Context, name string, w config.WatchedSo
 // startedBySource returns the value of [store.Run.StartedBy] for the runs of a source.
 func startedBySource(name string) string { return "source " + name }
 
-// look takes the new items of a source and starts a run for them. It returns the number of tasks and
-// the id of the run. It also continues runs of the source that no process works on, for example after
-// the machine was restarted.
+// look takes the new items of a source and starts a run for them. It returns the number of tasks
+// and the id of the run. It also continues runs of the source that no process works on, for example
+// after the machine was restarted.
 func (s *Sources) look(ctx context.Context, name string, w config.WatchedSource) (taken int, run string, err error) {
 	continued := s.continueRuns(ctx, name)
 	taken, run, err = s.takeNew(ctx, name, w)

@@ -15,8 +15,8 @@ import (
 
 // Summary returns the counts of runs, tasks and open questions for the status line: those of this
 // project, or of all projects if everywhere is set. It never creates a database file. It reads an
-// existing file without changing it or waiting for other processes. A database on a server is opened
-// as by [Open].
+// existing file without changing it or waiting for other processes. A database on a server is
+// opened as by [Open].
 func Summary(ctx context.Context, opts Options, everywhere bool) (g fleet.Summary, err error) {
 	database, state, err := databaseOf(opts)
 	if err != nil {

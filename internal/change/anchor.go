@@ -16,13 +16,13 @@ import (
 )
 
 // Anchors returns where comments are shown in a change, in the order of comments. To find the
-// commented lines, it compares the tree that the comment was written on directly with the tree of
-// the change, and not with the trees in between. So a comment keeps its place if its lines were
-// changed and then changed back.
+// commented lines, it compares two git trees: the tree that the comment was written on, and the
+// tree of the change. It ignores the versions of the files between them. So a comment keeps its
+// place if its lines were changed and then changed back.
 //
 //   - Lines that no hunk touches keep their place, shifted by the hunks before them.
-//   - Lines of which only the indentation has changed keep their place too.
-//   - Lines that were moved are found by their text, if it is unique.
+//   - Lines of which only white space has changed keep their place too.
+//   - Lines that were moved are found by their text, unless several places fit equally well.
 //   - Otherwise the comment is outdated and is shown at the hunk that changed its lines.
 //   - If the file is gone, is not text or is too large, the comment is outdated and belongs to the
 //     file as a whole.
@@ -71,8 +71,8 @@ type tracker struct {
 	texts map[[2]string][]string                    // lines of a file, by tree and path
 }
 
-// follow moves an anchor from oldTree to newTree. text is the text of the anchored lines, by which
-// follow finds them if the repository no longer has oldTree.
+// follow moves an anchor from oldTree to newTree. The parameter text holds the anchored lines. If
+// the repository no longer has oldTree, follow searches newTree for this text.
 func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, oldTree, newTree, text string) error {
 	if oldTree == newTree {
 		return nil

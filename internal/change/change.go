@@ -1,11 +1,11 @@
 // Package change reads the change of a task: the difference between the task's worktree, including
-// uncommitted files, and the commit that the task's branch started from. It also finds the current
+// uncommitted files, and the commit that the task's branch is based on. It also finds the current
 // lines of review comments after the files were edited again.
 //
 // An agent can edit the repository's git settings, attributes and refs. Therefore this package does
-// not run git in the repository. It runs git in an empty git folder that only shares the
-// repository's objects, see [worktree.Repo.Inspect]. There, the repository's settings have no
-// effect, and git starts no program that they name.
+// not compare files in the repository itself. It runs git diff-tree in an empty git folder that
+// only shares the repository's objects, see [worktree.Repo.Inspect]. There, the repository's
+// settings have no effect, and git starts no program that they name.
 package change
 
 import (
@@ -219,7 +219,7 @@ const (
 	maxBlob      = 4 << 20 // maximum size of a file, in bytes
 	maxLineBytes = 20_000  // maximum length of a line, in bytes
 	maxDiffLines = 20_000  // maximum number of lines of a diff
-	maxRenames   = 1000    // git looks for renames only among at most this many files
+	maxRenames   = 1000    // git's option -l: limit of the search for renamed and edited files
 )
 
 // diffTree returns the git arguments for a diff-tree command with this package's options, followed
@@ -231,7 +231,8 @@ func diffTree(args ...string) []string {
 	}, args...)
 }
 
-// list is a faster variant of compare: it does not fill in the line counts and sizes of the files.
+// list lists the files that differ between two trees or commits, sorted by path. It is faster than
+// compare, because it does not determine the files' line counts and sizes.
 func (r *Reader) list(ctx context.Context, from, to string) ([]fleet.ChangeFile, error) {
 	out, err := r.repo.Inspect(ctx, "", diffTree("-z", "--raw", from, to)...)
 	if err != nil {

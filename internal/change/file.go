@@ -174,8 +174,8 @@ func (r *Reader) Blob(ctx context.Context, id string) ([]byte, error) {
 	return []byte(out), err
 }
 
-// Has reports whether blob is the id of the old or new content of a file in one of the task's
-// snapshots.
+// Has reports whether blob is the id of the old or new content of a changed file in one of the
+// task's snapshots.
 func (r *Reader) Has(ctx context.Context, run, task, blob string) (bool, error) {
 	list, err := r.keptAndAttempts(ctx, run, task)
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package cli is gaffer's command line. Each command has a folder with its name:
-// 'gaffer session new' is in session/new.go.
+// Package cli is gaffer's command line. Each command has a folder of its own, usually with the
+// command's name: 'gaffer session new' is in session/new.go.
 //
-// A command has no logic of its own. It parses its flags, calls the package that does the work, and
-// prints the result.
+// A command parses its flags, calls the package that does the work, and prints the result.
 package cli
 
 import (
@@ -47,7 +46,7 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	silent := false
 	switch stopped := ctx.Err(); {
 	case stopped != nil && err.Error() == stopped.Error():
-		// A signal has ended the command, and there is no other error. Report it only with --json.
+		// A signal has ended the command, without another error. Print nothing without --json.
 		err, silent = &exit.Error{Code: exit.CodeInterrupted, Err: errors.New("interrupted")}, true
 	case stopped != nil:
 		err = exit.Interrupted(err)

@@ -18,8 +18,8 @@ import (
 	"gaffer/internal/flow/teamrun"
 )
 
-// runDirectly runs a command that gaffer or an agent program starts often, such as a hook. To save
-// time, it does not build the command tree. It returns ok = false for all other commands.
+// runDirectly runs one of the commands that gaffer or an agent program starts, such as a hook. To
+// save time, it does not build cobra's command tree. It returns ok = false for all other commands.
 func runDirectly(args []string) (code int, ok bool) {
 	switch {
 	case len(args) == 2 && args[0] == "supervise":

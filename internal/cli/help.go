@@ -25,7 +25,7 @@ func addHelp(root *cobra.Command, e *env.Env) {
 }
 
 // printHelp writes the help of cmd. It replaces cobra's templates, because the template
-// engine would add 1.5 MB to the binary.
+// engine would make the binary larger.
 func printHelp(w io.Writer, cmd *cobra.Command) {
 	var b strings.Builder
 	if cmd.HasParent() {
@@ -33,7 +33,7 @@ func printHelp(w io.Writer, cmd *cobra.Command) {
 	} else {
 		rootHelp(&b, cmd)
 	}
-	// Ignore the error: if the help cannot be written, an error message cannot be written either.
+	// Ignore the error, because cobra's help function cannot return an error.
 	_, _ = io.WriteString(w, b.String())
 }
 

@@ -76,8 +76,8 @@ type group struct {
 	commands []func(*env.Env) *cobra.Command
 }
 
-// shortGroups returns the groups for which 'gaffer --help' prints only the names of the commands,
-// so that the help fits on one screen. 'gaffer help commands' describes each command.
+// shortGroups returns the titles of the groups for which 'gaffer --help' prints only the names of
+// the commands, so that the help fits on one screen. 'gaffer help commands' describes each command.
 func shortGroups() []string { return []string{changes, beads, machines, documents, settings} }
 
 const (

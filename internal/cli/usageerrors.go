@@ -105,7 +105,7 @@ const removes = "'gaffer prune' takes away runs that ended long ago; 'gaffer can
 // contains an [exit.Error], usageError returns that.
 func usageError(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*exit.Error](err); ok {
-		return e // without the text that the parser adds
+		return e // leave out the text that the parser has added to e
 	}
 	// If the command line also has an unknown subcommand, report that instead of err. A command
 	// such as 'gaffer build PLAN' is an exception: it also takes arguments, so a word after it need

@@ -31,7 +31,7 @@ type Account struct {
 	// empty path means the program's default folder.
 	Config  string
 	Env     map[string]secret.Value
-	Reserve bool // used only while all other accounts of the agent are paused
+	Reserve bool // used only while the agent's accounts without Reserve are paused
 	Budget  AccountBudget
 }
 

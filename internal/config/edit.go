@@ -17,11 +17,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// EditLists changes settings that are lists in the configuration file at path. keys are the names
-// of the settings, such as permissions.allow. The function change gets all lists in the file, by the
-// names of their settings, and may change the lists of keys. All other lines of the file stay as
-// they are. A file that does not exist is created. EditLists returns an error if it cannot change a
-// list without losing something, such as a comment.
+// EditLists changes settings that are lists in the configuration file at path. The parameter keys
+// contains the names of these settings, such as permissions.allow. The function change gets the
+// values of all settings in the file as lists, by the names of the settings. It may change the
+// lists of the settings in keys. EditLists does not change the values of other settings. It creates
+// the file if it does not exist. It returns an error if a list is written in a way that it cannot
+// change, for example as [a, b] with a comment.
 func EditLists(path string, keys []string, change func(lists map[string][]string)) error {
 	// Try this often if another program changes the file at the same time.
 	const tries = 5
@@ -80,10 +81,10 @@ func listsIn(path string, data []byte) (map[string][]string, error) {
 	return lists, err
 }
 
-// setList sets the list of a key in the text of a configuration file, and returns the new text.
-// data is the old text. path is used only in errors. The key has two parts, such as
-// permissions.allow. setList returns an error if it cannot change the text without losing
-// something, such as a comment.
+// setList sets the list of a key in data, the text of a configuration file, and returns the new
+// text. The key has two parts, such as permissions.allow. path is used only in errors. setList
+// returns an error if the list is written in a way that it cannot change, for example as [a, b]
+// with a comment.
 func setList(path string, data []byte, key string, values []string) ([]byte, error) {
 	section, name, _ := strings.Cut(key, ".")
 	byHand := &Error{

@@ -19,7 +19,7 @@ const (
 	flagLayer
 )
 
-// layers lists the sources of settings, lowest precedence first.
+// layers lists the sources of settings that [Load] reads, lowest precedence first.
 var layers = []struct {
 	layer layer
 	read  func(Inputs) ([]Value, error)
@@ -93,8 +93,9 @@ func fromUser(in Inputs) ([]Value, error) {
 	return readFile(path)
 }
 
-// UserFile returns the path of the user's configuration file, or "" if the user has no home
-// directory. It ignores a relative XDG_CONFIG_HOME, as the XDG specification demands.
+// UserFile returns the path of the user's configuration file. It returns "" if neither
+// XDG_CONFIG_HOME nor HOME is an absolute path. It ignores a relative XDG_CONFIG_HOME, as the XDG
+// specification demands.
 func UserFile(getenv func(string) string) string {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "gaffer", project.ConfigFile)

@@ -155,8 +155,8 @@ func checkServer(text string) error {
 	return nil
 }
 
-// checkAddress checks the address of one coordinator. If the address contains a password, the error
-// does not show it.
+// checkAddress checks the address of one coordinator. If the address has the form
+// SCHEME://USER:PASSWORD@HOST, the error does not show the password.
 func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	switch {

@@ -105,9 +105,9 @@ func (r *reader) scalar(name string, n ast.ScalarNode) error {
 	return nil
 }
 
-// text returns the text of a scalar as it is written in the file, so that numbers are not
-// converted. The token of a block scalar contains only its indicator (| or >), so its text is taken
-// from the block's value.
+// text returns the text of a scalar. A number is not converted: its text is as it is written in the
+// file. The token of a block scalar contains only its indicator (| or >), so its text is taken from
+// the block's value.
 func text(n ast.ScalarNode) string {
 	if block, ok := n.(*ast.LiteralNode); ok {
 		return block.Value.Value

@@ -35,7 +35,7 @@ func (s Source) place() string {
 	return s.String() + ":" + strconv.Itoa(s.Col)
 }
 
-// Error reports a setting that is not valid.
+// Error reports a setting that is not valid, or a configuration file that cannot be read.
 type Error struct {
 	Source Source
 	Err    error

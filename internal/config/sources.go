@@ -24,8 +24,8 @@ type WatchedSource struct {
 	// From says where the items are. For example, "gh:ada/shop label:agent" means the issues of the
 	// GitHub repository ada/shop with the label agent.
 	From string
-	// Plan is the path of a plan file with defaults for the tasks, relative to the project's
-	// folder. It is empty if there is none.
+	// Plan is the path of a plan file with defaults for the tasks. A relative path starts at the
+	// project's folder. Plan is empty if there is no such file.
 	Plan string
 	// Project is the absolute path of the project in which the runs work. Empty means the server's
 	// own project.

@@ -13,7 +13,7 @@ import (
 type WorkerAccount struct {
 	Agent   string
 	Name    string
-	Reserve bool // used only while all other accounts of the agent are paused
+	Reserve bool // used only while the agent's accounts without Reserve are paused
 }
 
 // AccountName returns the name of the [store.Account] row for an agent with one of the user's

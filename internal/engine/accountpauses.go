@@ -16,9 +16,9 @@ type rateLimits struct {
 	states *taskStates
 }
 
-// maxPause is the longest pause of an account. It is longer than a weekly rate limit. If an agent
-// reports a later end of its rate limit, that end is probably wrong. Users cannot end a pause
-// themselves, so a wrong end must not pause the account for years.
+// maxPause is the longest pause of an account because of a rate limit. It is longer than a weekly
+// rate limit. If an agent reports a later end of its rate limit, that end is probably wrong. A
+// wrong end must not pause the account for years.
 const maxPause = 8 * 24 * time.Hour
 
 // refusedLoginPause is how long an account is not used after its login was refused. Then it is

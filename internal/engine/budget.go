@@ -126,7 +126,7 @@ func (b *budgets) uncountLive(a store.Attempt, t store.Task, run store.Run) erro
 	if !run.Budget.Limits() {
 		return nil
 	}
-	// This was the last running attempt of the run. Delete the sum, even if it would not become
+	// If this was the last running attempt of the run, delete the sum, even if it would not become
 	// zero.
 	if run.Active <= 1 {
 		live, err := b.spending(runSpendingID(run.ID))

@@ -201,8 +201,8 @@ func (b *budgets) holdForUserLimits() (held bool, err error) {
 }
 
 // checkLanes pauses or reopens the [store.Account] rows of the user's limits for the day and the
-// month (see holdForUserLimits). It also reopens accounts that were paused because of the user's
-// limit, if the limit is no longer reached. Reopening a row appends an event, which wakes the
+// month (see holdForUserLimits). It also reopens accounts that were paused because of a limit of
+// the user, if that limit is no longer reached. Reopening a row appends an event, which wakes the
 // workers. [Engine.Sweep] calls checkLanes. The result is always 0, which tells Sweep that no work
 // is left.
 func (b *budgets) checkLanes() (int, error) {

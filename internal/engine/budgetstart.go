@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// errNoBudget means that a task cannot start because a budget or a limit of the user does not allow
-// it. [claims.claim] then tries the next task, if there is one.
+// errNoBudget means that a task cannot start because its budget or the run's budget does not allow
+// it, or that a worker gets no task because a spending limit of the user is reached.
 var errNoBudget = errors.New("not within the budget")
 
 // overBudget handles a task that cannot start because it might exceed the run's budget. While other

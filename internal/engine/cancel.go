@@ -7,7 +7,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Target says what to cancel: a whole run, one task, or all tasks that depend on one task.
+// Target says what to cancel: a whole run, one task and the tasks that depend on it, or only the
+// tasks that depend on one task.
 type Target struct {
 	Run            string
 	Task           string // id of the task; empty means the whole run
@@ -17,12 +18,12 @@ type Target struct {
 // Cancel cancels a run or tasks. Tasks that have not started are cancelled at once. For
 // running tasks, Cancel asks the worker to end the attempt; the task is cancelled when
 // the worker reports the end, or when the attempt is lost. Cancel returns a
-// [*ConflictError] if the target has already ended.
+// [*ConflictError] if the run, or the single task to cancel, has already ended.
 func (e *Engine) Cancel(ctx context.Context, t Target, who, why string) error {
 	return e.write(ctx, who, func(tx *transaction) error { return tx.cancellation.cancel(t, why) })
 }
 
-// cancellation cancels runs and tasks on the user's request.
+// cancellation implements [Engine.Cancel].
 type cancellation struct {
 	*txContext
 	states      *taskStates

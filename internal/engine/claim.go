@@ -44,9 +44,8 @@ type Assignment struct {
 	Attempt store.Attempt
 	Task    store.Task
 	Before  *store.Attempt // the previous attempt at the task; nil if Attempt is the first
-	// Messages are the user's messages that the agent has not received, oldest first. If the agent
-	// continues its conversation, they are its next prompt. If it starts a new conversation, they
-	// are appended to the task's prompt.
+	// Messages are the user's messages that no agent of the task has received yet, oldest first.
+	// They become a part of the attempt's prompt.
 	Messages []fleet.Message
 	// Earlier are the user's messages that an agent of the task has already received. An agent that
 	// starts a new conversation must get them again.
@@ -166,8 +165,8 @@ func (c *claims) claim(r Claim) (*Assignment, error) {
 			}
 		}
 		with, ok := worker.choose(list[0].AllAgents(), shared)
-		// If no agent of the task is free, try the next task. The query has already left out most
-		// such tasks, but not those whose agents have no row in the store.
+		// If the worker cannot start an agent of the task now, try the next task. The query has
+		// already left out most such tasks, but not those whose agents have no row in the store.
 		if !ok {
 			passed[list[0].TaskKey] = true
 			query.Skip = func(key store.TaskKey) bool { return passed[key] }
@@ -249,10 +248,10 @@ func hasOneOfEach(labels string, sets [][]string) bool {
 	return true
 }
 
-// startAttempt stores a new running attempt at a task. The attempt uses one of the accounts in
-// with. If the budget of the task or of its run does not allow the attempt, startAttempt returns
-// errNoBudget. It has then set the task to failed or made it wait, so that the next query does not
-// return the task again.
+// startAttempt stores a new running attempt at a task. The parameter with contains the accounts
+// that the attempt can use. If the budget of the task or of its run does not allow the attempt,
+// startAttempt returns errNoBudget. It has then set the task to failed or made it wait, so that the
+// next query does not return the task again.
 func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, error) {
 	// Make all lookups before checking their errors. On a remote database, each lookup fails at
 	// first, and one round trip then loads all rows (see [store.Loader]).
@@ -263,8 +262,8 @@ func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, erro
 	if err := errors.Join(errAccount, errRun, errBefore, given.AddMessages(c), given.AddGrants(c)); err != nil {
 		return Assignment{}, err
 	}
-	// If no attempt of the run is running, no part of the run's budget can be reserved. Remove an
-	// amount that an older version of gaffer may have left.
+	// If no attempt of the run is running, no part of the run's budget can be reserved. So set the
+	// reserved amount to zero.
 	if run.Active == 0 {
 		run.Reserved = store.Amount{}
 	}

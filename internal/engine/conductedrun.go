@@ -18,7 +18,7 @@ type Extension struct {
 
 // Extend adds tasks to a conducted run. The new tasks must not depend on other tasks, because a
 // conductor adds a task only when the task may start. Extend returns a [*ConflictError] if the run
-// has ended or is stopping, or if a task already exists.
+// has no conductor, has ended, is stopping, or already has a task with the id of a new task.
 func (e *Engine) Extend(ctx context.Context, x Extension) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		_, err := once(tx.txContext, "extend", x.Key, func() (int, error) { return len(x.Tasks), tx.submissions.extend(x) })

@@ -1,7 +1,7 @@
 // Package engine decides which task runs next, and whether a failed task is retried. It is a set of
 // transactions on a store: Submit, Claim, Beat, Ask, Answer, Finish, Cancel, Retry, Sweep. The
-// engine keeps no state in memory, so several processes may use one store. It is the only writer of
-// the store's rows.
+// engine keeps no state in memory, so several processes may use one store. Only the engine creates
+// and changes runs, tasks, attempts and questions. Package prune deletes old ones.
 package engine
 
 import (
@@ -18,7 +18,8 @@ type Options struct {
 	NewID func() string  // returns a new id; must never return the same id twice
 	Rand  func() float64 // returns a random number in [0, 1), to vary the delays of retries
 	Lease time.Duration  // how long an attempt stays valid after a heartbeat; DefaultLease if zero
-	Who   string         // author of events if the request names none: a user or program
+	// Who is the user or program that events name as their author, if the request names no author.
+	Who string
 	// Endless is set if the engine's workers run on this machine and its leases practically never
 	// end. A gaffer server with shorter leases may use the same database. An endless engine does
 	// not end attempts that the server has assigned.
@@ -30,13 +31,13 @@ type Options struct {
 	Zone   *time.Location // time zone of the days and months of Limits; nil means the machine's
 }
 
-// DefaultLease is the default of Options.Lease. Workers send a heartbeat every 15 s, so an attempt
-// stays valid if three heartbeats in a row are lost.
+// DefaultLease is the default of Options.Lease. Workers send a heartbeat at least every 15 s, so an
+// attempt stays valid if three heartbeats in a row are lost.
 const DefaultLease = time.Minute
 
-// MaxLease is the longest lease that workers enforce: shortly before such a lease ends, the worker
-// freezes the agent. Workers treat a longer lease as one that never ends. The engine grants longer
-// leases only if all workers are on its own machine.
+// MaxLease is the longest lease that workers enforce: if the worker cannot renew the lease, it
+// freezes the agent shortly before the lease ends. Workers treat a longer lease as one that never
+// ends. The engine grants longer leases only if all workers are on its own machine.
 const MaxLease = 24 * time.Hour
 
 // Engine runs the transactions that change the store. It is safe for concurrent use.

@@ -20,13 +20,14 @@ type Finish struct {
 	Token   int64
 	Key     string // idempotency key: a repeated report with the same key gets the same result
 
-	// Progress is the last progress of the attempt. Even if the agent has not started, the worker
-	// sets Progress.LogFrom, the offset in the log at which the attempt's output starts.
+	// Progress is the last progress of the attempt. Progress.LogFrom is the offset in the log at
+	// which the attempt's output starts. Workers set it even if the agent has not started. Only
+	// workers that use a gaffer server leave it zero.
 	fleet.Progress
 	fleet.Ending
 	Final bool // do not retry this failure, even if the task has retries left
-	// Reset is when the rate limit ends that the agent has reached. It is zero if the agent has
-	// reached none, or if the end is unknown.
+	// Reset is the time at which the agent's rate limit ends. It is zero if the agent has reached
+	// no rate limit, or if the time is unknown.
 	Reset time.Time
 	// Delivered are the ids of the messages that the agent's program has received.
 	Delivered []string
@@ -111,8 +112,8 @@ func (e *finishes) pauseAccountOf(a store.Attempt, f Finish) error {
 }
 
 // hasOtherLogin reports whether the agent of an attempt has another account whose login was not
-// refused. That other account may be paused because of a rate limit. If the attempt has used none
-// of the user's accounts but the program's own login, the result is false.
+// refused. That other account may be paused because of a rate limit. The result is false if
+// a.Account is empty: the attempt has then used the login of the agent's program.
 func (e *finishes) hasOtherLogin(a store.Attempt, t store.Task) (bool, error) {
 	if a.Account == "" {
 		return false, nil
@@ -205,10 +206,10 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	return o, e.propagation.statusChanged(t)
 }
 
-// decide decides what happens to the task of an attempt that has ended with this class. A failed
-// task is queued again if it can continue with another login, or when the user's spending limit for
-// the day or month ends. If final is set, the worker knows that no other attempt can succeed, so
-// the task fails instead of being queued again.
+// decide decides what happens to the task of an attempt that has ended with this class. A task that
+// would fail is queued again if it can continue with another login, or if it can continue when the
+// day or month of the user's spending limit ends. If final is set, the worker knows that no other
+// attempt can succeed, so the task fails instead of being queued again.
 func (e *finishes) decide(a store.Attempt, t store.Task, run store.Run, class failure.Class, final bool) (v decision, err error) {
 	v = decideNext(class, a.StopReason, t, e.opts.Rand())
 	continues := false
@@ -249,7 +250,7 @@ func (e *finishes) decideForMessages(v decision, a store.Attempt, t *store.Task,
 
 // settle adds what an ended attempt has spent to its run, its task and the sums of its day and
 // month. It returns the attempt's class. If a successful attempt has spent more than its limit, the
-// class becomes OverBudget. The attempt's work and answer are kept.
+// class becomes OverBudget.
 func (e *finishes) settle(a *store.Attempt, t *store.Task, run *store.Run, class failure.Class) (failure.Class, error) {
 	if err := e.budgets.count(a, *t, *run); err != nil {
 		return class, err
@@ -334,8 +335,8 @@ func (e *finishes) expireAttempts(reachableSince time.Time) (expired int, err er
 			_, err = e.endAttempt(a, failure.Lost, false)
 		default:
 			a.StopReason = cmp.Or(a.StopReason, string(failure.TimedOut))
-			// Clear the deadline, so that the next call does not ask again. StopReason asks the
-			// worker to stop.
+			// StopReason asks the worker to end the attempt. Clear the deadline, so that the next
+			// call of expireAttempts does not handle this attempt again.
 			a.Deadline = time.Time{}
 			e.PutAttempt(a)
 			err = e.attemptEvent("attempt.stopping", a, "its deadline has passed")

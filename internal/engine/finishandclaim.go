@@ -13,9 +13,9 @@ import (
 // worker like [Engine.Claim], in one transaction. It claims nothing if r names no worker, or if the
 // attempt had already ended. next is nil if no task was claimed.
 //
-// Such a request is called a turn. If a worker has not received the reply, it may repeat the turn,
-// without an idempotency key. A repeated turn changes nothing. It returns the same result, and the
-// same assignment if that attempt is still running.
+// A call of FinishAndClaim is called a turn. If a worker has not received the reply, it may repeat
+// the turn, without an idempotency key. A repeated turn changes nothing. It returns the same result
+// and, if the assigned attempt is still running, the same assignment.
 func (e *Engine) FinishAndClaim(ctx context.Context, f Finish, r Claim) (o FinishResult, next *Assignment, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		o, next, err = tx.turns.turn(f, r)
@@ -24,7 +24,7 @@ func (e *Engine) FinishAndClaim(ctx context.Context, f Finish, r Claim) (o Finis
 	return o, next, err
 }
 
-// storedTurn is the reply to a [Engine.FinishAndClaim] request, as it is stored in an idempotency
+// storedTurn is the reply to a call of [Engine.FinishAndClaim], as it is stored in an idempotency
 // record.
 type storedTurn struct {
 	Result FinishResult `json:"outcome"`
@@ -35,9 +35,9 @@ type storedTurn struct {
 // [Engine.FinishAndClaim].
 const turnOp = "work-turn"
 
-// completedResult is the result of [Engine.FinishAndClaim] if the task is complete, as in nearly
-// all requests. No idempotency record is stored for this result, because a repeated request can
-// compute it from the attempt's row.
+// completedResult is the result of [Engine.FinishAndClaim] if the task is complete. No idempotency
+// record is stored for this result, because a repeated request can compute it from the attempt's
+// row.
 var completedResult = FinishResult{Status: store.Complete}
 
 // turns handles the requests of [Engine.FinishAndClaim], which are called turns.

@@ -24,8 +24,8 @@ const GrantKind = "grant"
 // run is empty, it returns the parent of the grants that hold for all runs.
 func GrantParent(run string) string { return cmp.Or(run, "*") }
 
-// GrantError reports why an answer cannot make a grant: a rule that holds for longer than one
-// request.
+// GrantError says why no grant can be made from an answer. A grant is a permission rule that holds
+// for more than one request.
 type GrantError struct{ Why string }
 
 func (e *GrantError) Error() string { return "grant: " + e.Why }
@@ -117,8 +117,8 @@ func taskGrants(r ItemLister, key store.TaskKey) ([]fleet.Grant, error) {
 	return all, errors.Join(errAll, errRun)
 }
 
-// AddGrants sets a.Grants to the grants that hold for a.Task. It does nothing if the task is only a
-// command, because a command never asks for permission.
+// AddGrants sets a.Grants to the grants that hold for a.Task. It does nothing if the task runs a
+// command instead of an agent, because a command never asks for permission.
 func (a *Assignment) AddGrants(r ItemLister) (err error) {
 	if a.Task.Agent() == plan.CommandAgent {
 		return nil
@@ -200,8 +200,8 @@ func (qs *questions) decide(q *store.Question, t store.Task) (decided bool, err 
 	return true, nil
 }
 
-// preferredOption returns the first option of a question, because agents put the option that they
-// prefer first. If the question has no options, it returns a text that lets the agent decide.
+// preferredOption returns the first option of a question, which counts as the option that the agent
+// prefers. If the question has no options, it returns a text that lets the agent decide.
 func preferredOption(q store.Question) string {
 	var options []string
 	if json.Unmarshal(q.Options, &options) != nil || len(options) == 0 {
@@ -221,8 +221,9 @@ const (
 )
 
 // setCall sets the tool call that a question is about, and suggests rules that would allow the
-// call. An input that is too long is dropped, never cut, because a rule could allow the cut input
-// by mistake. Without the input, only a rule for all calls of the tool can allow the call.
+// call. An input that is too long or not valid JSON is dropped. It is never cut, because a rule
+// could allow the cut input by mistake. Without the input, only a rule for all calls of the tool
+// can allow the call.
 func setCall(q *store.Question, a Ask) {
 	if a.Tool == "" {
 		return

@@ -16,7 +16,9 @@ type HeldAttempt struct {
 	Token   int64
 	Now     fleet.Progress // progress of the agent; ignored if Now.State is empty
 	Asking  []string       // ids of the questions whose answers the worker waits for
-	Dropped []string       // ids, given by the agent, of questions that it has withdrawn
+	// Dropped lists the questions that the agent has withdrawn, by the id that the agent gave to
+	// each of them.
+	Dropped []string
 	// Delivered are the ids of the messages that the agent's program has received. A worker may
 	// report the same id several times.
 	Delivered []string
@@ -47,10 +49,10 @@ type Order struct {
 }
 
 // Beat records a heartbeat of a worker. held are the attempts that the worker is running: Beat
-// renews their leases, and returns what the worker must do about each of them. Fields of report
-// that are empty, except Task and Now, do not change the worker's stored fields. Beat appends an
-// event when an agent has started, and when the stored data of a worker with a name has changed. It
-// appends no event if only the activity of an agent has changed.
+// renews their leases, and returns what the worker must do about each of them. If a field of report
+// is empty, the stored field of the worker stays, except for Task and Now, which Beat then clears.
+// Beat appends an event when an agent has started. It appends no event if only the activity of an
+// agent has changed.
 func (e *Engine) Beat(ctx context.Context, report store.Worker, held []HeldAttempt) (orders []Order, err error) {
 	err = e.write(ctx, report.ID, func(tx *transaction) error {
 		orders, err = tx.heartbeats.recordWorker(report, held)
@@ -59,7 +61,7 @@ func (e *Engine) Beat(ctx context.Context, report store.Worker, held []HeldAttem
 	return orders, err
 }
 
-// heartbeats handles the heartbeats of workers. A worker lists its attempts in each heartbeat.
+// heartbeats handles the heartbeats of workers that list their attempts in each heartbeat.
 type heartbeats struct {
 	*txContext
 	workers   *workers

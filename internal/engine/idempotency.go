@@ -10,10 +10,11 @@ import (
 )
 
 // IdempotencyRecordRun returns the id of the run to which an idempotency record belongs. bound is
-// true if the record must be kept as long as that run. Such a record stores that a conductor has
-// added tasks, or which task was created last for an item of a source, such as an issue, or for a
-// bead, which is a work item of a ledger. If bound is false, the record belongs to no run. It only
-// answers repeated requests, and may be deleted after some time.
+// true if the record must be kept as long as that run. There are two kinds of such records. One
+// stores that a conductor, a program that adds tasks to a run, has added tasks. The other stores
+// which task was queued last for a work item, such as an issue. If bound is false, the record
+// belongs to no run. It only keeps an operation from running twice, and may be deleted when it is
+// old.
 func IdempotencyRecordRun(p store.IdempotencyRecord) (run string, bound bool) {
 	operation, rest, _ := strings.Cut(p.Key, " ")
 	switch operation {

@@ -46,7 +46,8 @@ func itemReportKey(key store.TaskKey) store.ItemKey {
 }
 
 // recordEnd stores a report about the end of a task. It does nothing if the task was made from no
-// item, or if the plan wants no report for the item.
+// item, or if the plan wants no report for the item. It also does nothing for a candidate, which is
+// one of several tasks that do the same work.
 func (i *items) recordEnd(t store.Task, why string) error {
 	spec, err := itemSpec(t)
 	if err != nil || spec.Item.Report.IsZero() || spec.Candidate != "" {
@@ -56,8 +57,8 @@ func (i *items) recordEnd(t store.Task, why string) error {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
-	// If the task was queued again only for a message, and the message was withdrawn, this end of
-	// the task is already recorded.
+	// If the last attempt and the status are those of the stored report, this end of the task is
+	// already recorded. The task was then queued again for a message that was withdrawn.
 	if r.Number > 0 && t.LastAttempt != "" && r.Attempt == t.LastAttempt && r.Status == t.Status {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // HeldItem is an item of a source of tasks, such as an issue of an issue tracker, that may not get
-// a new task now. By is the task that was created for the item last. Status is the status of By.
+// a new task now. By is the task that was queued for the item last. Status is the status of By.
 type HeldItem struct {
 	Item   plan.SourceItem
 	By     store.TaskKey
@@ -23,9 +23,9 @@ func (h HeldItem) String() string {
 	return fmt.Sprintf("%s of %s is %s in run %s", h.Item.ID, h.Item.Source, h.Status, h.By.Run)
 }
 
-// ItemsHeldError reports items, such as issues, for which other tasks were created. The engine
-// returns it if a new run may not have tasks for these items, or if an ended task cannot be queued
-// again because another task works on its item.
+// ItemsHeldError reports items, such as issues, that already have a task. The engine returns it if
+// a new run may not have tasks for these items, or if an ended task cannot be queued again because
+// another task works on its item.
 type ItemsHeldError struct{ Items []HeldItem }
 
 func (e *ItemsHeldError) Error() string {
@@ -39,28 +39,29 @@ func (e *ItemsHeldError) Error() string {
 	return strings.Join(texts, ", ")
 }
 
-// Conflict marks the error as a conflict with other runs.
+// Conflict marks the error as a conflict with other tasks.
 func (e *ItemsHeldError) Conflict() bool { return true }
 
 // items records, for each item of a source (such as an issue of an issue tracker), the task that
-// was created for the item last. This task is called the item's holder. An item cannot have two
-// unfinished tasks.
+// was queued for the item last: a new task, or an ended task that was queued again. This task is
+// called the item's holder. An item cannot have two unfinished tasks. Candidates, which are several
+// tasks that do the same work, do not count.
 type items struct{ *txContext }
 
-// itemKey returns the key of the idempotency record that stores which task was created for an item
+// itemKey returns the key of the idempotency record that stores which task was queued for an item
 // last.
 func itemKey(i plan.SourceItem) string { return "item " + i.Source + " " + i.ID }
 
-// holderReader has the methods of [store.Reader] that find the last task of an item. Both a
-// transaction and a reader implement it.
+// holderReader has the methods of [store.Reader] that find the task that was queued last for an
+// item. Both a transaction and a reader implement it.
 type holderReader interface {
 	IdempotencyRecord(key string) (store.IdempotencyRecord, error)
 	Task(key store.TaskKey) (store.Task, error)
 }
 
-// holderOf returns the task that was created last for an item, or for a bead (a work item of a
-// ledger). key is the key of the idempotency record that stores this task's key. If there is no
-// such task, the error is [store.ErrNotFound].
+// holderOf returns the task that was queued last for an item, or for a bead (a work item of the
+// ledger protocol). key is the key of the idempotency record that stores this task's key. If there
+// is no such task, the error is [store.ErrNotFound].
 func holderOf(r holderReader, key string) (t store.Task, err error) {
 	p, err := r.IdempotencyRecord(key)
 	if err != nil {
@@ -80,8 +81,8 @@ func HeldItems(r holderReader, tasks []plan.Task) (held []HeldItem, err error) {
 			continue
 		}
 		keys := []string{itemKey(t.Item)}
-		// If the task does a bead, which is a work item of a ledger, the command 'gaffer dispatch'
-		// may have created another task for the bead.
+		// If the task works on a bead, which is a work item of the ledger protocol, the command
+		// 'gaffer dispatch' may have created another task for the bead.
 		if t.Dispatch != nil {
 			keys = append(keys, beadKey(t.Dispatch))
 		}
@@ -103,7 +104,7 @@ func HeldItems(r holderReader, tasks []plan.Task) (held []HeldItem, err error) {
 }
 
 // mayNotTake reports whether no new task may be created for an item. status is the status of the
-// item's last task. take says for which items the plan wants tasks.
+// item's last task. The parameter take says for which items the plan wants tasks.
 func mayNotTake(take plan.ItemTake, status store.Status) bool {
 	switch {
 	case !status.Final():
@@ -152,8 +153,8 @@ func (i *items) holdAgain(t store.Task) error {
 	return i.setHolder(spec.Item, t.TaskKey)
 }
 
-// itemSpec returns the decoded spec of t if t was made from an item, and a zero spec if not. Few
-// tasks are made from an item, so itemSpec decodes only specs that contain one.
+// itemSpec returns the decoded spec of t if t was made from an item, and a zero spec if not. To
+// save time, it decodes only specs whose JSON contains an item.
 func itemSpec(t store.Task) (plan.Task, error) {
 	if !strings.Contains(string(t.Spec), `"Item":`) { // JSON name of plan.Task.Item
 		return plan.Task{}, nil

@@ -18,8 +18,9 @@ import (
 // items is the [TaskItemID] of the task.
 const MessageKind = "message"
 
-// TaskItemID returns the id RUN/TASK. It is the parent of the items that hold a task's
-// messages, and the id of the item that holds its review.
+// TaskItemID returns the id RUN/TASK. It is the parent of the items that hold a task's messages. It
+// is also the id of the item that holds the task's review, and of the one that holds its
+// [ItemReport].
 func TaskItemID(key store.TaskKey) string { return key.Run + "/" + key.Task }
 
 // messages reads and writes the messages of users to agents.
@@ -142,8 +143,8 @@ func (ms *messages) deliver(a store.Attempt, ids []string) error {
 }
 
 // maxUndelivered is how many attempts in a row may fail before the agent has received a message.
-// After that, the task is not queued again for the message. The message waits until the user
-// retries the task.
+// After that, the task is not queued again for the message. The message waits until the task is
+// queued again for another reason, for example because the user retries it.
 const maxUndelivered = 3
 
 // needsAttempt reports whether a task must be queued again because a message waits for its agent.
@@ -152,7 +153,9 @@ const maxUndelivered = 3
 // failed, and fewer than maxUndelivered attempts have started since the message was sent.
 func (ms *messages) needsAttempt(t store.Task, class failure.Class) (bool, error) {
 	all, err := ms.ofTask(t.TaskKey)
-	tried := maxUndelivered // how many attempts have started since the newest waiting message
+	// tried is how many attempts have started since the newest waiting message was sent. Without a
+	// waiting message, it keeps the value maxUndelivered, and the result is false.
+	tried := maxUndelivered
 	for _, m := range all {
 		if m.Waiting() {
 			tried = t.Tries - m.TriesWhenSent

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// DefaultAgent is the agent of a task whose plan names no agent.
+// DefaultAgent is the agent of a task that has neither an agent nor a command line in the plan.
 const DefaultAgent = "claude"
 
 // AgentOf returns the agent of a task. For a task without an agent it returns [plan.CommandAgent]

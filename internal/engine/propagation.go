@@ -26,7 +26,7 @@ func (p *propagation) statusChanged(t store.Task) error {
 		err = p.taskFailed(t)
 	case store.Cancelled:
 		err = p.cancelDependents(t)
-	case store.Queued: // the task is queued again, for a retry
+	case store.Queued: // the task is queued for another attempt
 		if run.Stopping != "" {
 			err = p.cancelQueued(t.TaskKey, "the run is stopping: "+run.Stopping)
 		}
@@ -87,7 +87,7 @@ func (p *propagation) stopRun(run store.Run, why string) error {
 
 // cancelDependents cancels the tasks that cannot start any more, because t has ended without being
 // complete. These are the tasks that need t and, unless t is Optional, the tasks of later waves.
-// For tasks with AnyNeed, it calls needEnded instead.
+// For tasks with AnyNeed, which need only one complete task, it calls needEnded instead.
 func (p *propagation) cancelDependents(t store.Task) error {
 	why := fmt.Sprintf("%s is %s", t.Task, t.Status)
 	below, err := p.Dependents(t.TaskKey)
@@ -143,8 +143,8 @@ func (p *propagation) needEnded(t store.Task, why string) error {
 	return p.taskFailed(t)
 }
 
-// needCounts says how many of a task's needs are complete, how many are unfinished, and how many
-// have failed.
+// needCounts says how many of the tasks that a task needs are complete, how many are unfinished,
+// and how many have failed.
 type needCounts struct{ complete, open, failed int }
 
 func (c *txContext) countNeeds(t store.Task) (n needCounts, err error) {
@@ -164,8 +164,9 @@ func (c *txContext) countNeeds(t store.Task) (n needCounts, err error) {
 	return n, nil
 }
 
-// cancelQueued cancels a queued task and the tasks that need it. It does nothing if the task is
-// running or has ended.
+// cancelQueued cancels a queued task and the tasks that need it. A task that was queued again only
+// for a user's message gets its earlier status back instead. cancelQueued does nothing if the task
+// is running or has ended.
 func (p *propagation) cancelQueued(key store.TaskKey, why string) error {
 	t, err := p.task(key)
 	if err != nil {
@@ -180,7 +181,7 @@ func (p *propagation) cancelQueued(key store.TaskKey, why string) error {
 	return p.endedUnstarted(t)
 }
 
-// endedUnstarted updates the tasks that need t, after t has ended without being started. t is
+// endedUnstarted updates the tasks that need t, after t has ended while it was queued. t is
 // complete only if it was complete before and was queued again for a message.
 func (p *propagation) endedUnstarted(t store.Task) error {
 	if t.Status == store.Complete {
@@ -189,8 +190,8 @@ func (p *propagation) endedUnstarted(t store.Task) error {
 	return p.cancelDependents(t)
 }
 
-// dependencyOutcome is the Outcome of a task that has ended without starting, because another task
-// has failed or was cancelled, or because its run is stopping.
+// dependencyOutcome is the Outcome of a task that has ended while it was queued, because another
+// task has failed or was cancelled, or because its run is stopping.
 const dependencyOutcome = "dependency"
 
 // stopAllTasks asks the workers to end all running tasks of a run.

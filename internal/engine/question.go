@@ -138,9 +138,9 @@ type Answer struct {
 }
 
 // Answer stores the answer to a question. It returns a [*ConflictError] if the question is closed,
-// because it was answered before or its attempt has ended. If a.Scope is wider than GrantOnce,
-// Answer also stores a grant. It then answers the other open questions that the grant decides. It
-// returns a [*GrantError] or a [*permission.RuleError] if the grant is not valid.
+// for example because it was answered before or its attempt has ended. If a.Scope is wider than
+// GrantOnce, Answer also stores a grant. It then answers the other open questions that the grant
+// decides. It returns a [*GrantError] or a [*permission.RuleError] if the grant is not valid.
 func (e *Engine) Answer(ctx context.Context, a Answer) error {
 	return e.write(ctx, a.Who, func(tx *transaction) error {
 		q, err := tx.Question(a.Question)
@@ -207,7 +207,7 @@ func (qs *questions) appendEvent(kind string, q store.Question, why string) erro
 	return qs.event(store.Event{Kind: kind, Run: q.Run, Task: q.Task, Attempt: q.Attempt, Why: why}, q)
 }
 
-// answers returns those of the questions with the given ids that are closed.
+// answers returns the closed ones among the questions with the given ids.
 func (qs *questions) answers(questions []string) (closed []store.Question, err error) {
 	for _, id := range questions {
 		q, err := qs.Question(id)

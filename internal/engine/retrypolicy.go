@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// cancelled is the stop reason of a run that a user has cancelled, and of an attempt that must
-	// end because a user has cancelled it or because its run ends at once after a failure.
+	// cancelled is the stop reason of a run that a user has cancelled. It is also the stop reason
+	// of an attempt that must end because a user has cancelled its task or its run, or because its
+	// run ends at once after a failure.
 	cancelled = "cancelled"
 	// interrupted is the stop reason of an attempt that a user has interrupted.
 	interrupted = string(failure.Interrupted)
@@ -23,9 +24,9 @@ type decision struct {
 	NewConversation bool          // the next attempt starts a new conversation
 }
 
-// maxLostAttempts is how often a task is retried after its attempts were lost. If the task allows
-// more retries than that, the task's number is the limit. The limit prevents a task that crashes
-// its workers from crashing all workers.
+// maxLostAttempts is how often a task is retried after its attempts were lost. If Task.Retries is
+// larger, Task.Retries is the limit instead. The limit prevents a task that crashes its workers
+// from crashing all workers.
 const maxLostAttempts = 5
 
 // decideNext decides whether and how a task is retried after an attempt has ended with the given

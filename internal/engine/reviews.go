@@ -87,10 +87,10 @@ func decodeReview(item store.Item) (v fleet.Review, err error) {
 	return v, nil
 }
 
-// ChangeReview calls change with the review of a task, and stores the changed review. change should
-// call functions of package review, which check the rules. change may run more than once. If it
-// returns an error or changes nothing, nothing is stored. ChangeReview returns a [*ConflictError]
-// if change approves the work of a task that has not ended.
+// ChangeReview calls the function change with the review of a task, and stores the changed review.
+// The function should call functions of package review, which check the rules. It may run more than
+// once. If it returns an error or changes nothing, nothing is stored. ChangeReview returns a
+// [*ConflictError] if the function approves the work of a task that has not ended.
 func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string, change func(*fleet.Review) error) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		t, err := tx.task(key)

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// StandaloneQuestion is a question that belongs to no task, for example because a user has started
+// StandaloneQuestion is a question that belongs to no run, for example because a user has started
 // the asking agent by hand.
 type StandaloneQuestion struct {
 	From string // name of the asking agent, shown to the user

@@ -22,14 +22,14 @@ type steering struct {
 	reviews     *reviews
 }
 
-// Send stores a message to the agent of a task, and returns it. The worker of a running
-// task gets the message with its next heartbeat. A task that has ended is queued again,
-// and its agent continues the conversation. An accepted message waits until an agent has
-// received it, or until the user withdraws it.
+// Send stores a message to the agent of a task, and returns it. The worker of a running task gets
+// the message with its next heartbeat. A task that has ended is queued again, and its agent
+// continues the conversation. An accepted message waits until an agent has received it, or until it
+// is withdrawn.
 //
 // The message's id is an idempotency key: a repeated request returns the stored message. Send
-// returns a [*ConflictError] if the agent cannot get messages, because the task belongs to a team,
-// runs a command or is being cancelled, or because its change was discarded.
+// returns a [*ConflictError] if the agent cannot get messages, for example because the task belongs
+// to a team, runs a command or is being cancelled, or because its change was discarded.
 func (e *Engine) Send(ctx context.Context, m fleet.Message) (sent fleet.Message, err error) {
 	if err := checkMessage(m); err != nil {
 		return m, err
@@ -120,7 +120,7 @@ func (s *steering) reachableTask(key store.TaskKey) (run store.Run, t store.Task
 
 // SendBack sends all draft comments of a task's review to the task's agent, in one message. tree is
 // the id of the git tree that the user has reviewed, or empty. SendBack returns the same errors as
-// [Engine.Send], or a [*review.RefusedError] if there are no drafts.
+// [Engine.Send], or a [*review.RefusedError], for example if there are no drafts.
 func (e *Engine) SendBack(ctx context.Context, key store.TaskKey, who, tree string) error {
 	return e.write(ctx, who, func(tx *transaction) error { return tx.steering.sendBack(key, tree) })
 }

@@ -24,7 +24,7 @@ type Submission struct {
 	Project string
 	Base    string // id of the commit that the run's worktrees start from
 	// OnlyWorker is the name or id of the only worker that may claim the run's tasks. If it is
-	// empty, all workers may claim them.
+	// empty, any worker that has the labels of a task may claim the task.
 	OnlyWorker string
 	// StartedBy says what started the run, such as "schedule nightly". It is empty if the user
 	// started the run.
@@ -33,14 +33,14 @@ type Submission struct {
 	// Conducted marks a run with a conductor: a program that adds tasks with [Engine.Extend] and
 	// ends the run with [Engine.Conclude].
 	Conducted bool
-	// Ordered marks a run whose tasks run one after the other, highest priority first. If a task
-	// must be retried, it runs again before the next task starts.
+	// Ordered marks a run whose tasks run one after the other, highest priority first. A task that
+	// must be retried is queued without a delay.
 	Ordered bool
 }
 
 // Submit stores a run and its tasks, and returns the run's id. Tasks that need not wait become
-// ready, so that workers can claim them. If another task works on a bead of the plan (a work item
-// of the ledger protocol), Submit returns a [*BeadHeldError].
+// ready, so that workers can claim them. If a bead of the plan (a work item of the ledger protocol)
+// already has an unfinished task, Submit returns a [*BeadHeldError].
 //
 // A task may be made from an item, such as an issue of an issue tracker. If an item may not get a
 // new task, because it already has a task in another run, Submit leaves out the new task (see
@@ -153,12 +153,12 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 }
 
 // agentsOf returns the agent of a task and its fallbacks: the agents that may replace it. It
-// returns nil if the task cannot use a fallback.
+// returns nil if the task has no fallback that it can use.
 func agentsOf(task plan.Task) []string {
 	own := AgentOf(task)
 	others := slices.DeleteFunc(slices.Clone(task.Fallback), func(name string) bool { return name == own })
-	// A command has no agent. Candidates are tasks that do the same work with different agents, so
-	// each must keep its own agent. The task that picks or judges the candidates keeps its agent
+	// A task that runs a command has no agent. Candidates are alternative tasks that do the same
+	// work: each keeps its own agent. The task that picks or judges the candidates keeps its agent
 	// too.
 	if len(others) == 0 || len(task.Argv) > 0 || task.Pick != nil || task.Candidate != "" {
 		return nil

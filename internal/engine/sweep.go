@@ -19,8 +19,8 @@ const sweepAtOnce = 100
 //   - It checks the user's limits for the day and the month, which the user may have changed.
 //   - It makes tasks ready when their delay has ended.
 //
-// One call handles a limited number of changes. If unfinished is true, more changes may be due, and
-// the caller should call Sweep again at once.
+// One call handles a limited number of attempts, questions and delayed tasks. If unfinished is
+// true, more changes may be due, and the caller should call Sweep again at once.
 //
 // reachableSince is the time since which workers have been able to reach this process without
 // interruption. Earlier heartbeats may have been lost. So Sweep ends no attempt for missing

@@ -170,7 +170,7 @@ func (s *taskStates) setReady(t store.Task, ready bool, why string) error {
 
 // makeTasksReady makes queued tasks of a run ready, so that workers can claim them. It leaves out
 // tasks that must wait for other tasks, for their delay or for a paused account. If the run has a
-// parallel limit, at most as many tasks as the limit are ready or running at the same time. In a
+// parallel limit, makeTasksReady stops when as many tasks as the limit are ready or running. In a
 // run that has ended or is stopping, no task becomes ready.
 func (s *taskStates) makeTasksReady(id string) error {
 	run, err := s.run(id)
@@ -284,9 +284,9 @@ func (s *taskStates) endRunIfDone(id string) error {
 	return s.setRunStatus(run, to, "")
 }
 
-// setRunStatus changes a run's status and appends an event with the reason. If the run ends,
-// setRunStatus also records that the worker that works only for this run has left. Not every run
-// has such a worker.
+// setRunStatus changes a run's status and appends an event with the reason. If the run ends and has
+// a worker of its own, which works only for this run, setRunStatus also records that this worker
+// has left.
 func (s *taskStates) setRunStatus(run store.Run, to store.Status, reason string) error {
 	from := run.Status
 	run.Status = to

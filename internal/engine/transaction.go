@@ -72,8 +72,8 @@ func (e *Engine) write(ctx context.Context, who string, fn func(tx *transaction)
 }
 
 // repeatableIDs returns a function that returns the next id of a list at each call. At the end of
-// the list, it adds a new id to the list. A store may run the function of a transaction several
-// times until it can commit. With repeatableIDs, each of these runs uses the same ids, and so
+// the list, it adds a new id to the list. A store may call the function of a transaction several
+// times until it can commit. With repeatableIDs, each of these calls uses the same ids, and so
 // changes the same rows.
 func repeatableIDs(ids *[]string, newID func() string) func() string {
 	used := 0

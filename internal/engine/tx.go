@@ -98,8 +98,9 @@ func (s *Tx) ClaimForClient(r Claim) (*Assignment, error) {
 
 // Assign assigns the queued task with the given key to a client of the coordinator protocol. Unlike
 // Assign, [Tx.ClaimForClient] chooses the task itself. Assign returns a [*ConflictError] if the
-// task has started or ended, if it must wait for other tasks, if its run has ended or is stopping,
-// or if a budget or a limit of the user does not allow it.
+// task has started or ended, if it still waits for a task that it depends on, if another task
+// of an ordered run comes first, if the run has ended or is stopping, or if a budget or a limit of
+// the user does not allow it.
 func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	tx := s.tx
 	t, err := tx.task(key)

@@ -34,13 +34,15 @@ type Retrying struct {
 	Budget store.Amount
 }
 
-// Retry queues a failed or cancelled task again, with its full number of retries. It also queues
-// the tasks that were cancelled only because of that task, and continues the run if it has ended.
-// Retry returns a [*BudgetError] if a budget does not allow another attempt.
+// Retry queues a failed or cancelled task again, with its full number of retries. It continues the
+// run if the run has ended or is stopping. It also queues those tasks of the run again that ended
+// only because of other tasks. A task that still waits for a failed or cancelled task is not
+// queued. Retry returns a [*BudgetError] if the task's budget is spent, or if the run's budget does
+// not allow another attempt and no task of the run is running.
 //
-// A complete task can be retried only if it has picked one of several candidates, that is, tasks
-// that did the same work with different agents. It then takes the newer work of the picked
-// candidate. Complete tasks that depend on the retried task stay complete.
+// A complete task can be retried only if it has picked one of several candidates, which are
+// alternative tasks that did the same work. The retried task takes the newer work of the candidate
+// that it has picked. Complete tasks that depend on the retried task stay complete.
 func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) error {
 	return e.RetryWith(ctx, Retrying{TaskKey: key, Who: who, Why: why})
 }
@@ -111,9 +113,10 @@ type Raise struct {
 	Budget store.Amount
 }
 
-// RaiseBudget sets the budget of a run. It queues the tasks again that have failed because of the
-// run's budget, and continues the run if it has ended. Tasks that have spent a budget of their own
-// stay failed. RaiseBudget returns a [*BudgetError] if the run has already spent the new budget.
+// RaiseBudget sets the budget of a run. If the new budget allows tasks that have failed because of
+// the old one, RaiseBudget queues these tasks again and continues the run. Tasks that have spent a
+// budget of their own stay failed. RaiseBudget returns a [*BudgetError] if the run has already
+// spent the new budget.
 func (e *Engine) RaiseBudget(ctx context.Context, r Raise) error {
 	return e.write(ctx, r.Who, func(tx *transaction) error {
 		run, err := tx.run(r.Run)
@@ -246,9 +249,10 @@ func (r *retries) queueAgain(t store.Task, why string) error {
 	return nil
 }
 
-// requeueForMessage queues an ended task again, because a message waits for its agent. Only the
-// worker of the last attempt may claim the task, so that the agent continues its conversation. The
-// task gets at least one more attempt. If the run has ended, it continues.
+// requeueForMessage queues an ended task again, because a message waits for its agent. If the
+// worker of the last attempt has a name, only that worker may claim the task, so that the agent
+// continues its conversation. The task gets at least one more attempt. If the run has ended, it
+// continues.
 func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) error {
 	tasks, err := r.Tasks(run.ID)
 	if err != nil {
@@ -275,7 +279,8 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 		if err := r.states.blockDependents(t.TaskKey); err != nil {
 			return err
 		}
-		// This task must start before the tasks that are ready now, so make them wait again.
+		// In an ordered run or a run with waves, t must start before the tasks that are ready now.
+		// So make those tasks wait again.
 		if run.Ordered || t.Wave > 0 {
 			if err := r.states.clearReady(run.ID, nil, t.Task+" comes first"); err != nil {
 				return err
@@ -289,7 +294,8 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 
 // labelsForSameWorker returns the labels of a task, with the label of the worker that ran its last
 // attempt added, because only that worker has the conversation and the files of the attempt. It
-// adds nothing if the task had no attempt or has the label of a worker already.
+// adds nothing if the task had no attempt, if it already has the label of a worker, or if the
+// worker of the last attempt has no name.
 func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	labels := strings.FieldsFunc(t.Labels, func(r rune) bool { return r == ',' })
 	bound := func(label string) bool { return strings.HasPrefix(label, WorkerLabel("")) }
@@ -308,8 +314,8 @@ func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 }
 
 // requeueDependents queues the tasks of a run again that ended only because of other tasks. It
-// skips a task if it still waits for a task that has failed or was cancelled. It also skips a task
-// that may not run again because another task was created for the same work item, such as an issue.
+// skips tasks that still wait for a failed or cancelled task. It also skips a task that may not run
+// again because another task was created for the same work item, such as an issue.
 func (r *retries) requeueDependents(run, why string) error {
 	for again := true; again; {
 		again = false
@@ -338,9 +344,10 @@ func (r *retries) requeueDependents(run, why string) error {
 	return nil
 }
 
-// failedNeed returns a task that prevents t from ever starting: t waits for this task, but it has
-// ended without being complete. If t has AnyNeed, a need prevents t only if all needs of t have
-// ended in this way. ok is false if no task prevents t.
+// failedNeed returns a task that prevents t from ever starting: t must wait for that task, and that
+// task has failed or was cancelled. If t has AnyNeed, one complete need is enough for t, so its
+// needs prevent t only if all of them have failed or were cancelled. ok is false if no task
+// prevents t.
 func failedNeed(t store.Task, tasks []store.Task) (found store.Task, ok bool) {
 	for _, other := range tasks {
 		need := slices.Contains(t.Needs, other.Task)

@@ -17,7 +17,8 @@ type workers struct{ *txContext }
 // that does not list its attempts. If a field of the report is empty, the stored value stays,
 // except for Task, Now and Left. Owner is stored only if the worker is new. ClientHeartbeat also
 // renews the leases of the attempts that [Tx.ClaimForClient] and [Tx.Assign] have assigned to the
-// worker. It appends an event if a field has changed that is not a time, Now or HeldAttempts.
+// worker. It appends an event if a field other than Now, HeldAttempts and the times has changed, or
+// if Left was set or cleared.
 func (s *Tx) ClientHeartbeat(report store.Worker) (store.Worker, error) {
 	return s.tx.workers.clientHeartbeat(report)
 }
@@ -133,8 +134,8 @@ func (s *Tx) Subscribe(id string, channels []string) (store.Worker, error) {
 	return s.tx.workers.put(before, w)
 }
 
-// put stores a worker. It appends an event if a field has changed that is not a time, Now or
-// HeldAttempts (see sameButTimes).
+// put stores a worker. If before and w differ in a field that sameButTimes compares, put also
+// appends an event.
 func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	if sameButTimes(&before, &w) {
 		ws.PutWorker(w)

@@ -1,7 +1,8 @@
 // Package exit maps errors to exit codes, and formats errors for users and for programs.
 //
-// Only the commands use exit codes. Errors of all other packages report their kind with small
-// methods. This package looks for these methods in the whole chain of wrapped errors:
+// Only the commands and gaffer's MCP server use this package. Errors of other packages report their
+// kind with small methods. This package looks for these methods in the whole chain of wrapped
+// errors:
 //
 //	NotFound() bool   something does not exist
 //	Conflict() bool   another process holds a lock, or the current state does not allow the change
@@ -31,8 +32,8 @@ const (
 	CodeInterrupted Code = 130
 )
 
-// codes describes all exit codes. The help topic about exit codes, the JSON form of an error, and
-// tests are made from it.
+// codes describes all exit codes. The help topic about exit codes and the JSON form of an error are
+// made from it.
 var codes = []struct {
 	code    Code
 	name    string

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Error wraps an error with an exit code and an optional hint. Commands use it only for errors that
-// have no method such as NotFound.
+// Error wraps an error with an exit code and an optional hint. The code has precedence over methods
+// of the wrapped error, such as NotFound.
 type Error struct {
 	Code Code
 	Err  error

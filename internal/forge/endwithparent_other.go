@@ -4,5 +4,5 @@ package forge
 
 import "os/exec"
 
-// endWithParent does nothing, because only Linux can end a program with its parent.
+// endWithParent does nothing: gaffer supports it only on Linux.
 func endWithParent(*exec.Cmd) {}

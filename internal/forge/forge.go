@@ -1,5 +1,5 @@
-// Package forge runs gh and glab, the programs for GitHub and GitLab. The user has installed them
-// and has logged in with them.
+// Package forge runs gh and glab, the command-line programs of GitHub and GitLab. The user must
+// have installed them and logged in with them.
 package forge
 
 import (
@@ -59,7 +59,8 @@ const (
 	// endGrace is how long a program's output may stay open after the program has exited or was
 	// killed, for example because a child process still holds it open.
 	endGrace = 5 * time.Second
-	// maxOutput is the maximum number of bytes that a program may print.
+	// maxOutput is the maximum number of bytes that a program may print to each of stdout and
+	// stderr.
 	maxOutput = 64 << 20
 )
 

@@ -8,8 +8,8 @@ import (
 // Base is the commit at which a task's branch starts.
 type Base struct {
 	Commit string `json:"commit"` // full id of the commit
-	// Branch is the name of the branch by which Commit was chosen. It is empty if the user named no
-	// branch and none is checked out.
+	// Branch is the name of the branch whose last commit was chosen as Commit. It is empty if the
+	// user named a commit, or if the user named nothing and HEAD is detached.
 	Branch string `json:"branch,omitempty"`
 }
 

@@ -80,7 +80,7 @@ type Client struct {
 // In returns a copy of the client that runs git in the folder dir.
 func (g Client) In(dir string) Client { g.Dir = dir; return g }
 
-// With returns a copy of the client that sets these environment variables too.
+// With returns a copy of the client that passes additional environment variables to git.
 func (g Client) With(env ...string) Client {
 	g.env = append(slices.Clone(g.env), env...)
 	return g

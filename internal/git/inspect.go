@@ -39,9 +39,9 @@ func IsID(text string) bool {
 	return (len(text) == 40 || len(text) == 64) && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// LinesOf returns the text of the lines first to last of a file in a tree. It returns "" if there
-// is no such file, or if the file does not have all of these lines. The first line of a file has
-// the number 1.
+// LinesOf returns the text of a range of lines of a file in a tree. The parameters first and last
+// are the numbers of the first and the last line of the range. The first line of a file has the
+// number 1. LinesOf returns "" if there is no such file, or if the file lacks one of these lines.
 func (r *Repo) LinesOf(ctx context.Context, tree, path string, first, last int) (string, error) {
 	out, err := r.Inspect(ctx, "", "cat-file", "blob", tree+":"+path)
 	if ExitCode(err) > 0 {

@@ -17,7 +17,7 @@ import (
 const busyPause = 20 * time.Millisecond
 
 // Locked calls fn while it holds the repository's lock. All gaffer processes take that lock before
-// they change something in the repository. The lock is needed because git itself does not wait: of
+// they change branches or worktrees. The lock is needed because git itself does not wait: of
 // several git processes that add a worktree at the same time, some fail.
 func (r *Repo) Locked(ctx context.Context, fn func(Client) error) error {
 	if err := statefile.MkdirAll(r.Host, r.StatePath()); err != nil {

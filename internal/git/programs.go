@@ -90,9 +90,10 @@ func variables(list []setting) []string {
 	return env
 }
 
-// withoutProgram returns settings that keep git from running the program that the setting key
-// names. It returns false if none are needed: key names no program, or a program that git never
-// runs here. For example, the function settings turns off the pager for every git command.
+// withoutProgram returns settings that keep git from running a program. key is the name of the
+// setting that makes git run the program, such as core.sshcommand. withoutProgram returns false if
+// no settings are needed, because key names no program or git never runs that program here. For
+// example, the function settings turns off the pager for every git command.
 func withoutProgram(key string) ([]setting, bool) {
 	section, rest, _ := strings.Cut(key, ".")
 	name, middle := rest, ""

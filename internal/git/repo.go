@@ -6,11 +6,11 @@
 // delete its lock files.
 //
 // [Client] calls git in one folder. [Repo] finds a repository, answers questions about its branches
-// and commits, and has the lock that all gaffer processes use for changes. gaffer's own files are
-// in the repository's git folder, below gaffer/:
+// and commits, and has the lock that all gaffer processes use for changes of branches and
+// worktrees. gaffer's own files are in the repository's git folder, below gaffer/:
 //
-//	gaffer/lock  held by the process that changes something
-//	gaffer/busy  held by the git commands of that process, which may outlive it
+//	gaffer/lock  locked by the process that changes branches or worktrees
+//	gaffer/busy  locked by the git commands of that process, which may outlive the process
 //
 // Worktrees and merges are created by the packages worktree and merge, which use this package.
 package git
@@ -130,8 +130,8 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 	return nil
 }
 
-// findMain returns the path of the main worktree, or "" if the repository has none. own is the git
-// folder of the worktree where [Open] was called.
+// findMain returns the path of the main worktree, or "" if the repository has none or its path is
+// not known. own is the git folder of the worktree where [Open] was called.
 func (r *Repo) findMain(ctx context.Context, own string) (string, error) {
 	if r.here != "" && own == r.Folder {
 		return r.here, nil

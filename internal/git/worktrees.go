@@ -19,7 +19,8 @@ type Worktree struct {
 	Reason string // reason that was given for the lock
 }
 
-// Initializing is the lock reason that git itself sets on a worktree while it creates it.
+// Initializing is the lock reason that git itself sets on a worktree while git creates the
+// worktree.
 const Initializing = "initializing"
 
 // Worktrees returns git's list of worktrees, the main one first.

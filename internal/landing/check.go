@@ -98,8 +98,8 @@ func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err == nil, errors.Is(err, exec.ErrWaitDelay):
-		// ErrWaitDelay means that the command succeeded, but a process that it started still held
-		// its output open.
+		// ErrWaitDelay means that the command succeeded, but a process that the command started
+		// still held the output open.
 		return nil
 	case cmd.ProcessState == nil || cmd.ProcessState.Success():
 		return fmt.Errorf("check %s: %w", command, err)

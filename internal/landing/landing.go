@@ -123,7 +123,8 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 			return nil, fmt.Errorf("task %s: %w", t.Task, err)
 		}
 		if !spec.Worktree && spec.Branch == "" || spec.SharedWorktree != "" || spec.Candidate != "" || spec.Agent == workspace.MergeAgent {
-			// Skip the task: it has no worktree of its own, or another task merges its work.
+			// Skip tasks without a worktree of their own, candidates (another task brings the work
+			// of one of them), and tasks that only merge branches.
 			continue
 		}
 		dir := cmp.Or(row.Project, l.opts.Project)
@@ -251,7 +252,7 @@ func (l *Lander) sync(ctx context.Context, repo *worktree.Repo, run string, list
 			continue
 		}
 		var last *merge.Landing
-		known := false // whether the repository still has the merge that the review records
+		known := false // whether a git ref describes the merge that the review refers to
 		for i, e := range landed {
 			if e.Task != c.task.Task {
 				continue
@@ -289,7 +290,8 @@ func merged(r *fleet.Review, l fleet.Landing) error {
 		r.State = fleet.ReviewApproved
 	}
 	if r.State == fleet.ReviewSentBack {
-		// The change was merged before it was sent back to its agent. Keep it as sent back.
+		// The change was merged before it was sent back to its agent. So the review keeps the state
+		// "sent back".
 		r.Landing = &l
 		return nil
 	}

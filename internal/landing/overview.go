@@ -15,8 +15,8 @@ import (
 var overviewTime = 10 * time.Second
 
 // Overview counts the changes of a run by what the user can do next. It changes no file and no
-// branch. After overviewTime it predicts no more merges, so that a run with many tasks can be
-// shown.
+// branch. After overviewTime it predicts no more merges, so that a call for a run with many tasks
+// does not take long.
 func (l *Lander) Overview(ctx context.Context, run string) (fleet.Changes, error) {
 	sum := fleet.Changes{Run: run}
 	list, err := l.changes(ctx, run)
@@ -49,8 +49,8 @@ func (l *Lander) Overview(ctx context.Context, run string) (fleet.Changes, error
 		if err != nil {
 			return sum, err
 		}
-		// unchanged means that no commit was added to the branch: not by the agent, and not by
-		// gaffer when the task ended.
+		// unchanged means that the branch does not exist, or that neither the agent nor gaffer has
+		// added a commit to it.
 		unchanged := tip == "" || tip == c.tree.Base.Commit
 		switch {
 		case c.review.State == fleet.ReviewMerged:

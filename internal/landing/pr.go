@@ -37,7 +37,7 @@ type Feedback struct {
 	Failed []string        `json:"failed"` // names of the checks that have failed
 }
 
-// forgeProgram runs the program gh or glab in a repository.
+// forgeProgram runs the program gh, glab or git in a repository.
 type forgeProgram struct{ forge.Program }
 
 // forgeOf returns the program for the repository's remote origin: glab if the address mentions
@@ -174,8 +174,9 @@ func (l *Lander) pr(ctx context.Context, c *change, into, program string) (PullR
 	return p, nil
 }
 
-// AutoPR opens a pull request for each task of a run that has 'land: pr' in the plan. The result
-// also has the pull requests that were already open.
+// AutoPR opens a pull request for each task of a run that has 'land: pr' in the plan. It skips
+// tasks that have changed nothing, and tasks whose change was discarded. The result also has the
+// pull requests that were already open.
 func (l *Lander) AutoPR(ctx context.Context, run string) (opened []PullRequest, err error) {
 	list, err := l.changes(ctx, run)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Queue merges changes of a run one after the other. If a change has a conflict, its agent resolves
-// the conflict, and the review of the change then counts as not approved. The queue merges the
-// change nevertheless, because it remembers which changes were approved before.
+// Queue merges changes of a run one after the other. If an agent resolves a conflict of an approved
+// change, the change loses its approval. The queue merges the change nevertheless, because it
+// remembers which changes were approved before.
 type Queue struct {
 	l        *Lander
 	request  fleet.MergeRequest
@@ -151,7 +151,8 @@ func (q *Queue) merge(ctx context.Context, c *change, list []*change) (fleet.Mer
 // needsApproval reports whether the queue merges only changes that the user has approved.
 func (q *Queue) needsApproval() bool { return !q.request.All && q.request.Task == "" }
 
-// mayMerge checks whether a change can be merged now. If not, it sets State, Why and Hint of m.
+// mayMerge checks whether a change can be merged now. If not, it sets m.State and the fields of m
+// that describe the reason or an earlier merge.
 func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *fleet.MergeResult) error {
 	skip := func(why, hint string) error {
 		m.State, m.Why, m.Hint = fleet.MergeSkipped, why, hint
@@ -268,8 +269,8 @@ func conflictText(m fleet.MergeResult, method merge.Method) string {
 		m.Into, strings.Join(m.Files, "\n- "), how)
 }
 
-// maxFixes is the maximum number of times that gaffer sends a change back to its agent. After
-// that, the user must decide.
+// maxFixes is how many times gaffer sends a change back to its agent because of conflicts or failed
+// checks. After that, the user must decide.
 const maxFixes = 3
 
 // fixPrefix is the prefix of the ids of messages to agents about conflicts and failed checks.

@@ -54,7 +54,8 @@ func readBeads(file, dir string, data []byte, r *reporter, folder func(string) b
 		newBeadOrder(&b).setDependencies()
 	}
 	b.draft.check(r, "bead")
-	// Check the ids and prompts again: a ledger does not accept all that a plan accepts.
+	// Check two further rules: an id must not contain attemptMark, and a prompt must not be too
+	// long.
 	for i, t := range b.draft.Tasks {
 		at := b.draft.positions[i]
 		if strings.Contains(t.ID, attemptMark) {
@@ -67,8 +68,8 @@ func readBeads(file, dir string, data []byte, r *reporter, folder func(string) b
 	return b.draft
 }
 
-// attemptMark separates the id of a bead from the number of an attempt in the names of the ledger's
-// files. So the id of a bead must not contain attemptMark.
+// attemptMark separates the id of a bead from the number of an attempt in the names of the files
+// that describe attempts. So the id of a bead must not contain attemptMark.
 const attemptMark = ".attempt-"
 
 // isIssue reports whether a line is in the export format of the issue tracker. It decides by the
@@ -202,8 +203,8 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 		if !template {
 			b.report(n.position, "a bead needs prompt, prompt_file or template")
 		}
-		// Let checkTask not report the missing prompt. Either the template replaces it, or the
-		// problem was just reported.
+		// Keep checkTask from reporting the missing prompt. Either the template replaces the
+		// prompt, or the problem was just reported.
 		given["prompt"] = pair{}
 	}
 	checkTask(b.reporter, t, n, given)

@@ -13,7 +13,7 @@ type issue struct {
 	priority int
 
 	template, pinned bool
-	conditional      bool // agents work on the issue only if another bead fails
+	conditional      bool // the tracker wants work on the issue only if another bead fails
 }
 
 // link is a relation between two beads. The issue tracker calls it a dependency.
@@ -22,7 +22,8 @@ type link struct {
 	at             position
 }
 
-// issueKeys returns the keys of an exported issue that gaffer reads. All other keys are ignored.
+// issueKeys returns the keys of an exported issue that gaffer stores in the type issue. The key
+// "dependencies" is not among them, because addLinks reads it.
 func issueKeys() []keySpec[issue] {
 	return []keySpec[issue]{
 		newKey("id", text(), func(i *issue) *string { return &i.id }, "its name", `"id": "bd-a1"`).require(),
@@ -129,8 +130,8 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 	}
 }
 
-// The types of links that affect the order in which beads are done. Links of other types are
-// ignored.
+// The types of links that decide which beads agents work on, and in which order. Links of other
+// types are ignored.
 const (
 	blocks      = "blocks"
 	waitsFor    = "waits-for"

@@ -117,8 +117,8 @@ type jsonReader struct {
 	line    []byte
 	number  int
 	tokens  *json.Decoder
-	counted int // number of bytes at the start of the line whose characters are counted
-	column  int // number of characters in these bytes
+	counted int // how many bytes of the line are already counted in column
+	column  int // number of characters in line[:counted]
 }
 
 // next returns the next JSON token and its position in the file.

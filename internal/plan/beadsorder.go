@@ -171,7 +171,8 @@ func (o *beadOrder) absent(l *needList, w wait) {
 }
 
 // containersOf returns the containers that bead i is a part of, directly or through other
-// containers. It returns them as a list and as a set. It leaves out containers that are done.
+// containers. It returns them as a list and as a set. It leaves out containers that are done or
+// that the tracker holds back.
 func (o *beadOrder) containersOf(i int) ([]int, map[int]bool) {
 	seen := map[int]bool{}
 	queue := []int{i}

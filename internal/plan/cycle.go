@@ -7,9 +7,9 @@ import (
 )
 
 // cycle is a list of tasks in which each task waits for the next task, and the last task waits for
-// the first. A task waits either because it names the other task or because of its wave number:
-// then it waits for all lower waves. note says which task waits because of its wave. It is empty if
-// none does, and names only the first if several do.
+// the first. A task waits for another task because it names that task, or because of its wave: a
+// task waits for all tasks of lower waves. note says which task waits because of its wave. note is
+// empty if no task does, and names only the first task if several do.
 type cycle struct {
 	tasks []int
 	note  string

@@ -48,9 +48,9 @@ func (l *loader) detect(arg string) (Format, error) {
 	return "", l.notFoundError(arg)
 }
 
-// fileFormat returns the format of the file arg. It stores the parsed tree of a YAML file in
-// l.parsed, so that the file is read and parsed only once. Parsing a large plan is slow. Also, the
-// file could change between two reads, and then the format would not match the tasks.
+// fileFormat returns the format of the file arg. It stores the parsed tree of a YAML or JSON file
+// in l.parsed, so that the file is read and parsed only once. Parsing a large plan is slow. Also,
+// the file could change between two reads, and then the format would not match the tasks.
 func (l *loader) fileFormat(arg string) (Format, error) {
 	switch strings.ToLower(filepath.Ext(arg)) {
 	case ".jsonl":
@@ -114,9 +114,9 @@ func (l *loader) checkFormat(f Format) error {
 func hasSpace(s string) bool { return strings.ContainsAny(strings.TrimSpace(s), " \t") }
 
 // looksLikeFile reports whether arg, which contains spaces, is probably the name of a file and not
-// a prompt. It must have the extension of a plan file, such as .yaml. In addition, it must have
-// fewer than three words, or begin with the path of an existing folder. The folder "/" does not
-// count, because a prompt may begin with a command of an agent, such as /review.
+// a prompt. For that, arg must have the extension of a plan file, such as .yaml. In addition, arg
+// must have fewer than three words, or begin with the path of an existing folder. The folder "/"
+// does not count, because a prompt may begin with a command of an agent, such as /review.
 func (l *loader) looksLikeFile(arg string) bool {
 	ext := strings.ToLower(filepath.Ext(arg))
 	if !slices.Contains([]string{".yaml", ".yml", ".md", ".json", ".jsonl"}, ext) {

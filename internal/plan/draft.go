@@ -14,7 +14,7 @@ const maxTasks = 20_000
 // file, so that checks can report problems with line numbers.
 type draft struct {
 	Plan
-	positions []taskPositions // for each task in Plan.Tasks: its positions in the file
+	positions []taskPositions // for each task in Plan.Tasks: where its parts are in the file
 }
 
 type taskPositions struct {

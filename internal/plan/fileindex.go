@@ -3,7 +3,8 @@ package plan
 import "slices"
 
 // fileIndex holds the file patterns that tasks declare, in a tree of folders. With it, a search for
-// overlaps compares a pattern with only a few of thousands of patterns.
+// overlaps compares a pattern only with the patterns of its own folder and of the folders above and
+// below it.
 type fileIndex struct {
 	root    folder
 	matcher matcher

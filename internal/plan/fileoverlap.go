@@ -14,9 +14,9 @@ type Overlap struct {
 	FirstFile, SecondFile string // the file patterns of First and Second that overlap
 }
 
-// Overlaps returns the pairs of tasks that may run at the same time and declare the same files.
-// Each task is Second in one pair at most. If it overlaps several tasks that come before it, First
-// is the one of them that is first in the plan.
+// Overlaps returns pairs of tasks that may run at the same time and declare the same files. Each
+// task is the Second of one pair at most. If several earlier tasks overlap that task, First is the
+// one that comes first in the plan.
 func (p Plan) Overlaps() []Overlap {
 	var found []Overlap
 	s := newSeparation(p)
@@ -48,9 +48,9 @@ func (s *separation) overlap(i, j int) Overlap {
 }
 
 // Separate returns the plan with additional dependencies, so that tasks with overlapping files
-// never run at the same time: one of them waits for the other. Separate puts the tasks into layers,
-// one after the other. Each task gets the first layer after all its dependencies in which no
-// earlier task has overlapping files. Existing dependencies stay.
+// never run at the same time: one of them waits for the other. Separate assigns the tasks to
+// layers, one task after the other. A task gets the first layer that comes after the layers of all
+// its dependencies and in which no task has overlapping files yet. Existing dependencies stay.
 func (p Plan) Separate() Plan {
 	s := newSeparation(p)
 	levels := s.assignLevels()

@@ -75,7 +75,7 @@ func (m *matcher) overlap(p, q *pattern) bool {
 }
 
 // mayMeet is a fast check. It returns true for all pairs of patterns that overlap, and false for
-// most pairs that do not. It compares the segments at the same position, up to the first **, and
+// many pairs that do not. It compares the segments at the same position, up to the first **, and
 // only their text before the first and after the last wildcard.
 func (p *pattern) mayMeet(q *pattern) bool {
 	for i := range min(len(p.ends), len(q.ends)) {

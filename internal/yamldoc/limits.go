@@ -12,12 +12,14 @@ import (
 const (
 	maxDepth  = 100
 	maxTokens = 1_000_000
-	// maxKeyCost is the maximum sum of n²/2 over all mappings of a file, where n is the number of
-	// keys of a mapping. A single mapping may have 12,000 keys.
+	// maxKeyCost is the maximum sum of n²/2 over all block mappings of a file (mappings that are
+	// not in braces), where n is the number of keys of a mapping. It allows, for example, one
+	// mapping with 12,000 keys.
 	maxKeyCost = 80_000_000
 )
 
-// checkLimits returns an error for the first token that exceeds a limit.
+// checkLimits returns an error for the first token that exceeds a limit or begins a second
+// document.
 func checkLimits(tokens token.Tokens) error {
 	if len(tokens) > maxTokens {
 		return errorAt(nil, "found more than %d words and marks, which is too much for one file", maxTokens)
@@ -37,7 +39,9 @@ type counter struct {
 	run      int           // number of consecutive tokens that each add a level, such as "- - -"
 	mappings []openMapping // open block mappings, the outermost first
 	cost     int           // cost of the keys so far; see maxKeyCost
-	content  bool          // whether a token before the current one has content
+	// content says whether the document has begun: add has counted a token that is not a comment, a
+	// directive or "---".
+	content bool
 }
 
 type openMapping struct{ column, keys int }

@@ -41,8 +41,8 @@ func Position(tk *token.Token) (line, column int) {
 	return tk.Position.Line, tk.Position.Column
 }
 
-// Parse parses data, which must contain only one document. It returns nil if the document is empty.
-// All errors are of type [*Error].
+// Parse parses a YAML document. It returns nil if the document is empty, and an error if data
+// contains a second document. All errors are of type [*Error].
 func Parse(data []byte, options ...parser.Option) (body ast.Node, err error) {
 	// Turn a panic into an error: the parser is a third-party package, and hostile input may make
 	// it panic.
@@ -72,8 +72,9 @@ func Parse(data []byte, options ...parser.Option) (body ast.Node, err error) {
 	return body, nil
 }
 
-// Decode stores a parsed node in the value that target points to, by the yaml tags of its fields. A
-// key for which there is no field is an error. All errors are of type [*Error].
+// Decode stores a parsed node in the value that target points to. The yaml tags of the value's
+// fields say which key belongs to which field. A key without a field is an error. All errors are of
+// type [*Error].
 func Decode(n ast.Node, target any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -109,8 +109,9 @@ func animationStyle(frames []frame) string {
 	return b.String()
 }
 
-// usedSpans returns the spans of successive frames in which at least one row stays the same. It
-// leaves out the span of all frames, which needs no animation.
+// usedSpans returns the longest spans of successive frames in which a row stays the same. A span is
+// the index of its first frame and the index after its last frame. usedSpans leaves out the span of
+// all frames, which needs no animation.
 func usedSpans(frames []frame) (spans [][2]int) {
 	height := 0
 	for _, f := range frames {

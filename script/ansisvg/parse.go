@@ -27,7 +27,7 @@ const (
 	background = "#0f1720"
 )
 
-// palette maps each ANSI code to an SVG colour.
+// palette maps the ANSI codes of text colours to SVG colours.
 var palette = map[int]string{
 	30: "#2b3440", 31: "#ff6b6b", 32: "#4ade80", 33: "#fbbf24", 34: "#60a5fa", 35: "#c084fc", 36: "#22d3ee", 37: "#d6deeb",
 	90: "#7c8896", 91: "#ff8f8f", 92: "#86efac", 93: "#fde047", 94: "#93c5fd", 95: "#d8b4fe", 96: "#67e8f9", 97: "#ffffff",
@@ -87,7 +87,7 @@ func parse(line string, start look) ([]piece, look) {
 }
 
 // after returns the look after an escape sequence for colours and styles with these parameters. It
-// ignores unknown parameters.
+// ignores unknown numbers.
 func (l look) after(parameters string) look {
 	for word := range strings.SplitSeq(parameters, ";") {
 		n, _ := strconv.Atoi(word) // ignore the error: an empty parameter means 0

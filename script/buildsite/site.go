@@ -99,8 +99,8 @@ func isPicture(file string) bool {
 	return slices.Contains([]string{".png", ".svg"}, path.Ext(file))
 }
 
-// href returns the relative link from a page to a target in the repository. If the target is not a
-// page, href also remembers to copy it to the site.
+// href returns the relative link from a page to a target in the repository. If the target is
+// neither a page nor a folder with a README.md, href also remembers to copy it to the site.
 func (s *site) href(from, target string) (string, error) {
 	if _, err := os.Stat(filepath.Join(s.root, filepath.FromSlash(target))); err != nil {
 		return "", err

@@ -5,5 +5,5 @@ import (
 	"syscall"
 )
 
-// createComplete returns ENOTSUP: macOS has no files without a name.
+// createComplete returns ENOTSUP: macOS cannot create a file without a name and name it later.
 func createComplete(string, []byte, fs.FileMode) error { return syscall.ENOTSUP }

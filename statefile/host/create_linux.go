@@ -15,10 +15,10 @@ import (
 const tmpFile = 0x400000 | syscall.O_DIRECTORY
 
 // createComplete writes content to a file without a name, and then gives the file its name. It
-// returns ENOTSUP if the file system has no files without a name.
+// returns ENOTSUP if the file system does not support files without a name.
 func createComplete(name string, content []byte, perm fs.FileMode) error {
 	fd, err := open(filepath.Dir(name), os.O_WRONLY|tmpFile, perm)
-	if errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EOPNOTSUPP) { // the file system has no files without a name
+	if errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.EOPNOTSUPP) { // the file system does not support O_TMPFILE
 		return syscall.ENOTSUP
 	}
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package host abstracts the operating system for updates of documents: files, locks, the clock and
-// processes. Every file operation has a parameter that names the step of the update to which the
+// processes. Most file operations have a parameter op that names the step of the update to which the
 // operation belongs. With this name, an error can say which step failed, and a test can make
 // exactly that step fail, or let the process die there.
 package host
@@ -79,7 +79,7 @@ type File interface {
 // Lock is an acquired lock.
 type Lock interface{ Unlock() error }
 
-// Process identifies a process uniquely. A pid alone is not enough, because the kernel reuses pids.
+// Process identifies a process. A pid alone is not enough, because the kernel reuses pids.
 type Process struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"` // clock ticks between boot and the process's start; 0 on macOS

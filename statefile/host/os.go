@@ -95,7 +95,7 @@ func (osHost) Names(_ Op, name string) iter.Seq2[string, error] {
 }
 
 // SyncDir, like Create, does not use os.Open or os.OpenFile: they try to register the file with the
-// network poller, which takes as long as a small write.
+// network poller, which takes time.
 func (osHost) SyncDir(_ Op, name string) error {
 	fd, err := open(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -140,10 +140,9 @@ func (f osFile) Chmod(_ Op, mode fs.FileMode) error { return f.File.Chmod(mode) 
 func (f osFile) Chown(_ Op, uid, gid int) error     { return f.File.Chown(uid, gid) }
 func (f osFile) Sync(_ Op) error                    { return f.File.Sync() }
 
-// OpenLock opens a lock file, and creates it if it is missing. It does not lock the file.
-// Regardless of the umask, only the owner may open the file, because a process that can open the
-// file can also keep it locked. If the file has wider permissions, because an earlier version of
-// gaffer created it, OpenLock restricts them.
+// OpenLock opens a lock file, and creates it if it is missing. It does not lock the file. Only the
+// owner may open the file, because a process that can open the file can also keep it locked. If an
+// existing file has wider permissions, OpenLock tries to restrict them.
 func OpenLock(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -181,7 +180,7 @@ func sameFile(f *os.File, name string) bool {
 
 // flock waits for the lock on f until ctx ends. The system call that waits cannot be interrupted,
 // so it runs in a goroutine. If ctx ends first, flock returns an error, but the goroutine keeps
-// waiting for the lock. Then the goroutine closes f, which releases the lock. After any other
+// waiting. When the goroutine gets the lock, it closes f, which releases the lock. After any other
 // error, flock itself closes f.
 func flock(ctx context.Context, f *os.File) error {
 	err := retryInterrupted(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) })

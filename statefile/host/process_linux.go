@@ -22,8 +22,8 @@ func pidSpace() string {
 	return space
 }
 
-// startTime returns the start time of a process, in clock ticks since boot. It returns os.ErrNotExist
-// if the process does not exist or is a zombie.
+// startTime returns the start time of a process, in clock ticks since boot. The error wraps
+// os.ErrNotExist if the process does not exist or is a zombie.
 func startTime(pid int) (uint64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, os.ErrNotExist) && syscall.Kill(pid, 0) != syscall.ESRCH {

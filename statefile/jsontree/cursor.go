@@ -12,7 +12,7 @@ type cursor struct {
 	end    int // end of the value; white space may follow it
 	after  int // position of the following comma or closing bracket
 
-	index           *index // nil if an edit has set the value
+	index           *index // nil if an edit has set or changed the value
 	current         int32  // position of the current part in index.entries
 	nextEntry, stop int32  // positions in index.entries: of the next part, and after the last part
 	base            int    // position of raw in the whole document

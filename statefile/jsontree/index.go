@@ -1,6 +1,6 @@
 package jsontree
 
-// index holds the position of every value in a checked document, so that reading does not scan the
+// index holds the position of every value in a parsed document, so that reading does not scan the
 // document again.
 type index struct {
 	src     []byte

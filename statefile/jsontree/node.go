@@ -144,8 +144,9 @@ func (n *Node) Set(name string, v any) {
 	n.add(quote(nil, name), text)
 }
 
-// fits reports whether the JSON value text can be inserted at this nesting depth without exceeding
-// [MaxDepth]. If not, fits sets the document's error.
+// fits reports whether a JSON value can be inserted at this nesting depth without exceeding
+// [MaxDepth]. If not, fits sets the document's error. The parameter text is the JSON text of the
+// value.
 func (n *Node) fits(text []byte, depth int) bool {
 	if depth+nesting(text) <= MaxDepth {
 		return true

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is the maximum nesting depth of a document. Real documents have a depth below ten. JSON
-// libraries of other languages fail at about a thousand.
+// MaxDepth is the maximum nesting depth of a document. Some JSON libraries of other languages fail at
+// about this depth.
 const MaxDepth = 1000
 
 // SyntaxError says where and why bytes are not JSON.

@@ -84,8 +84,8 @@ func (s style) layout(text []byte, depth int, multiline bool) []byte {
 	return text
 }
 
-// appendValue appends the formatted text of v. It reads each byte only once, because a
-// value may be both large and deep.
+// appendValue appends the formatted text of v to b. It formats all nested values in one
+// pass over the text, because a value may be both large and deep.
 func (s style) appendValue(b []byte, v Value, depth int) []byte {
 	raw := v.Raw()
 	for i := skipSpace(raw, 0); i < len(raw); i = skipSpace(raw, i) {
@@ -113,8 +113,8 @@ func (s style) appendValue(b []byte, v Value, depth int) []byte {
 	return b
 }
 
-// appendBreak appends a line break and indentation to b, or inline if the style puts members on one
-// line.
+// appendBreak appends a line break and indentation to b. If the style puts members on one line, it
+// appends the parameter inline instead.
 func (s style) appendBreak(b []byte, depth int, inline []byte) []byte {
 	if s.multiline {
 		return append(b, s.newline(depth)...)

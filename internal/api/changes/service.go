@@ -222,8 +222,9 @@ func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, err
 }
 
 // Reviews returns the reviews of a run's tasks that have a worktree. It leaves out tasks that
-// changed nothing and were not reviewed. It also leaves out candidates, which do the same work in
-// parallel, and their judges: only the task that picks one candidate has a change to review.
+// changed nothing and were not reviewed. If several tasks, the candidates, do the same work so that
+// one result can be picked, Reviews leaves out the candidates and the task that judges them. The
+// task that picks the result is listed.
 func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, error) {
 	all := fleet.RunReviews{Reviews: []fleet.Review{}}
 	tasks, err := s.tasksWithWorktrees(ctx, id)
@@ -252,8 +253,7 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 	}
 	defer s.releaseSlot()
 	sum, err := s.opts.Overview(ctx, id)
-	// If the conflicts cannot be counted, return the reviews without them. The user sees the same
-	// error when opening a change.
+	// If the conflicts cannot be counted, return the reviews without the number of conflicts.
 	if err != nil {
 		return all, nil
 	}
@@ -284,11 +284,12 @@ func count(all *fleet.RunReviews, state fleet.ReviewState, status store.Status) 
 // taskWithWorktree is a task that has been started in a worktree.
 type taskWithWorktree struct {
 	store.Task
-	unchanged bool // the task's last attempt has ended and changed no file
+	unchanged bool // the last attempt has ended, and the task has changed no file
 }
 
 // tasksWithWorktrees returns the tasks of a run that have been started in a worktree, in the order
-// of the plan. It leaves out candidates, which do the same work in parallel, and their judges.
+// of the plan. It leaves out candidates, which are tasks that do the same work so that one result
+// can be picked, and the tasks that judge candidates.
 func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []taskWithWorktree, err error) {
 	err = s.opts.Store.Read(ctx, func(r store.Reader) error {
 		tasks = nil

@@ -111,8 +111,8 @@ func (i Identity) MayTake(labels []string) string {
 }
 
 // Text describes the limits, for example "project web, pools gpu and linux". It returns "" for a
-// token without limits. If the limits of the token were lost, it returns "nothing", because the
-// token then allows no task.
+// token without limits. If a coordinator of an older version has removed the limits from the
+// token's database row, Text returns "nothing", because the token then allows no task.
 func (l Limits) Text() string {
 	var parts []string
 	for _, p := range []struct {

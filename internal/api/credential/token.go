@@ -1,5 +1,5 @@
-// Package credential manages access tokens: it creates, checks, lists and revokes them. Only hashes
-// of tokens are stored.
+// Package credential manages access tokens: it creates, checks, lists and revokes them. The
+// database contains only a hash of a token's text.
 package credential
 
 import (
@@ -41,10 +41,9 @@ type Identity struct {
 	Limits
 }
 
-// Owner returns the name that is stored as the owner of the workers that a client with this token
-// registers. A new token with the same name and role may act for these workers too. Owner returns
-// "" for tokens with a parent, and for roles other than worker. Operators and admins may act for
-// every worker, and viewers for none.
+// Owner returns the name of the token if it has the role worker and no parent, and "" for any other
+// token. The name is stored in the rows of the workers that clients register with the token. A new
+// token with the same name and role may then act for these workers too.
 func (i Identity) Owner() string {
 	if i.Role != Worker || i.Root != "" && i.Root != i.ID {
 		return ""
@@ -91,7 +90,7 @@ type Storage interface {
 	Touch(ctx context.Context, id string, at time.Time) error
 }
 
-// prefix is how every token begins, so that secret scanners can find leaked tokens.
+// prefix is how every token begins. Redact searches for it.
 const prefix = "gft_"
 
 // alphabet contains the characters that can occur in a token after the prefix.

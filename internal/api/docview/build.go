@@ -37,7 +37,8 @@ type BuildPicture struct {
 }
 
 // BuildProgress says how far a build is. Current is the number of complete chunks, plus one if a
-// chunk is in progress.
+// chunk is in progress. If the document lists no chunks, Current and Total are the numbers that the
+// document states.
 type BuildProgress struct {
 	Current   int `json:"current"`
 	Total     int `json:"total"`

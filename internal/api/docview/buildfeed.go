@@ -89,7 +89,7 @@ func filterOf(kind string) string {
 }
 
 // alerts returns alerts for a nearly full context window, for a build or chunk that waits for the
-// user, and for failures that were not fixed yet.
+// user, and for failures and other problems that no later event has resolved.
 func alerts(p BuildPicture, state workflow.State, l limits) []BuildAlert {
 	list := []BuildAlert{}
 	if p.Context.Level == contextWarning || p.Context.Level == contextCritical {
@@ -122,7 +122,8 @@ func openAlerts(events []workflow.Event, l limits) []BuildAlert {
 		switch level := severity(e); {
 		case level == "":
 		case !answered[e.Chunk]:
-			// This event hides earlier alerts of its chunk. An event without a chunk hides none.
+			// The loop begins with the latest event. Of a chunk's alerts, keep only the latest. An
+			// alert without a chunk hides no others.
 			answered[e.Chunk] = answered[e.Chunk] || e.Chunk != ""
 			list = append(list, BuildAlert{l.cut(e.Kind), level, l.cut(textOf(e)), l.cut(e.Chunk), parseTime(e.Timestamp)})
 		}

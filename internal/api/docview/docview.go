@@ -1,11 +1,11 @@
 // Package docview converts documents of a project to data that pages can show. The data of one page
 // is called a picture. There are pictures of a team of agents, of sessions with their waves of
-// agents, and of a build. A picture is flat, short, and independent of the program that wrote the
-// document.
+// agents, and of a build. A picture is short, and its form does not depend on the program that
+// wrote the document.
 //
-// Other programs and language models write the documents, so any of them may be invalid. Even then,
-// there is a picture. It contains the parts of the document that can be read, with unknown status
-// words unchanged, and a list of problems with the other parts.
+// Other programs and language models write the documents, so a document may be invalid. Its picture
+// then contains the parts that can be read, with unknown status words unchanged, and a list of
+// problems with the other parts.
 package docview
 
 import (
@@ -29,7 +29,7 @@ const (
 	maxPicture  = 3 << 19         // maximum length of a picture as JSON, in bytes
 	maxProblems = 50              // maximum number of problems listed
 	settleTime  = time.Second     // a file that changed within this time may still be incomplete
-	opRead      = host.Op("look") // operation name for reads of documents
+	opRead      = host.Op("look") // operation name for calls of host.Host
 )
 
 // limits says how much of a document a picture shows.
@@ -51,12 +51,12 @@ func fitToMax[T any](paint func(limits) T) T {
 	return picture
 }
 
-// cut shortens a text to l.text characters.
+// cut shortens a text to at most l.text characters.
 func (l limits) cut(text string) string {
 	return truncate.Chars(text, l.text)
 }
 
-// cutAll returns at most l.items of the texts, each shortened to l.text characters.
+// cutAll returns at most l.items of the texts, each shortened to at most l.text characters.
 func (l limits) cutAll(texts []string) []string {
 	list := []string{}
 	for _, text := range texts[:min(len(texts), l.items)] {
@@ -136,8 +136,8 @@ func why(err error) string {
 	return "cannot be read: " + err.Error()
 }
 
-// problemsOf lists the parts of a document that could not be read. It leaves out findings of lower
-// severity, because those parts could be read.
+// problemsOf describes the findings with the severity Invalid, at most maxProblems of them. It
+// leaves out other findings, because gaffer understands those parts of the document.
 func problemsOf(document string, found []statefile.Finding) []string {
 	var list []string
 	for _, f := range found {
@@ -155,8 +155,8 @@ func problemsOf(document string, found []statefile.Finding) []string {
 	return list
 }
 
-// parseTime parses a time in any of the formats that programs write. It returns the zero time if
-// the text is invalid, or if JSON cannot represent the time.
+// parseTime parses a time in any of the formats that package timestamp accepts. It returns the zero
+// time if the text is invalid, or if JSON cannot represent the time.
 func parseTime(text string) time.Time {
 	t, err := timestamp.Parse(strings.TrimSpace(text), time.Local)
 	if err != nil {

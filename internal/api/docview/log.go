@@ -69,8 +69,8 @@ func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	return end(f, info, min(tail, MaxTail))
 }
 
-// logFile returns the path of an agent's log file as named in the session's document, or "" if the
-// document does not name it.
+// logFile returns the path of an agent's log file as named in the session's document. It returns ""
+// if the document does not name the log file, or cannot be read.
 func (s *SessionReader) logFile(id, agent string) string {
 	status, err := s.store.Load(id)
 	if err != nil {

@@ -32,8 +32,8 @@ type SessionAgent struct {
 	Error   string   `json:"error,omitempty"`
 	PID     int      `json:"pid,omitempty"` // process id; only while the agent is running
 	Model   string   `json:"model,omitempty"`
-	// Log is the path of the agent's log file in the document. If the document names none, Log is
-	// the default file name. Log is empty if the file does not exist.
+	// Log is the path of the agent's log file as named in the document. If the document names none,
+	// Log is the default file name. Log is empty if the session's folder has no log of the agent.
 	Log string `json:"log,omitempty"`
 }
 
@@ -133,9 +133,8 @@ func addUnlisted(list []SessionWave, number map[int]int, placed []bool, status s
 	return list
 }
 
-// waveStatus computes the status of a wave from its agents, because other programs never update the
-// status of a wave in the document. If the wave has no agents, it returns said, the status in the
-// document.
+// waveStatus computes the status of a wave from its agents, because the status in the document may
+// be out of date. If the wave has no agents, it returns said, which is the status in the document.
 func waveStatus(agents []SessionAgent, said session.State) string {
 	ended, begun := 0, 0
 	for _, a := range agents {

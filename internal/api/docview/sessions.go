@@ -44,8 +44,8 @@ type SessionEntry struct {
 	written time.Time
 }
 
-// SessionReader reads the sessions of a project. It caches the documents that it has read. It is
-// safe for concurrent use.
+// SessionReader reads the sessions of a project. It caches the entries of the list of sessions. It
+// is safe for concurrent use.
 type SessionReader struct {
 	host  host.Host
 	root  string // the root folder of the session store
@@ -127,7 +127,7 @@ func (s *SessionReader) folders() []string {
 }
 
 // refresh reads a session's document if it has changed or may have changed. It returns false if
-// there is nothing to show: the document is missing, or was never complete.
+// there is nothing to show: the document is missing, or is still being written for the first time.
 func (s *SessionReader) refresh(id string) bool {
 	info, err := s.host.Stat(opRead, s.status(id))
 	if err != nil {

@@ -70,8 +70,8 @@ func stageOf(status string) string {
 	return stageOther
 }
 
-// board returns at most l.items groups: first those that have a status, then those that are only
-// planned.
+// board returns at most l.items groups: first those in the group status document, then those that
+// only the project manager's document names.
 func (s teamState) board(l limits) []TeamGroup {
 	list := []TeamGroup{}
 	for _, id := range s.ids() {

@@ -88,8 +88,8 @@ func orNil(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// agent converts a worker's row to the protocol's agent. The agent's status is computed for the
-// current time.
+// agent converts a worker's row to the protocol's agent. It computes whether the agent is online at
+// the current time.
 func (d *agentService) agent(w store.Worker) coordinator.Agent { return agentAt(w, d.now()) }
 
 func agentAt(w store.Worker, now time.Time) coordinator.Agent {
@@ -141,7 +141,7 @@ func (d *agentService) Agents(ctx context.Context) (list []coordinator.Agent, er
 }
 
 // agents returns all agents that clients may see. It leaves out workers of gaffer that report no
-// name, workers that have left, and workers whose only run has ended.
+// name, and workers that have left. A worker that works only for one run leaves when the run ends.
 func (d *agentService) agents(r store.Reader) ([]coordinator.Agent, error) {
 	workers, err := r.Workers()
 	list := make([]coordinator.Agent, 0, len(workers))

@@ -279,8 +279,8 @@ func sequence(s *engine.Tx, t coordinator.NewTask) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// If Last is 0, the chain has no tasks yet, or an earlier version of gaffer stored the chain
-	// without Last.
+	// If Last is 0, compute it from the chain's tasks: either there are none yet, or an earlier
+	// version of gaffer stored the chain without Last.
 	if row.Last == 0 {
 		if row.Last, err = lastSequence(s, chainRun+t.ChainID); err != nil {
 			return 0, err

@@ -120,7 +120,7 @@ func (c *check) number(field string, value, least, most int) {
 	}
 }
 
-// The exported checks below are for the packages runs and workers.
+// The exported functions below make checks available to package workers.
 
 // CheckID returns an error unless value is a valid id. The error names the field.
 func CheckID(field, value string) error {

@@ -25,7 +25,7 @@ type eventService struct{ db *database }
 
 // noteKey returns the item key of the n-th event of the protocol. In the store, the protocol's
 // events are called notes, because the store has its own events. Notes are counted without gaps, so
-// code can compute the keys of the latest notes and of the note to delete.
+// addEvent can compute the key of the oldest note, which it deletes.
 func noteKey(n int64) store.ItemKey { return store.ItemKey{Kind: kindNote, ID: fmt.Sprintf("e%d", n)} }
 
 func countKey() store.ItemKey { return store.ItemKey{Kind: kindCount, ID: kindNote} }

@@ -17,7 +17,7 @@ func inputKey(id string) store.ItemKey { return store.ItemKey{Kind: kindInput, I
 
 // AddInput implements [server.Protocol]. It stores an input for the agent that has the task now. If
 // no agent has the task, it stores the input for the agent that the request names. If the request
-// names none, the next agent that gets the task also gets the input.
+// names none, any agent that gets the task later may claim the input.
 func (d *taskService) AddInput(ctx context.Context, by credential.Identity, n coordinator.NewInput) (input coordinator.Input, err error) {
 	n.Kind = cmp.Or(n.Kind, "text")
 	if err := cmp.Or(MayAct(by), checkInput(n)); err != nil {

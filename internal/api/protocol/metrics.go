@@ -9,9 +9,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Metrics implements [server.Protocol] for all runs in the store. It reads the counts of unfinished
-// tasks from the rows of their runs, and the counts of ended tasks from an index, so that it need
-// not read all tasks.
+// Metrics implements [server.Protocol] for all runs in the store. To avoid reading all tasks, it
+// takes the counts of unfinished tasks from the rows of their runs, and lets the store count the
+// ended tasks.
 func (d *Service) Metrics(ctx context.Context) (f server.ServiceMetrics, err error) {
 	now := d.agentService.now()
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
@@ -49,7 +49,8 @@ func (d *Service) Metrics(ctx context.Context) (f server.ServiceMetrics, err err
 		for _, run := range runs {
 			f.Tasks[coordinator.InProgress] += run.Active
 			f.Tasks[coordinator.Queued] += run.Open - run.Active
-			if !OwnsRun(run.ID) { // the runs of channels and chains never end, so they are not counted
+			// Count only the runs that users submitted, not those of channels and chains.
+			if !OwnsRun(run.ID) {
 				f.Runs++
 			}
 		}

@@ -25,7 +25,8 @@ func dismissedKey(agent, kind string) store.ItemKey {
 }
 
 // Notifications implements [server.Protocol]. It returns a notification for each online agent that
-// reports the state "setup_waiting", unless a user has dismissed the notification.
+// reports the state "setup_waiting". It leaves out a notification that a user has dismissed, until
+// the agent's UpdatedAt changes.
 func (d *agentService) Notifications(ctx context.Context) (list []coordinator.Notification, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list = []coordinator.Notification{}

@@ -56,8 +56,9 @@ func agentOf(r rows, by credential.Identity, id string) (store.Worker, error) {
 	return w, MayActFor(by, w)
 }
 
-// mayChangeTask returns an error unless the client may send events or inputs to a task. A worker
-// token may do so only if one of its agents has the task, or was the last to have it.
+// mayChangeTask returns an error unless the client may send events or inputs to a task. A client
+// with a worker token may do so only if it may act for the agent that has the task or, if no agent
+// has it, for the agent that had it last.
 func mayChangeTask(r rows, by credential.Identity, t store.Task) error {
 	if by.Role != credential.Worker {
 		return maySubmit(by)

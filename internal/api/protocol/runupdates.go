@@ -13,14 +13,14 @@ import (
 )
 
 // runTypes maps the first part of an event's kind, such as "task" in "task.ready", to the type of
-// the update that the stream sends for the event. It applies to runs that users submitted, not to
-// the runs of channels and chains.
+// the update that the event stream sends for the event. It applies to runs that users submitted,
+// not to the runs of channels and chains.
 var runTypes = map[string]string{
 	"run": "runs", "task": "tasks", "attempt": "attempts", "question": "questions", "review": "reviews", "message": "messages",
 }
 
-// runType returns the type of the stream's update for an event about a user's run, or "" if the
-// stream does not send the event.
+// runType returns the type of the update that the event stream sends for an event about a user's
+// run. It returns "" if the stream sends nothing for the event.
 func runType(e store.Event) string {
 	kind, _, _ := strings.Cut(e.Kind, ".")
 	if kind == "task" && e.To == "" {
@@ -30,8 +30,8 @@ func runType(e store.Event) string {
 }
 
 // ofRun returns the run, task or other object that an event about a user's run has changed. It
-// converts the object to the type that the stream sends. It leaves out prompts, because they may be
-// very long.
+// converts the object to the type that the event stream sends. It leaves out the prompts of tasks,
+// because they may be very long.
 func (t *updateReader) ofRun(e store.Event) (any, error) {
 	switch runType(e) {
 	case "runs":
@@ -50,12 +50,12 @@ func (t *updateReader) ofRun(e store.Event) (any, error) {
 	return QuestionOf(q), err
 }
 
-// AttemptOf converts an attempt to the type that the stream sends.
+// AttemptOf converts an attempt to the type that the event stream sends.
 func AttemptOf(a store.Attempt) coordinator.AttemptChange {
 	return coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *runquery.AttemptOf(a)}
 }
 
-// QuestionOf converts a question to the type that the stream sends.
+// QuestionOf converts a question to the type that the event stream sends.
 func QuestionOf(q store.Question) coordinator.QuestionChange {
 	return coordinator.QuestionChange{
 		Question: runquery.QuestionOf(q), Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By, Answered: q.Answered,
@@ -63,7 +63,7 @@ func QuestionOf(q store.Question) coordinator.QuestionChange {
 }
 
 // review returns the current state of the review that an event is about. It leaves out the comments
-// and viewed files: there may be many, and a page that shows them requests them separately.
+// and viewed files: there may be many, and clients can request them separately.
 func (t *updateReader) review(e store.Event) (any, error) {
 	item, err := t.r.Item(store.ItemKey{Kind: engine.ReviewKind, ID: engine.TaskItemID(store.TaskKey{Run: e.Run, Task: e.Task})})
 	if err != nil {

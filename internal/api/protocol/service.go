@@ -2,9 +2,9 @@
 // store. The requests are about agents, channels, chains, tasks, inputs and events.
 //
 // The protocol's objects are stored as follows. An agent is a worker of the engine. Each channel
-// and each chain has an item in the store and a run of its own, which never ends. The tasks of a
-// channel or chain are the tasks of its run. The protocol's id of a task is the run's id and the
-// task's id, joined by a dot.
+// and each chain has an item in the store and a run of its own. The run stays open when its tasks
+// have ended. The tasks of a channel or chain are the tasks of its run. The protocol's id of a task
+// is the run's id and the task's id, joined by a dot.
 //
 // Each request makes its changes in one transaction. The service keeps no state except metrics and
 // a cache of task specs, so several services can share one store.
@@ -57,8 +57,8 @@ type database struct {
 	writes server.Histogram // durations of write transactions
 }
 
-// do runs one write transaction on behalf of a client, and measures its duration. The transaction
-// may call the argument do more than once.
+// do runs the function do in one write transaction on behalf of a client, and measures the
+// transaction's duration. The function may be called more than once.
 func (d *database) do(ctx context.Context, by credential.Identity, do func(s *engine.Tx) error) error {
 	began := time.Now() // use the real clock to measure the duration
 	err := d.engine.Do(ctx, cmp.Or(by.Name, by.ID), do)

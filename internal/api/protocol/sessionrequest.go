@@ -15,11 +15,11 @@ import (
 )
 
 // sessionPriority is the priority of tasks that ask an agent to start a session. It is higher than
-// the default priority, so that agents claim these tasks first.
+// the default priority 0, so that agents claim these tasks before tasks without a priority.
 const sessionPriority = 100
 
 // RequestSession implements [server.Protocol]. It queues a task in the channel. The task asks an
-// agent to start a session. An agent that has no session claims the task.
+// agent that has no session to start one.
 func (d *taskService) RequestSession(ctx context.Context, by credential.Identity, ask coordinator.NewSession) (task coordinator.Task, err error) {
 	var bad check
 	bad.idIfAny("channel_id", ask.ChannelID)

@@ -28,8 +28,8 @@ const (
 	longSpec = 8 << 10 // specs with more bytes than this are not cached
 )
 
-// of returns the decoded specification of a task. It uses the cached value only if the task's JSON
-// text is still the same, because a specification may change.
+// of returns the decoded specification of a task. It uses the cached value only if that was decoded
+// from the JSON text that the task has now.
 func (s *specs) of(t store.Task) (spec, error) {
 	s.mu.Lock()
 	known, ok := s.tasks[t.TaskKey]

@@ -23,8 +23,8 @@ type taskService struct {
 	specs  specs
 }
 
-// details are the fields of the protocol's task that the engine's task does not have. They are
-// stored in the task's specification.
+// details are the fields of the protocol's task that are stored as JSON in the field Step of the
+// task's specification.
 type details struct {
 	Channel  string    `json:"channel"`
 	Chain    string    `json:"chain,omitempty"`
@@ -113,8 +113,8 @@ type taskAndAttempt struct {
 
 func (t taskAndAttempt) wire() (coordinator.Task, error) { return wireTask(t.task, t.attempt) }
 
-// wire converts a task to the protocol's task. It caches the task's specification, because the
-// client will probably need it again.
+// wire converts a task to the protocol's task. It caches the decoded specification, because a task
+// is usually converted twice: when an agent claims it, and when the agent reports its end.
 func (d *taskService) wire(t taskAndAttempt) (coordinator.Task, error) {
 	s, err := d.specs.of(t.task)
 	if err != nil {

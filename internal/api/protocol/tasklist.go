@@ -16,16 +16,17 @@ import (
 const (
 	// maxListed is how many tasks Tasks returns at most if the client gives no limit.
 	maxListed = 10_000
-	// minQueuedRead is how many queued tasks Tasks reads if the client gives a smaller limit. Tasks
-	// returns the newest of them, but the store returns first the tasks that start next.
+	// minQueuedRead is how many queued tasks Tasks asks the store for if the client gives a smaller
+	// limit. Tasks returns the newest queued tasks, but the store lists first those that start
+	// next. So Tasks reads more tasks than it returns.
 	minQueuedRead = 2_000
 )
 
 // Tasks implements [server.Protocol]. It returns tasks in the order in which they were added. If
-// the client gives a limit, Tasks returns the newest tasks. It may then miss some new queued tasks
-// if very many are queued, because it reads only those that start next. If the client gives no
-// limit, Tasks returns at most maxListed tasks. It prefers running tasks, then the oldest queued
-// tasks, then the newest ended tasks.
+// the client gives a limit, Tasks returns the newest tasks. It may miss new queued tasks if more
+// than minQueuedRead are queued, because it reads only those that start next. If the client gives
+// no limit, Tasks returns at most maxListed tasks. It then prefers running tasks, then the oldest
+// queued tasks, then the newest ended tasks.
 func (d *taskService) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
 	var tasks taskList
 	err := d.db.store.Read(ctx, func(r store.Reader) (err error) {
@@ -94,16 +95,16 @@ type lister struct {
 	filter    server.TaskFilter
 	runs      []string // ids of the runs that may contain matching tasks
 	maxQueued int      // maximum number of ready tasks to read, and of waiting tasks per run
-	// maxEnded is the maximum number of ended tasks to read for each final status. It is not used
+	// maxEnded is the maximum number of ended tasks in list for each final status. It is not used
 	// if the filter names an agent.
 	maxEnded int
 	list     taskList
 }
 
-// list returns tasks that match a filter, but ignores the filter's limit: all running tasks, the
+// list returns tasks that match a filter, but ignores the filter's limit: the running tasks, the
 // queued tasks that start next, and the newest ended tasks. queued is the maximum number of ready
 // tasks to read, and of waiting tasks to read from each run. lastEnded is the maximum number of
-// ended tasks to read for each final status. If the filter names an agent, list uses maxListed
+// ended tasks to return for each final status. If the filter names an agent, list uses maxListed
 // instead of lastEnded.
 func list(r store.Reader, f server.TaskFilter, queued, lastEnded int) (taskList, error) {
 	runs, err := runsOf(r, f)

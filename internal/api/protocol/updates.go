@@ -41,8 +41,8 @@ func (d *changeFeed) Wait(ctx context.Context, after int64) error {
 }
 
 // Updates implements [server.Protocol]. Most updates contain the changed object as it was after the
-// change. For a run that a user submitted, this is an object of package fleet, or a type of package
-// coordinator that contains one.
+// change. If the change is about a run that a user submitted, the object has a type of package
+// fleet, or a type of package coordinator that embeds one.
 func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list, last = nil, after
@@ -73,21 +73,21 @@ func UpdatesOf(r store.Reader, run string, cursor int64, limit int) (list []serv
 	return list, events[len(events)-1].Seq, err
 }
 
-// isNotFound reports whether err means that an object does not exist. The stream skips events whose
-// object was pruned.
+// isNotFound reports whether err means that an object does not exist. The event stream skips events
+// whose object was deleted.
 func isNotFound(err error) bool {
 	missing := (*NotFoundError)(nil)
 	return errors.Is(err, store.ErrNotFound) || errors.As(err, &missing)
 }
 
-// unreadable reports whether err means that stored JSON cannot be decoded. The stream skips the
-// event: retrying would not help, and later events must not wait for it.
+// unreadable reports whether err means that stored JSON cannot be decoded. The event stream skips
+// events with such JSON: retrying would not help, and later events must not wait for them.
 func unreadable(err error) bool {
 	syntax, kind := (*json.SyntaxError)(nil), (*json.UnmarshalTypeError)(nil)
 	return errors.As(err, &syntax) || errors.As(err, &kind)
 }
 
-// updateReader converts events of the engine into updates for the stream.
+// updateReader converts events of the engine into updates for the event stream.
 type updateReader struct {
 	r        store.Reader
 	now      time.Time
@@ -116,8 +116,9 @@ func (t *updateReader) updates(events []store.Event) (list []server.Update, err 
 	return list, nil
 }
 
-// types maps the kind of an event to the type of the update that the stream sends for it. It is for
-// events that are not about a user's run. The function typeOf handles the events about tasks.
+// types maps the kind of an event to the type of the update that the event stream sends for it. It
+// is for events that are not about a user's run. The function typeOf handles the events about
+// tasks.
 var types = map[string]string{
 	"worker.changed": "agents",
 	"channel.added":  "channels",
@@ -143,15 +144,15 @@ func (t *updateReader) update(e store.Event) (u server.Update, sent bool, err er
 		u.Change, err = t.task(e)
 	case isUserRun(e):
 		u.Change, u.Project, err = t.changed(e)
-	// Updates about chains contain no data, because clients request chains separately.
+	// Updates about chains contain no data, so clients must request the chains again.
 	case !strings.HasPrefix(e.Kind, "chain."):
 		u.Change, err = data(e)
 	}
 	return u, true, err
 }
 
-// typeOf returns the type of the stream's update for an event, or "" if the stream does not send
-// the event.
+// typeOf returns the type of the update that the event stream sends for an event. It returns "" if
+// the stream sends nothing for the event.
 func typeOf(e store.Event) string {
 	switch {
 	case isUserRun(e):
@@ -237,8 +238,8 @@ func (t *updateReader) task(e store.Event) (json.RawMessage, error) {
 }
 
 // addSpec adds the specification to a task's row that lacks it. Only the first event of a task
-// contains the specification, so for later events addSpec reads it from the store. name is used for
-// the task in error messages.
+// contains the specification, so for later events addSpec reads it from the store. name is the
+// task's id in error messages.
 func (t *updateReader) addSpec(row *store.Task, name string) error {
 	if row.Spec == nil {
 		spec, known := t.specs[row.TaskKey]

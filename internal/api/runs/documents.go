@@ -216,7 +216,7 @@ func (s attemptCosts) of(_ string, attempt int) (float64, bool) {
 }
 
 // countRun adds the attempts of one run to the report c and to rows. The caller must have created c
-// with the function costs.of.
+// with a [ledger.Query] whose Cost is costs.of.
 func (d *documentReader) countRun(ctx context.Context, c *ledger.Count, run store.Run, costs attemptCosts, rows *latestRows) error {
 	return d.store.Read(ctx, func(r store.Reader) error {
 		tasks, err := r.Tasks(run.ID)

@@ -288,8 +288,9 @@ func (d *logReader) readPiece(r store.Reader, l logLayout, attempt string, offse
 }
 
 // ended returns io.EOF if lastAttempt has ended and its log is complete, or if the task has ended
-// without any attempt. Else it returns nil. If the worker does not report that the log is complete,
-// ended counts it as complete when endDelay has passed without new output.
+// without any attempt. It returns nil if more output may follow. If the worker does not report that
+// a log in the store is complete, ended counts the log as complete when endDelay has passed without
+// new output.
 func (t *taskLog) ended(r store.Reader, l logLayout) error {
 	if t.lastAttempt == "" {
 		task, err := r.Task(t.key)
@@ -304,7 +305,7 @@ func (t *taskLog) ended(r store.Reader, l logLayout) error {
 		}
 	}
 	if l.file != "" {
-		return io.EOF // an attempt's log file is complete before the store has the attempt as ended
+		return io.EOF // for a log file, do not wait for late output
 	}
 	if done, err := t.reader.logs.Done(r, t.lastAttempt); err != nil || done {
 		return cmp.Or(err, io.EOF)

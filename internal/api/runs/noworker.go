@@ -44,7 +44,7 @@ func (d *runReader) setNoWorker(ctx context.Context, run string, tasks []fleet.T
 	})
 }
 
-// online lists the workers that sent a heartbeat recently.
+// online lists the workers whose last heartbeat is less than coordinator.OfflineAfter ago.
 func (d *runReader) online(r store.Reader) (list []fleet.Worker, err error) {
 	rows, err := r.Workers()
 	for _, row := range rows {

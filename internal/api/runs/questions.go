@@ -68,8 +68,8 @@ func (d *questionService) Answer(ctx context.Context, by credential.Identity, qu
 		return protocol.Conflict("question_closed", "question %s: no agent waits for an answer any more", question)
 	case late:
 		return protocol.Conflict("already_answered", "question %s: %s has answered it at %s", question, q.By, q.Answered.UTC().Format(time.RFC3339))
-	// A question without a run is from an agent that a user has started. This agent polls for the
-	// answer, so no process must be started.
+	// The program that has asked a question without a run waits for the answer, so no process needs
+	// to be started.
 	case q.Run == "":
 		return nil
 	}
@@ -148,8 +148,8 @@ func checkAsk(q coordinator.NewQuestion) error {
 	switch {
 	case err != nil:
 		return err
-	// Check only the form of the attempt's id, not whether the attempt exists, because it may be in
-	// another gaffer's database.
+	// Check only the form of the attempt's id, not whether the attempt exists, because the attempt
+	// may be in another gaffer's database.
 	case len(q.Attempt) > maxName || strings.Trim(q.Attempt, "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "":
 		return protocol.Invalid("attempt: %.40q is not the id of an attempt", q.Attempt)
 	case len(q.Options) > maxOptions:

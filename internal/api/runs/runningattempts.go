@@ -15,8 +15,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// maxRunningAttempts is how many attempts RunningAttempts returns at most. It is higher than the
-// number of attempts in any real fleet.
+// maxRunningAttempts is how many attempts RunningAttempts returns at most.
 const maxRunningAttempts = 5000
 
 // liveTask has the fields of a [coordinator.LiveAttempt] that describe the attempt's task and run.
@@ -35,8 +34,8 @@ type runningAttempts struct {
 	tasks map[string]liveTask // cached data, by the id of the attempt
 }
 
-// RunningAttempts implements [server.Runs]. Clients must poll it, because the store records no
-// events about the progress of an attempt.
+// RunningAttempts implements [server.Runs]. To follow the progress of attempts, callers must poll
+// it, because the store has no events about progress.
 func (l *runningAttempts) RunningAttempts(ctx context.Context) (list []coordinator.LiveAttempt, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,8 +33,8 @@ type Options struct {
 	Random io.Reader
 	Logs   Logs
 
-	// File returns the log file of an attempt that ran on this machine. ok is false if the log is
-	// in the store. A nil File means that all logs are in the store.
+	// File returns the log file of an attempt that ran on this machine. ok is false if this machine
+	// has no log file of the attempt. A nil File means that all logs are in the store.
 	File func(run store.Run, a store.Attempt) (path string, ok bool)
 	// Annotate adds information that is not in the store to v, a run that is sent to a client. It
 	// may be nil.

@@ -75,7 +75,7 @@ func planOf(n coordinator.NewRun) (plan.Plan, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Warnings = nil // the client has already shown the warnings to the plan's author
+	p.Warnings = nil // do not store warnings that the client has sent
 	if err := p.Check(); err != nil {
 		return p, protocol.Invalid("plan: %s", err)
 	}
@@ -117,8 +117,7 @@ func checkSubmittable(p plan.Plan, on string) error {
 	return nil
 }
 
-// hasZero reports whether a string in the JSON text contains a zero byte, which databases do not
-// accept.
+// hasZero reports whether a string in the JSON text contains a zero byte, written as \u0000.
 func hasZero(text []byte) bool {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {

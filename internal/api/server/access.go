@@ -35,7 +35,8 @@ type accessControl struct {
 // admit returns an error for a request that names an unknown host, comes from a web page of another
 // site, or lacks the permission for its route.
 func (a *accessControl) admit(c *request) error {
-	// Health probes may use any host name. Web pages, which send the header Origin, may not.
+	// Health probes may use any host name. Requests with the header Origin, which web pages send,
+	// may not.
 	if !c.route.anyHost || c.r.Header.Get("Origin") != "" {
 		if err := a.checkHost(c); err != nil {
 			return err
@@ -88,9 +89,8 @@ func (a *accessControl) authenticate(c *request) error {
 	return c.checkForgery()
 }
 
-// token returns the token of a request and where it was found. A token in the URL permits reading
-// only, because any web page can make a browser request a URL. The names X-Api-Key and api_key are
-// supported for third-party clients.
+// token returns the token of a request and where it was found. A token in the URL is accepted only
+// for GET and HEAD requests. The names X-Api-Key and api_key are supported for third-party clients.
 func (c *request) token() (string, credentialKind) {
 	if scheme, text, ok := strings.Cut(c.r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(text), bearer

@@ -47,8 +47,8 @@ type activitySnapshot struct {
 }
 
 // since returns a snapshot with the entries of s that are new or differ from those in previous. It
-// also contains the ids of the attempts that have ended since. It does not list the agents and runs
-// that have disappeared, because the stream has an update about each of them.
+// also contains the ids of the attempts that have ended: those that are only in previous. It does
+// not list the agents and runs that are only in previous.
 func (s *activitySnapshot) since(previous *activitySnapshot) *activitySnapshot {
 	moved := &activitySnapshot{
 		agents: map[string]time.Time{}, now: differing(s.now, previous.now), doing: differing(s.doing, previous.doing), runs: differing(s.runs, previous.runs),
@@ -224,9 +224,10 @@ func (s *activityFeed) leave() {
 }
 
 // after returns the next message for a client. A round is a read that had a new result. round is
-// the latest round that the client has received. A client that is one round behind gets the
-// differences, others get the whole snapshot. data is nil if there is no later round. next is the
-// client's new round. wake is closed at the next round.
+// the latest round that the client has received, or 0 if it has received none. A client that lacks
+// only the latest round gets the differences. Other clients, including new ones, get the whole
+// snapshot. data is nil if there is no later round. next is the client's new round. wake is closed
+// at the next round.
 func (s *activityFeed) after(round int) (data []byte, next int, wake <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

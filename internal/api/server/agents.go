@@ -20,8 +20,8 @@ func (h *protocolHandlers) heartbeat(c *request) error {
 	if err := checkNames("name", ask.Name, "claude_status", ask.ClaudeStatus, "status", ask.Status); err != nil {
 		return err
 	}
-	// Do not log heartbeats, because agents send one every 15 seconds. If a heartbeat changes the
-	// agent, the store has an event about it.
+	// Do not log heartbeats as changes, because agents send one every 15 seconds. If a heartbeat
+	// changes the agent, the store has an event about it.
 	c.quiet = true
 	return respond(c, func(ctx context.Context) (oneAgent, error) {
 		a, err := h.service.Heartbeat(ctx, c.by, ask)

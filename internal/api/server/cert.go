@@ -43,9 +43,10 @@ func tlsConfig(cert tls.Certificate) *tls.Config {
 // SelfSigned returns a TLS configuration with a self-signed certificate. It stores the certificate
 // and its key in file, which only the file's owner can read. Later calls use the stored
 // certificate, so that its fingerprint stays the same. SelfSigned creates a new certificate only
-// when none is stored, or when the stored one expires within 30 days or lacks one of the host names
-// in hosts. A missing IP address counts only if it is in configured too: machines change their
-// addresses often, and clients identify the server by the fingerprint.
+// if none is stored, or if the stored one is not valid yet, expires within 30 days or lacks one of
+// the host names in hosts. A missing IP address leads to a new certificate only if the address is
+// in configured, too. Otherwise each change of the machine's address would change the fingerprint,
+// by which clients identify the server.
 func SelfSigned(file string, hosts, configured []string, now time.Time) (*tls.Config, error) {
 	cert, err := loadPair(file)
 	if err == nil && isUsable(cert.Leaf, hosts, configured, now) {

@@ -8,10 +8,11 @@ import (
 	"gaffer/fleet"
 )
 
-// Changes implements the requests about the changes that tasks made to files. The methods of its
-// errors decide the answer, see [Protocol].
+// Changes implements the requests about the changes that tasks made to files. Its errors may have
+// methods that decide the HTTP status; see [Protocol].
 type Changes interface {
-	// Change returns the change of a task. The lists in the result are never nil.
+	// Change returns the change of a task. The lists Anchors, Messages and Checks of the result are
+	// never nil.
 	Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error)
 	File(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error)
 	// Blob returns the content of a file of the change. blob is the id of the git blob.

@@ -83,9 +83,9 @@ func position(data []byte, offset int64) string {
 
 const maxID = 200
 
-// checkIDs validates ids, given as pairs of name and value. It rejects an id that is too long or
-// contains slashes, backslashes or unprintable characters. It accepts an empty id, because the
-// service knows which ids are required.
+// checkIDs validates ids, given as pairs of name and value. It rejects an id that is too long, is
+// "." or "..", or contains slashes, backslashes or unprintable characters. It accepts an empty id,
+// because the service knows which ids are required.
 func checkIDs(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if id := pairs[i+1]; id == "." || id == ".." || strings.ContainsAny(id, `/\`) || !isPlain(id) {
@@ -108,7 +108,8 @@ func checkNames(pairs ...string) error {
 	return nil
 }
 
-// checkTexts rejects texts with a zero byte, because some programs treat it as the end of the text.
+// checkTexts returns an error if a text contains a zero byte. The texts are given as pairs of name
+// and value.
 func checkTexts(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.IndexByte(pairs[i+1], 0) >= 0 {

@@ -32,7 +32,7 @@ func (s *Server) newHandler(table []route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		restrictBrowsers(w.Header())
 		// Reject a path with a trailing slash or with a part that is empty, "." or "..". The mux
-		// would answer it with a redirect and an HTML page.
+		// would answer a path with such a part with a redirect and an HTML page.
 		escaped := r.URL.EscapedPath()
 		if escaped != "/" && (escaped != path.Clean(escaped) || !strings.HasPrefix(escaped, "/")) {
 			s.handleRequest(w, r, unknown)
@@ -142,8 +142,7 @@ func (s *Server) logRequest(c *request, err error) {
 	case status == http.StatusForbidden, status == http.StatusUnauthorized, status == http.StatusTooManyRequests:
 		level, message = slog.LevelWarn, "request refused"
 	case change && status < 300 && !c.quiet && c.route.access == work:
-		// Log this only at debug level: workers make thousands of changes per second, and the store
-		// has an event about each.
+		// Log changes over the routes of workers only at debug level, because there are very many.
 		message = "changed"
 	case change && status < 300 && !c.quiet:
 		level, message = slog.LevelInfo, "changed"

@@ -10,7 +10,7 @@ import (
 )
 
 // Landing implements the requests that merge and discard the changes of tasks, in repositories on
-// this machine. The methods of its errors decide the answer, see [Protocol].
+// this machine. Its errors may have methods that decide the HTTP status; see [Protocol].
 type Landing interface {
 	// Merge merges the change of a task. If m.Task is empty, it merges the approved changes of the
 	// run. If m.All is set too, it also merges the changes of the run that are not approved.

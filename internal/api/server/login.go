@@ -18,7 +18,7 @@ const (
 	codeLife    = time.Minute
 	sessionLife = 12 * time.Hour
 	maxCodes    = 1000 // maximum number of unused codes
-	maxName     = 25   // maximum length of a token's name, in characters
+	maxName     = 25   // maximum length of the name of a browser's token, in characters
 )
 
 // loginCodes holds the one-time login codes that were not used yet. It keeps only their hashes, and
@@ -95,7 +95,8 @@ func (s *Server) Visited() bool {
 	return s.logins.used > 0
 }
 
-// Watched reports whether any client follows the stream. Each open page of the dashboard does.
+// Watched reports whether any client follows the event stream, as each open page of the dashboard
+// does.
 func (s *Server) Watched() bool { return s.hub.followers() > 0 }
 
 // loginHandlers logs browsers in and out.
@@ -195,8 +196,8 @@ func (c *request) newCookie(value string, age int) *http.Cookie {
 }
 
 // cookieName returns the name of the login cookie, for example gaffer-4711. The name contains the
-// server's port, because browsers send the cookies of a host to all of its ports. Behind a proxy it
-// contains the proxy's port.
+// server's port, because browsers send the cookies of a host to all of its ports. If a trusted
+// proxy forwarded the request, the name contains the proxy's port.
 func (c *request) cookieName() string {
 	if c.sitePort == "" {
 		return "gaffer"

@@ -12,8 +12,8 @@ import (
 )
 
 // NewRuns implements the requests with which a user prepares a run and starts it. The parameter
-// project is the path of a project on the server's machine. The methods of its errors decide the
-// answer, see [Protocol].
+// project is the path of a project on the server's machine. The errors of NewRuns may have methods
+// that decide the HTTP status; see [Protocol].
 type NewRuns interface {
 	// Places returns where a new run can be executed.
 	Places(ctx context.Context) (fleet.RunPlaces, error)
@@ -28,7 +28,7 @@ type NewRuns interface {
 	// says why. Otherwise, the warning is empty.
 	Start(ctx context.Context, by credential.Identity, d fleet.RunDraft) (run fleet.Run, warning string, err error)
 	// Fork starts a run with one task. This task continues a copy of another task's conversation
-	// and files. The warning is the same as that of Start.
+	// and files. The warning has the same meaning as the warning that Start returns.
 	Fork(ctx context.Context, by credential.Identity, r fleet.ForkRequest) (result fleet.ForkResult, warning string, err error)
 	// Turns returns the turns of a task's conversation. A fork can continue after any of them.
 	Turns(ctx context.Context, run, task string) ([]fleet.Turn, error)
@@ -140,8 +140,8 @@ func (h *newRunHandlers) planOfRun(c *request) error {
 	})
 }
 
-// draft reads the draft of a run from the request, validates it and passes it to do. It refuses the
-// request if maxDrafts other drafts are being handled.
+// draft reads the draft of a run from the request, validates it and passes it to the function do.
+// It refuses the request if maxDrafts other drafts are being handled.
 func (h *newRunHandlers) draft(c *request, do func(d fleet.RunDraft) error) error {
 	select {
 	case h.checking <- struct{}{}:

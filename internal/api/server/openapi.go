@@ -147,8 +147,9 @@ func (s schemas) ofStruct(t reflect.Type) object {
 	return object{"$ref": "#/components/schemas/" + name}
 }
 
-// nameOf returns the name of a type's schema. Types of package fleet get the prefix Run, because
-// other packages have types of the same name: coordinator has a type Task, too.
+// nameOf returns the name of a type's schema. Types of package fleet get the prefix Run if they do
+// not have it, because other packages have types of the same name. For example, coordinator has a
+// type Task, too.
 func nameOf(t reflect.Type) string {
 	if strings.HasSuffix(t.PkgPath(), "/fleet") && !strings.HasPrefix(t.Name(), "Run") {
 		return "Run" + t.Name()

@@ -12,8 +12,8 @@ import (
 )
 
 // Protocol implements the requests of the coordinator protocol. An error that it returns may have
-// methods that decide the answer. NotFound, Conflict, Invalid, Denied, Busy and Damaged return a
-// bool and decide the HTTP status. Code returns the protocol's error code.
+// methods that decide the HTTP response. The methods NotFound, Conflict, Invalid, Denied, Busy and
+// Damaged return a bool and decide the status. The method Code returns the protocol's error code.
 type Protocol interface {
 	Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error)
 	Agents(ctx context.Context) ([]coordinator.Agent, error)
@@ -32,8 +32,8 @@ type Protocol interface {
 	DropChain(ctx context.Context, by credential.Identity, id string) error
 	// AssignChain lets only this agent claim tasks of the chain.
 	AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error)
-	// DetachChain lets all agents claim tasks of the chain again. It also queues the tasks of the
-	// chain again that this agent has claimed.
+	// DetachChain ends the assignment of a chain to the given agent, so that all agents may claim
+	// the chain's tasks. Tasks of the chain that the agent has in progress are queued again.
 	DetachChain(ctx context.Context, by credential.Identity, id, agent string) error
 
 	Tasks(ctx context.Context, f TaskFilter) ([]coordinator.Task, error)
@@ -58,9 +58,9 @@ type Protocol interface {
 	// Metrics returns the metrics of the service.
 	Metrics(ctx context.Context) (ServiceMetrics, error)
 
-	// Updates returns what the stream sends about the changes whose sequence number is above
-	// cursor. It reads at most limit changes. last is the sequence number of the last change that
-	// was read, even if the stream sends nothing about this change.
+	// Updates returns what the event stream sends about the changes in the store whose sequence
+	// number is above cursor. It reads at most limit changes. last is the sequence number of the
+	// last change that was read, even if the stream sends nothing about this change.
 	Updates(ctx context.Context, cursor int64, limit int) (list []Update, last int64, err error)
 	// Last returns the sequence number of the latest change in the store.
 	Last(ctx context.Context) (int64, error)
@@ -79,7 +79,7 @@ type TaskFilter struct {
 	Limit                 int
 }
 
-// Update is the stream's message about one change in the store.
+// Update is the message of the event stream about one change in the store.
 type Update struct {
 	Seq     int64  // sequence number of the change in the store
 	Run     string // id of the run that the change is about; empty if it is about no run
@@ -146,7 +146,8 @@ type (
 	}
 )
 
-// protocolHandlers answers the requests of the published protocol, which other programs use too.
+// protocolHandlers answers the requests of the coordinator protocol, which is published: programs
+// other than gaffer use it, too.
 type protocolHandlers struct{ service Protocol }
 
 func (h *protocolHandlers) routes() []route {

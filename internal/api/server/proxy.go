@@ -30,9 +30,9 @@ func ParseProxies(list []string) (proxies []netip.Prefix, err error) {
 	return proxies, nil
 }
 
-// arrival describes where a request comes from: from which address, for which host, and whether the
-// client's connection is encrypted. If a trusted proxy forwarded the request, the data comes from
-// the proxy's headers and describes the proxy's client.
+// arrival describes how a request has reached the server: the client's address, the requested host,
+// and whether the client's connection is encrypted. If a trusted proxy forwarded the request, the
+// data comes from the proxy's headers and describes the proxy's client.
 type arrival struct {
 	from             string     // the client's address as text, for the log
 	client           netip.Addr // the client's address; not valid if it cannot be parsed

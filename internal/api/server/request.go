@@ -161,7 +161,7 @@ func list[T any](items []T) []T {
 	return items
 }
 
-// trim removes spaces around each text, because old clients send such spaces.
+// trim removes white space at the beginning and end of each text.
 func trim(texts ...*string) {
 	for _, text := range texts {
 		*text = strings.TrimSpace(*text)

@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Runs implements the requests about runs. The methods of its errors decide the answer, see
-// [Protocol].
+// Runs implements the requests about runs. Its errors may have methods that decide the HTTP status;
+// see [Protocol].
 type Runs interface {
 	Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error)
 	Run(ctx context.Context, id string) (fleet.Run, error)
@@ -68,9 +68,9 @@ type Runs interface {
 	Lanes(ctx context.Context) ([]fleet.Lane, error)
 	RunAttempts(ctx context.Context, run string) ([]coordinator.AttemptChange, error)
 	RunQuestions(ctx context.Context, run string) ([]coordinator.QuestionChange, error)
-	// RunChanges returns what the stream sends about a run for the changes whose sequence number is
-	// above cursor. It reads at most limit changes. next is the cursor for the next page, or 0 if
-	// this page is the last.
+	// RunChanges returns what the event stream sends about the changes of a run whose sequence
+	// number is above cursor. It reads at most limit changes. next is the cursor for the next page,
+	// or 0 if this page is the last.
 	RunChanges(ctx context.Context, run string, cursor int64, limit int) (list []Update, next int64, err error)
 
 	// Log opens the log of a task. It returns a [*RangeError] if the query's offset is beyond the

@@ -31,7 +31,7 @@ func (h *runHandlers) statusDocument(c *request) error {
 	return nil
 }
 
-// records streams the ledger records of a run, because there may be too many to hold in memory.
+// records sends the ledger records of a run while it reads them, because there may be very many.
 func (h *runHandlers) records(c *request) error {
 	run := c.r.URL.Query().Get("run")
 	if err := checkIDs("run", run); err != nil {
@@ -56,7 +56,7 @@ func (h *runHandlers) records(c *request) error {
 
 const (
 	maxNames = 100
-	maxRows  = 5000 // maximum number of attempts in a report
+	maxRows  = 5000 // maximum number of attempts that a report lists
 )
 
 func (h *runHandlers) runReport(c *request) error {

@@ -109,7 +109,8 @@ func (h *runHandlers) changeReview(c *request) error {
 		ID: of.ID, Key: of.Key, Path: of.Path, Side: of.Side, First: of.First, Last: of.Last, Tree: of.Tree, Lines: of.Lines, Text: of.Text, Resolved: of.Resolved,
 	}
 	c.about = taskName(run, task)
-	// Do not log that a user has viewed a file: it changes only the list of viewed files.
+	// If a user has viewed a file, do not log this as a change: only the list of viewed files
+	// changes.
 	c.quiet = action.Action == fleet.ActView
 	return respond(c, func(ctx context.Context) (oneReview, error) {
 		v, err := h.runs.ChangeReview(ctx, c.by, run, task, action)

@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Schedules implements the requests about schedules. The methods of its errors decide the answer,
-// see [Protocol].
+// Schedules implements the requests about schedules. Its errors may have methods that decide the
+// HTTP status; see [Protocol].
 type Schedules interface {
 	// List returns the schedules, sorted by name. If removed is set, it returns instead the removed
 	// schedules that can be restored.

@@ -26,7 +26,8 @@ type streamHandlers struct {
 	replaying chan struct{} // semaphore: limits the clients that read old changes to maxReplays
 }
 
-// stream sends changes of the store as they happen. Each client gets each change once and in order.
+// stream sends changes of the store in order and as they happen. The parameters project and run
+// select the changes. A client that sends the id of its last event first gets the changes after it.
 func (h *streamHandlers) stream(c *request) error {
 	after, given, err := c.lastEventID()
 	if err != nil {
@@ -45,7 +46,8 @@ func (h *streamHandlers) stream(c *request) error {
 	}
 	defer h.hub.leave()
 	if !given || after > last {
-		// Start after the latest change: the client sent no id, or an id from another database.
+		// The client sent no id, or an id above that of the latest change. Start after the latest
+		// change.
 		after = last
 	}
 	hello, err := json.Marshal(map[string]time.Time{"time": h.now().UTC()})
@@ -72,7 +74,7 @@ func (h *streamHandlers) stream(c *request) error {
 }
 
 // lastEventID returns the sequence number of the last change that the client has received. given is
-// false if the request does not contain it.
+// false if the request does not contain this number.
 func (c *request) lastEventID() (id int64, given bool, err error) {
 	text := c.r.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -93,16 +95,16 @@ type streamClient struct {
 	*streamHandlers
 	events *eventStream
 	c      *request
-	at     int64            // the client has received all changes up to this sequence number
+	at     int64            // sequence number up to which all wanted changes were sent
 	wants  func(frame) bool // selects the changes that the client wants; nil for all
 
 	wantsActivity bool
-	round         int             // number of the latest activity message that the client has received
+	round         int             // sequence number of the last activity message that was sent; 0 if none was
 	moreActivity  <-chan struct{} // closed when there is a newer activity message; nil unless wantsActivity
 }
 
 // follow sends changes to the client. It returns when the client disconnects, is too slow or loses
-// its permission, or when the server stops.
+// its permission, when old changes cannot be read, or when the server stops.
 func (s *streamClient) follow(ctx context.Context) {
 	if s.sendFirstActivity(ctx) != nil || s.catchUp(ctx) != nil {
 		return
@@ -141,8 +143,8 @@ func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-ch
 				return context.Canceled
 			}
 			data := []byte(": ping\n\n")
-			// Send an event instead of a comment, because browsers hide a stream's comments from
-			// the page.
+			// If the client wants activity, send an activity event without content instead of the
+			// comment "ping". Browsers hide comments of a stream from the page.
 			if s.wantsActivity {
 				data = (&activitySnapshot{}).frame(s.now().UTC(), false)
 			}
@@ -169,7 +171,8 @@ func (s *streamClient) sendActivity() error {
 }
 
 // sendFirstActivity sends the first activity before any change, if the client wants activity. If
-// the database does not answer in time, it sends nothing and returns nil, so the stream continues.
+// the activity is not read from the store in time, it sends nothing and returns nil, so that the
+// stream continues.
 func (s *streamClient) sendFirstActivity(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.live.send)
 	defer cancel()
@@ -210,7 +213,7 @@ func (s *streamClient) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// replay reads one page of changes from the database and sends it.
+// replay reads one page of changes from the database and sends those that the client wants.
 func (s *streamClient) replay(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
 	defer cancel()

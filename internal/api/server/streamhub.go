@@ -27,16 +27,16 @@ type hub struct {
 	size         int
 	droppedUpTo  int64 // changes up to this sequence number are not in the buffer
 	last         int64 // sequence number after which the next read from the store starts
-	previousLast int64 // the value of last before the latest read
-	// latest contains the encoded changes of the latest read in one byte slice. Most clients read
-	// exactly these changes next, so after returns this slice instead of building a new one for
-	// each client.
+	previousLast int64 // sequence number after which the latest read started
+	// latest contains the encoded changes of the latest read in one byte slice. If a client wants
+	// exactly these changes, the method after returns this slice. So it does not build a new slice
+	// for each client.
 	latest  []byte
-	changed chan struct{} // closed and replaced when last grows
+	changed chan struct{} // closed and replaced when the hub has read new changes
 	readers int
-	awake   bool // true if the hub reads changes; false while it has no clients
-	// closed is a channel that is always closed. A reading has it as its channel more if the buffer
-	// already has more changes.
+	awake   bool // true while the hub reads changes
+	// closed is a channel that is always closed. The method after returns it as reading.more if the
+	// buffer already has more changes.
 	closed chan struct{}
 	wake   chan struct{} // receives a value when a client joins while awake is false
 }
@@ -59,7 +59,7 @@ func newHub(service Protocol, log *slog.Logger, maxBytes int) *hub {
 	return h
 }
 
-// run reads changes until ctx ends. It does not read while there are no clients.
+// run reads changes until ctx ends. If there are no clients, it waits for one before the next read.
 func (h *hub) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if h.sleepIfUnused() {
@@ -95,7 +95,7 @@ func (h *hub) sleepIfUnused() bool {
 	return !h.awake
 }
 
-// read waits until the store has new changes, and adds at most page of them to the buffer.
+// read waits until the store has new changes, and adds one page of them to the buffer.
 func (h *hub) read(ctx context.Context) error {
 	h.mu.RLock()
 	after := h.last
@@ -227,7 +227,7 @@ func encodeFrames(list []Update) []frame {
 	for i, u := range list {
 		data, err := json.Marshal(u.Update)
 		if err != nil {
-			continue // skip a change whose row is not valid JSON
+			continue // skip a change that cannot be encoded as JSON
 		}
 		var b bytes.Buffer
 		if i == len(list)-1 || list[i+1].Seq != u.Seq {

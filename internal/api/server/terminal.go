@@ -81,7 +81,7 @@ func (e *closeError) Error() string { return e.reason }
 type terminalMessage struct {
 	Type  string `json:"type"`  // "resize", "keyboard" or "shown"
 	Take  bool   `json:"take"`  // for "keyboard": true takes the keyboard, false gives it back
-	Bytes int    `json:"bytes"` // for "shown": number of bytes shown since the previous such message
+	Bytes int    `json:"bytes"` // for "shown": number of bytes shown since the last message of this type
 	fleet.TerminalSize
 }
 
@@ -160,12 +160,12 @@ func (s *terminalSocket) run(ctx context.Context) {
 	helpers.Wait()
 }
 
-// close tells the client why the terminal ends, and closes the connection.
+// close tells the client why the view ends, and closes the connection.
 func (s *terminalSocket) close(ctx context.Context, err error) {
 	known, isClose := errors.AsType[*closeError](err)
 	switch {
 	case err == nil:
-		_ = s.conn.Close(websocket.StatusNormalClosure, "the task has ended") // ignore the error: it means that the client has disconnected
+		_ = s.conn.Close(websocket.StatusNormalClosure, "the task has ended") // ignore the error: the client may have disconnected
 	case isClose && known.code == 0, ctx.Err() != nil:
 		_ = s.conn.CloseNow()
 	case isClose:
@@ -231,7 +231,7 @@ func (s *terminalSocket) confirm(bytes int) {
 	s.mu.Unlock()
 	select {
 	case s.confirmed <- struct{}{}:
-	default: // the channel already has a value that output has not received
+	default: // s.confirmed already contains a value
 	}
 }
 
@@ -310,7 +310,7 @@ func (s *terminalSocket) takeKeyboard() error {
 	if !operate.permits(by.Role) {
 		return refuse(http.StatusForbidden, "forbidden", fmt.Sprintf("the role %s may not type in a terminal", by.Role))
 	}
-	// Refuse a token that is in the URL: another website can make the browser request a URL.
+	// A client whose token is in the URL may only watch.
 	if s.c.how == query {
 		return refuse(http.StatusForbidden, "forbidden", "a token in the URL permits watching only: send it as Authorization: Bearer TOKEN")
 	}

@@ -53,7 +53,7 @@ type Viewer interface {
 	Follow(ctx context.Context, project string) (*viewers.Follower, error)
 	// FollowAll is like Follow, and also follows the team, the sessions and the view of the build.
 	FollowAll(ctx context.Context, project string) (*viewers.Follower, error)
-	// Listed returns a channel that is closed when the list of projects has changed.
+	// Listed returns a channel that is closed when this viewer registers or activates a project.
 	Listed() <-chan struct{}
 }
 
@@ -242,8 +242,9 @@ func (h *viewerHandlers) buildLog(c *request) error {
 	})
 }
 
-// fileName replaces each character of name except ASCII letters, digits, "-" and "_" with "-". The
-// result is a valid name on every file system, and needs no quoting in an HTTP header.
+// fileName replaces each character of name except ASCII letters, digits, "-" and "_" with "-". So
+// the result can be a part of a file name on every file system, and needs no escaping in an HTTP
+// header.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_') {

@@ -21,7 +21,7 @@ type documentClient struct {
 }
 
 // documentStream sends each change of a project's documents as a server-sent event. A client that
-// reconnects gets all documents again.
+// reconnects gets all documents except the spec again.
 func (h *viewerHandlers) documentStream(c *request) error {
 	project, err := c.project()
 	if err != nil {
@@ -86,8 +86,8 @@ func (d *documentClient) follow(ctx context.Context) error {
 	}
 }
 
-// sendFirst sends the first messages of a new connection: the list of projects, the recent events
-// of the project, and the current state of each document.
+// sendFirst sends the first messages of a new connection: the list of projects, the stored messages
+// of the project, and the last message about each document except the spec.
 func (d *documentClient) sendFirst(ctx context.Context) error {
 	if err := d.sendProjects(ctx); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// maxClientMessage is the maximum length in bytes of a message from a client.
+// maxClientMessage is the maximum length in bytes of a WebSocket message from a client.
 const maxClientMessage = 16 << 10
 
 // sockets counts the open WebSockets, so that the server can wait for them when it stops. net/http
@@ -59,7 +59,7 @@ type socket struct {
 	conn     *websocket.Conn
 	follower *viewers.Follower
 	at       int64              // the client has received all messages up to this sequence number
-	messages chan clientMessage // messages from the client
+	messages chan clientMessage // readMessages sends here the client's messages
 	closing  chan closeReason   // keepAlive sends here the reason to close the WebSocket
 	ended    chan struct{}      // closed when sendMessages has ended
 }
@@ -125,7 +125,7 @@ func (c *request) checkSocket() error {
 	return nil
 }
 
-// run starts the goroutines of a socket and waits until they have ended.
+// run exchanges messages with the client until the WebSocket must be closed, and closes it.
 func (s *socket) run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.conn.SetReadLimit(maxClientMessage)
@@ -137,7 +137,7 @@ func (s *socket) run(ctx context.Context) {
 	if bye.code == 0 {
 		_ = s.conn.CloseNow()
 	} else {
-		_ = s.conn.Close(bye.code, bye.reason) // ignore the error: it means that the client has disconnected
+		_ = s.conn.Close(bye.code, bye.reason) // ignore the error: the client may have disconnected
 	}
 	cancel()
 	helpers.Wait()
@@ -238,8 +238,7 @@ func (s *socket) sendMessages(ctx context.Context) closeReason {
 var errSlow = errors.New("the message was not taken in time")
 
 // send sends a message. If the client does not receive it in time, the connection is closed, and
-// send counts the client as too slow. Write returns an error both in this case and if the client
-// has disconnected. Only the cause of the context limit tells them apart.
+// send counts the client as too slow.
 func (s *socket) send(ctx context.Context, data []byte) error {
 	limit, cancel := context.WithTimeoutCause(ctx, s.live.send, errSlow)
 	defer cancel()

@@ -24,7 +24,8 @@ type Work interface {
 	Release(ctx context.Context, by credential.Identity, r coordinator.WorkRelease) error
 	Held(ctx context.Context, by credential.Identity, worker string) ([]coordinator.Work, error)
 	// Wait waits until a change with a sequence number above cursor concerns the worker. If ctx
-	// ends first, Wait returns no error, and sets only the field Seq of the result.
+	// ends first, Wait returns no error, and sets only the field Seq of the result. If changes
+	// after cursor are missing, it returns at once with Wake and Attend set.
 	Wait(ctx context.Context, by credential.Identity, worker string, cursor int64) (coordinator.WorkNews, error)
 	// Log appends bytes to the log of an attempt. next is the offset of the byte that the worker
 	// must send next.
@@ -94,8 +95,7 @@ func (h *workHandlers) beatWork(c *request) error {
 	if err := checkNames("worker.version", b.Worker.Version, "worker.host", b.Worker.Host); err != nil {
 		return err
 	}
-	// Do not log this request: each worker sends a heartbeat every few seconds. If a heartbeat
-	// changes something, the store records an event.
+	// Do not log this request: each worker sends heartbeats several times a minute.
 	c.quiet = true
 	return respond(c, func(ctx context.Context) (coordinator.WorkOrders, error) {
 		o, err := h.work.Beat(ctx, c.by, b)

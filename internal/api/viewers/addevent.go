@@ -11,8 +11,8 @@ import (
 const maxEvent = 64 << 10 // maximum length of an event, in bytes
 
 // AddEvent adds an event to the feed of a project and returns the event's kind. If the event has a
-// timestamp and the feed already has an equal event, AddEvent adds nothing. In this case the client
-// has sent the event twice, or has also written it to the state file itself.
+// timestamp and the feed already has an equal event, AddEvent adds nothing. This happens, for
+// example, if a client sends an event twice.
 func (v *workflowService) AddEvent(ctx context.Context, ref string, body []byte) (kind string, err error) {
 	l, err := v.projects.findToChange(ctx, ref)
 	if err != nil {

@@ -32,7 +32,7 @@ type documentReader struct {
 	host     host.Host
 }
 
-// Team returns the view of a project's team, with the run that wrote its documents.
+// Team returns the view of a project's team, with the id of the run that wrote its documents.
 func (v *documentReader) Team(ctx context.Context, ref string) (docview.TeamPicture, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"gaffer/workflow"
 )
 
-// Error is the reason why a request was refused. The request has changed nothing.
+// Error is the reason why a request was refused.
 type Error struct {
 	kind, code, text string
 }
@@ -36,9 +36,9 @@ func (e *Error) Conflict() bool { return e.kind == conflict }
 // Invalid reports whether the request itself is invalid.
 func (e *Error) Invalid() bool { return e.kind == invalid }
 
-// clientError converts an error from reading or writing a document to the error for the client. If
-// the document has invalid content, the result is a conflict, because the request itself is valid.
-// Other errors, such as those of the disk, stay unchanged.
+// clientError converts an error from reading or writing a document to the error for the client. An
+// error about an argument becomes an [*Error] of the kind invalid. An error about the content of a
+// document becomes a conflict. Other errors, such as those of the disk, stay unchanged.
 func clientError(err error) error {
 	if a, ok := errors.AsType[*workflow.ArgumentError](err); ok {
 		return refuse(invalid, "invalid_request", "%s", a.Error())

@@ -8,7 +8,8 @@ import (
 )
 
 // maxFeed is the maximum number of events that are compared with those of the previous read. If a
-// feed has more events, the oldest are ignored. A feed usually has about a hundred events.
+// feed has more events, the oldest are ignored. A feed that only gaffer writes has about 100 events
+// at most.
 const maxFeed = 1000
 
 // feed describes the event feed in the workflow state, as it was at one read.
@@ -37,11 +38,12 @@ func feedOf(state jsontree.Value) (feed, [][]byte) {
 	return f, events
 }
 
-// newEvents returns the indexes of the events in f that the feed old does not have. When an event
-// is added to a full feed, the oldest event is removed. So f normally begins with the last events
-// of old. newEvents first computes from the numbers of archived events how many events of old were
-// removed. This number is wrong if other programs have removed events without counting them. Then
-// newEvents looks for the longest list of last events of old with which f begins.
+// newEvents returns the indexes of the events in f that the feed old does not have. New events are
+// added at the end of a feed, and the oldest events are moved to the archive. So f normally begins
+// with the last events of old. newEvents first computes from f.archived and old.archived how many
+// events of old were removed. This number is wrong if another program has removed events without
+// counting them. Then newEvents looks for the longest suffix of old with which f begins. If there
+// is none, it calls newContents.
 func (f feed) newEvents(old feed) []int {
 	if left := f.archived - old.archived; !f.truncated && !old.truncated && left >= 0 && left <= int64(len(old.digests)) {
 		if kept := old.digests[left:]; hasPrefix(f.digests, kept) {
@@ -56,10 +58,10 @@ func (f feed) newEvents(old feed) []int {
 	return f.newContents(old)
 }
 
-// skipped returns the sequence numbers of the events that were added to the feed after old was
-// read, and were archived before f was read. Neither feed contains these events. The numbers are
-// those from first to end-1; there are none if first is not below end. If there are more than
-// maxFeed such events, skipped leaves out the oldest.
+// skipped returns which events were added to the feed after old was read, and were archived before
+// f was read. Neither feed contains these events. They have the sequence numbers from first to
+// end-1, where 0 is the project's first event. If first is not below end, there are no such events.
+// skipped returns at most the last maxFeed of these events.
 func (f feed) skipped(old feed) (first, end int64) {
 	if old.truncated || old.archived > f.archived {
 		return 0, 0
@@ -79,8 +81,8 @@ func (f feed) indexesFrom(first int) (places []int) {
 }
 
 // newContents returns the indexes of the events in f that do not occur in the feed old, or occur
-// there less often. newEvents uses it if f does not begin with the last events of old. This happens
-// when a program removes or changes events without locking the file.
+// there less often. newEvents uses it if f does not begin with the last events of old. For example,
+// another program may have removed or changed events.
 func (f feed) newContents(old feed) (places []int) {
 	heard := map[digest]int{}
 	for _, said := range old.digests {

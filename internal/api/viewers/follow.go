@@ -27,7 +27,7 @@ type watches struct {
 	host     host.Host
 	notice   func(text string)
 
-	mu      sync.Mutex // held while a watch starts, so that none starts after Close
+	mu      sync.Mutex // held while a watch starts, so that no watch starts after Close
 	closed  bool
 	running sync.WaitGroup
 }
@@ -71,7 +71,7 @@ func (v *watches) follow(ctx context.Context, ref string, wide bool) (*Follower,
 		return nil, err
 	}
 	select {
-	// The spec was read once, so later changes of the spec are noticed.
+	// Wait for the first check of the spec, so that changes after this check are noticed.
 	case <-ready:
 	case <-ctx.Done():
 	}
@@ -79,8 +79,8 @@ func (v *watches) follow(ctx context.Context, ref string, wide bool) (*Follower,
 }
 
 // join registers a follower, and starts the watches that it needs. If wide is true, the follower
-// gets messages about all documents. ready is closed when the spec of the project was read for the
-// first time. After Close, join returns ErrClosed.
+// gets messages about all documents. ready is closed when the spec of the project was checked for
+// the first time. After Close, join returns ErrClosed.
 func (v *watches) join(l *liveProject, wide bool) (ready <-chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -132,8 +132,9 @@ func (f *Follower) After(seq int64) Reading {
 
 // History returns one message that contains all stored messages with sequence numbers above cursor.
 // It leaves out messages that only followers of all documents get. latest is the sequence number of
-// the project's last message. If messages after cursor were dropped, or if cursor is above latest,
-// the message contains all stored messages and is marked as truncated.
+// the project's last message. A client that has no messages yet passes 0 as cursor. Otherwise, if
+// messages after cursor were dropped, or if cursor is above latest, the result contains all stored
+// messages and is marked as truncated.
 func (f *Follower) History(cursor int64) (data []byte, latest int64, err error) {
 	l := f.live
 	l.mu.Lock()

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxEvents = 500            // number of events that are kept for clients that reconnect
+	maxEvents = 500            // maximum number of events that are kept for followers
 	maxBytes  = 2 * maxMessage // maximum total size of the kept events in bytes
 )
 
@@ -33,14 +33,14 @@ type liveProject struct {
 	latest      map[string]message // last message about each document, by the type of the message
 	events      []message
 	size        int           // total length of events in bytes
-	changed     chan struct{} // closed and replaced when seq grows
+	changed     chan struct{} // closed and replaced when a message is stored
 
 	followers int
 	// watch is the number of watches that were started so far. Only results of the last one are
 	// used.
 	watch int
 	stop  context.CancelFunc // ends the watch; nil if no watch is running
-	ready chan struct{}      // closed when the watch has read the spec for the first time
+	ready chan struct{}      // closed when the watch has checked the spec for the first time
 	seen  lastContents
 
 	documents    *documents
@@ -63,8 +63,8 @@ type lastContents struct {
 }
 
 // newLiveProject returns a project without messages. The sequence numbers of its messages begin
-// after the current time in milliseconds. So they are higher than all numbers that were used before
-// a restart of the server.
+// after the current time in milliseconds. So they are normally higher than those that were used
+// before a restart of the server.
 func newLiveProject(path string, place ProjectFolders, now time.Time) *liveProject {
 	base := now.UnixMilli()
 	return &liveProject{

@@ -29,7 +29,8 @@ func forAllDocumentsOnly(kind string) bool {
 	return kind == TeamUpdate || kind == SessionsUpdate || kind == BuildUpdate
 }
 
-// maxMessage is the maximum length of a message in bytes. A longer message is not sent.
+// maxMessage is the maximum length in bytes of a message that is stored for followers. A longer
+// message is dropped.
 const maxMessage = 2 << 20
 
 // member is one member of a JSON message: its name, and its value as JSON.

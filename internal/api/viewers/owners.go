@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// RunFinder finds the run of gaffer that wrote a document. A document for which it finds no run was
-// written by another program.
+// RunFinder finds the run of gaffer that wrote a document. It finds no run if another program wrote
+// the document.
 type RunFinder interface {
 	// Sessions returns the ids of the runs that wrote the documents of sessions, by session id. It
 	// leaves out sessions of other programs.
@@ -29,7 +29,7 @@ const findTimeout = 5 * time.Second
 
 // runOwners finds the run that wrote a document, and adds the run's id to the view of the document.
 type runOwners struct {
-	finder RunFinder // nil if no document belongs to a run of gaffer
+	finder RunFinder // nil means: do not look for runs
 	now    func() time.Time
 	notice func(text string)
 
@@ -55,7 +55,7 @@ func (v *runOwners) withTeamRun(ctx context.Context, l *liveProject, p docview.T
 }
 
 // logError logs that the run of a document could not be found. The document is then shown without
-// its run. It logs at most once per minute, because there are several queries per second.
+// its run. It logs at most once per minute, because there may be several queries per second.
 func (v *runOwners) logError(err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
@@ -119,7 +119,7 @@ func (v *runOwners) withBuildRun(ctx context.Context, l *liveProject, b *docview
 // rarely changes.
 type owners struct {
 	mu    sync.Mutex
-	runs  map[string]string // run id by session id; "" if another program wrote the session
+	runs  map[string]string // run id by session id; "" if no run wrote the session's document
 	until time.Time
 
 	session   string // id of the team's session

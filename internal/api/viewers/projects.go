@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// folder is the name of the folder with the workflow documents. Each project contains this
-	// folder or gaffer's config file.
+	// folder is the name of the folder with the workflow documents. Only a project that contains
+	// this folder or gaffer's config file can be registered.
 	folder      = ".fctry"
 	maxProjects = 100
 	maxPath     = 4096
@@ -66,7 +66,7 @@ type projectList struct {
 
 	mu           sync.Mutex
 	liveProjects map[string]*liveProject // by the path of the project's root
-	listed       chan struct{}           // closed and replaced when the list of projects has changed
+	listed       chan struct{}           // closed and replaced when this viewer registers or activates a project
 }
 
 // live returns the liveProject of the project with this root, and creates it at the first call.
@@ -102,7 +102,7 @@ func (v *projectList) find(ctx context.Context, ref string) (*liveProject, error
 
 // Projects lists the projects whose folders exist, in the order of registration. If the server's
 // own project is not registered, it comes first. The active project is the one that is marked as
-// active in the registry. If there is none, the first project is active.
+// active in the registry. If it is not in the list, the first project is active.
 func (v *projectList) Projects(ctx context.Context) ([]Project, error) {
 	entries, err := v.registry.Get(ctx)
 	if err != nil {
@@ -245,7 +245,7 @@ func (v *projectList) missingFolders(ctx context.Context) (map[string]bool, erro
 	return paths, nil
 }
 
-// Listed returns a channel that is closed when the list of projects has changed.
+// Listed returns a channel that is closed when this viewer registers or activates a project.
 func (v *projectList) Listed() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -100,10 +100,11 @@ type Section struct {
 	Body      string   `json:"body"`
 }
 
-// claimPattern matches a claim in the text of a section. Bold text in a section is a claim.
+// claimPattern matches a claim, which is bold text of 4 to 80 characters in a section.
 var claimPattern = lazyregexp.New(`\*\*([^*\n]{4,80})\*\*`)
 
-// Sections returns the sections of a project's spec. Their readiness is the same as in Readiness.
+// Sections returns the sections of a project's spec. It takes their readiness from the result of
+// the method Readiness.
 func (v *specReader) Sections(ctx context.Context, ref string) (Sections, error) {
 	list := Sections{[]Section{}}
 	text, words, err := v.specWithReadiness(ctx, ref)

@@ -138,8 +138,8 @@ func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error)
 	}
 	const kind = "dependencies"
 	names, drawn := map[string]int{}, map[string]*strings.Builder{}
-	// node returns the Mermaid source of the node for a section. It replaces or removes characters
-	// that have a meaning in Mermaid.
+	// node returns the Mermaid source of the node for a section. It replaces or removes double
+	// quotes and angle brackets, which have a meaning in Mermaid.
 	node := func(alias string) string {
 		if _, ok := names[alias]; !ok {
 			names[alias] = len(names)

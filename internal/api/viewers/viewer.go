@@ -23,8 +23,8 @@ type Options struct {
 	// Locate returns the name of a project and the folders of its documents. If Locate is nil, the
 	// documents are in the default folders of the protocols.
 	Locate func(root string) (ProjectFolders, error)
-	// RunFinder finds the runs that wrote documents. It is nil if no document belongs to a run of
-	// gaffer.
+	// RunFinder finds the runs that wrote documents. If it is nil, the viewer does not show to
+	// which run a document belongs.
 	RunFinder RunFinder
 	Now       func() time.Time // nil means the machine's clock
 	Rand      io.Reader        // source of random ids; nil means the machine's random source

@@ -130,8 +130,8 @@ type specChecks struct {
 
 // due reports whether the spec must be read now. The spec must have changed since the last read, or
 // have been modified so recently that a change may not be visible in info. It must also be the same
-// as at the last check. If it differs, a program may still be writing it. due stores info as that
-// of the last check.
+// as at the last check, if there was one. If it differs, a program may still be writing it. due
+// stores info as that of the last check.
 func (s *specChecks) due(info fs.FileInfo, now time.Time) bool {
 	still := !s.checked || s.last != nil && !differs(s.last, info)
 	changed := s.read == nil || differs(s.read, info) || now.Sub(info.ModTime()) < timestampGrain

@@ -17,7 +17,8 @@ import (
 // has changed.
 const recomputeEvery = 5 * time.Second
 
-// allDocumentsWatch is the watch of all documents of a project, with the number of its followers.
+// allDocumentsWatch watches the team, the sessions and the build of a project for the followers of
+// all documents.
 type allDocumentsWatch struct {
 	followers int
 	// count is the number of watches that were started so far. Only results of the last one are
@@ -27,8 +28,8 @@ type allDocumentsWatch struct {
 	lastSent map[string][sha256.Size]byte // hash of the last view that was sent, by type of message
 }
 
-// beginAll starts to watch all documents of a project, unless that watch is already running. The
-// caller holds l.mu and v.mu.
+// beginAll starts to watch the team, the sessions and the build of a project, unless that watch is
+// already running. The caller holds l.mu and v.mu.
 func (v *watches) beginAll(l *liveProject) {
 	if l.allDocuments.stop != nil {
 		return
@@ -45,7 +46,8 @@ func (v *watches) beginAll(l *liveProject) {
 	v.running.Go(func() { w.watchBuild(ctx) })
 }
 
-// stopAllWatch ends the watch of all documents, if it is running. The caller holds l.mu.
+// stopAllWatch ends the watch of the team, the sessions and the build, if it is running. The caller
+// holds l.mu.
 func (l *liveProject) stopAllWatch() {
 	if l.allDocuments.stop != nil {
 		l.allDocuments.stop()

@@ -24,9 +24,9 @@ type changeFeed struct {
 	changes     []change
 	droppedUpTo int64         // changes up to this sequence number are no longer kept
 	last        int64         // sequence number after which the next read from the store starts
-	changed     chan struct{} // closed and replaced when last grows
+	changed     chan struct{} // closed and replaced when the feed has read new events
 	waiting     int           // number of workers that are waiting for changes
-	unusedSince time.Time     // when the last worker stopped waiting
+	unusedSince time.Time     // when a worker last stopped waiting
 	awake       bool
 	wake        chan struct{} // receives a value when a worker starts to wait while awake is false
 }
@@ -37,7 +37,7 @@ type change struct {
 	// worker is the id of the worker that has new orders or answers. It is empty if the change
 	// means that a task may be ready to claim.
 	worker string
-	labels string // labels that a worker needs to claim the task
+	labels string // labels that a worker needs to claim the ready task, comma-separated
 	all    bool   // the change concerns all workers, whatever their labels
 }
 

@@ -23,7 +23,7 @@ const (
 	maxAsking = 100
 	// maxDelivered is the maximum number of delivered messages that one request may list.
 	maxDelivered = 10_000
-	maxShort     = 200     // maximum length of a short field, in bytes
+	maxShort     = 200     // maximum length of a short field, such as a host name, in bytes
 	maxDoing     = 1000    // maximum length of the text that says what an agent does, in bytes
 	maxPath      = 4 << 10 // maximum length of a path, in bytes
 	maxOption    = 1000    // maximum length of an option of a question, in bytes

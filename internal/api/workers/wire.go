@@ -32,8 +32,8 @@ func rowAfterBeat(by credential.Identity, b coordinator.WorkBeat, row store.Work
 	}
 }
 
-// sourceOf returns how the worker learned what its agents do, for example from hooks. It returns
-// the first source that the heartbeat names, or "worker" if it names none.
+// sourceOf returns how the worker learned what its agents do, such as "output" if it reads their
+// output. It returns the first source that the heartbeat names, or "worker" if it names none.
 func sourceOf(held []coordinator.HeldWork) string {
 	for _, h := range held {
 		if h.Now.Source != "" {
@@ -43,8 +43,8 @@ func sourceOf(held []coordinator.HeldWork) string {
 	return "worker"
 }
 
-// statusOf returns the status of a worker in the coordinator protocol: waiting if any of its agents
-// waits for the user, running if it has other agents, and idle if it has none.
+// statusOf returns the status of a worker in the coordinator protocol: idle if it has no agents,
+// waiting if any of its agents waits for the user, and running otherwise.
 func statusOf(held []coordinator.HeldWork) string {
 	status := coordinator.Idle
 	for _, h := range held {
@@ -69,8 +69,8 @@ func heldOf(h coordinator.HeldWork, now time.Time) engine.HeldAttempt {
 	return held
 }
 
-// progressOf clears the fields that have a meaning only on the worker's own machine, and corrects
-// invalid costs and numbers of tokens.
+// progressOf clears the fields Said and LogFrom of p, and corrects invalid costs and numbers of
+// tokens.
 func progressOf(p fleet.Progress) fleet.Progress {
 	p.Said, p.LogFrom, p.Spent = time.Time{}, 0, amount(p.Spent)
 	p.Context = fleet.Context{Tokens: max(p.Context.Tokens, 0), Window: max(p.Context.Window, 0)}

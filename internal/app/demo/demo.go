@@ -20,8 +20,8 @@ var shop embed.FS
 // Folder is the path of a demo's root folder.
 type Folder string
 
-// markerFile is the name of a file in every demo folder. A folder without this file is never
-// deleted.
+// markerFile is the name of a file in every demo folder. The [Cleaner] refuses to delete a folder
+// without this file.
 const markerFile = ".gaffer-demo"
 
 // Create creates the folder of a demo with the files of its project.
@@ -101,8 +101,8 @@ func (f Folder) home() string { return filepath.Join(string(f), "home") }
 func (f Folder) logs() string { return filepath.Join(string(f), "logs") }
 func (f Folder) temp() string { return filepath.Join(string(f), "tmp") }
 
-// FolderVar is the name of an environment variable that all processes of a demo have. Its value is
-// the path of the demo's folder.
+// FolderVar is the name of an environment variable that gaffer sets in all processes that a
+// [Processes] starts. Its value is the path of the demo's folder.
 const FolderVar = "GAFFER_DEMO"
 
 // trustVar is the name of an environment variable that lets gaffer run the agents that the demo's

@@ -73,8 +73,8 @@ func workerCommands() [][]string {
 }
 
 // Start starts the workers and commands of the demo. Then it waits for killAfter and kills the
-// worker laptop. If ctx ends, Start returns at once. All processes except the killed one run until
-// End is called.
+// worker laptop. If ctx ends, Start returns at once. Processes that do not end by themselves run
+// until End is called.
 func (c *Processes) Start(ctx context.Context, server string) error {
 	var dying *exec.Cmd
 	for _, w := range workerCommands() {
@@ -104,8 +104,8 @@ func (c *Processes) Start(ctx context.Context, server string) error {
 	return nil
 }
 
-// killLater waits for killAfter, and then kills a worker as if its machine were switched off. If
-// ctx ends first, it kills nothing.
+// killLater waits for killAfter, and then kills a worker with SIGKILL, so that the worker cannot
+// clean up. If ctx ends first, it kills nothing.
 func (c *Processes) killLater(ctx context.Context, cmd *exec.Cmd) {
 	t := time.NewTimer(killAfter)
 	defer t.Stop()

@@ -90,8 +90,8 @@ type RunningAttempt struct {
 	Watched bool          `json:"watched"` // whether a gaffer process works on the attempt's run
 }
 
-// Orphan is a process that was left behind by an attempt: the attempt has ended or is unknown, or
-// its supervisor was killed.
+// Orphan is a process that was left behind by an attempt: the attempt has ended, or its supervisor
+// was killed.
 type Orphan struct {
 	PID     int    `json:"pid"`
 	Attempt string `json:"attempt"`

@@ -14,8 +14,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Unproven is an attempt whose supervisor was killed, and which may still have running processes.
-// Its task is not retried until it is proved that these processes have ended.
+// Unproven is an attempt whose supervisor has died, and which may still have running processes. Its
+// task is not retried until gaffer has proof that these processes have ended, or until the user
+// declares it.
 type Unproven struct {
 	Attempt   string            `json:"attempt"`
 	Run       string            `json:"run,omitempty"`
@@ -70,11 +71,11 @@ func (h *Health) endOrphans() error {
 	return nil
 }
 
-// findLeftBehind looks for attempts whose supervisors were killed. It adds processes of these
+// findLeftBehind looks for attempts whose supervisors have died. It adds processes of these
 // attempts to h.Orphans. If it is unknown whether an attempt has processes, it adds the attempt to
-// h.Unproven. If repair is true, it first ends the processes that certainly belong to an attempt.
-// db is nil if there is no database, or if it cannot be opened. Then the results do not name runs
-// and tasks.
+// h.Unproven. If repair is true, it first ends the processes that certainly belong to these
+// attempts. db is nil if there is no database, or if it cannot be opened. Then the results do not
+// name runs and tasks.
 func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state string, repair bool) {
 	if repair {
 		if err := endLeftBehind(state); err != nil {
@@ -109,7 +110,7 @@ func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state strin
 	}
 }
 
-// endLeftBehind looks for attempts whose supervisors were killed, and ends the processes that
+// endLeftBehind looks for attempts whose supervisors have died, and ends the processes that
 // certainly belong to these attempts.
 func endLeftBehind(state string) error {
 	var errs []error

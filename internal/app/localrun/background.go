@@ -57,8 +57,8 @@ const startWithin = 20 * time.Second
 
 // Start starts 'gaffer resume' in a new process session (setsid), in the run's project and with the
 // settings from this command's flags. It returns when that process has locked the run, or when the
-// run has ended. It returns an error if the process ends first or needs longer than startWithin. The
-// new process continues when this one ends.
+// run has ended. It returns an error if the process ends first or needs longer than startWithin.
+// The new process continues when this one ends.
 func (b *Background) Start(ctx context.Context, run string) (BackgroundProcess, error) {
 	if err := CheckDetach(b.opts.Getenv); err != nil {
 		return BackgroundProcess{}, err
@@ -135,8 +135,8 @@ func (b *Background) Start(ctx context.Context, run string) (BackgroundProcess, 
 	}
 }
 
-// lastError returns the first error message that gaffer wrote to log after offset. If there is none,
-// it returns the last line that is not empty. It reads only the end of a long log.
+// lastError returns the first error message that gaffer wrote to log after offset. If there is
+// none, it returns the last line that is not empty. It reads only the end of a long log.
 func lastError(log *os.File, offset int64) string {
 	const most = 4096
 	if at, err := log.Stat(); err == nil {
@@ -155,7 +155,7 @@ func lastError(log *os.File, offset int64) string {
 	return last
 }
 
-// NoProcessError reports that no process works on a run, and that none could be started.
+// NoProcessError reports that no process works on a run, and that none was started.
 type NoProcessError struct {
 	Run     string
 	Project string

@@ -15,9 +15,9 @@ import (
 // endWithin is how long CancelAndWait waits until the task or run has ended.
 const endWithin = 2 * time.Minute
 
-// CancelAndWait cancels a task of a run, or the whole run if task is empty. It returns when the task
-// or run has ended, or with an error after endWithin. If no gaffer process works on the run, it ends
-// the attempts itself. If the task or run had already ended, it returns nil.
+// CancelAndWait cancels a task of a run, or the whole run if task is empty. It returns when the
+// task or run has ended, or with an error after endWithin. If no gaffer process works on the run,
+// it ends the attempts itself. If the task or run had already ended, it returns nil.
 func (r *Runs) CancelAndWait(ctx context.Context, run, task, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()

@@ -57,8 +57,8 @@ type Options struct {
 	Terminals *terminal.Terminals
 
 	Agents func(name string) (agent.Agent, error)
-	// Accounts returns the user's usable accounts of agent programs, in the order of the user's
-	// settings file.
+	// Accounts returns the user's accounts of agent programs that tasks may use, in the order of
+	// the user's settings file.
 	Accounts   func() []account.Account
 	Supervisor supervisor.Options
 	// Sandbox returns the sandbox for a task. unattended means that gaffer started the run without
@@ -72,8 +72,8 @@ type Options struct {
 	// resolve merge conflicts.
 	Land func(ctx context.Context, run store.Run) error
 	// Report tells the sources of the run's tasks, such as an issue tracker, how the tasks have
-	// ended. ended means that the run has ended, and that its changes were merged if the run's plan
-	// requests it.
+	// ended. ended means that the run has ended, and that Land has returned if it was called for
+	// the run.
 	Report func(ctx context.Context, run string, ended bool)
 	// Notify sends notifications about the run's events with sequence numbers above cursor, until
 	// stop is called.
@@ -83,8 +83,8 @@ type Options struct {
 	NewID  func() string
 	Now    func() time.Time
 	Notice func(text string) // prints a message for the user
-	// Quiet means that a run's recorder prints no message when it cannot write documents. Flushing
-	// the recorder returns these errors too.
+	// Quiet means that a run's recorder does not print temporary problems with writing documents.
+	// Flushing the recorder returns the problems that remain.
 	Quiet bool
 }
 
@@ -202,9 +202,9 @@ type activeRun struct {
 	opts      *Options
 	run       store.Run
 	from      int64              // sequence number of the last event when the work started
-	terminals bool               // whether an agent of the run has a terminal
-	build     *buildrun.Writer   // nil if the run is not a build
-	team      *teamrun.Conductor // nil if the run is not a team's run
+	terminals bool               // whether an agent of the run has a tmux session
+	build     *buildrun.Writer   // nil if the run is not a build or has no tasks
+	team      *teamrun.Conductor // nil if the run has no team or no tasks
 	worker    *worker.Worker
 	recorder  *recorder.Recorder
 }

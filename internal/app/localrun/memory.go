@@ -3,13 +3,12 @@ package localrun
 import "runtime/debug"
 
 // These constants set the memory limit and the GC percentage of a process that works on a run. Such
-// a process has little live memory but produces much garbage. So the memory limit, instead of the
-// growth of the live heap, decides when the garbage collector runs: rarely in a small run, and more
-// often in a large one.
+// a process has little live memory but produces much garbage. The high GC percentage makes garbage
+// collections rare, and the memory limit bounds the memory that the garbage takes.
 const (
 	baseMemory        = 40 << 20
-	serverMemory      = 64 << 20 // bytes added if the process also serves its run over HTTP
-	memoryPerPlanByte = 16       // bytes added for each byte of the plan
+	serverMemory      = 64 << 20 // bytes added to baseMemory if the process also serves its run
+	memoryPerPlanByte = 16       // bytes added to baseMemory for each byte of the plan
 	gcPercent         = 400      // maximum size of the garbage, in percent of the live heap
 )
 

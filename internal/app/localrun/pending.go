@@ -52,10 +52,10 @@ type PendingOptions struct {
 	Store   store.Store
 	Locks   runlock.Locks
 	Project string // path of the project's root
-	// RunsOf returns the Runs of another project. paths are the folders of that project's
-	// documents. If err is nil, the caller must call closes, which closes the documents.
+	// RunsOf returns the Runs of a project. paths are the folders of the project's documents, by
+	// setting name. If err is nil, the caller must call closes, which closes the documents.
 	RunsOf   func(project string, paths map[string]string) (runs *Runs, closes func(), err error)
-	ReadOnly bool // do nothing, because the store cannot be changed
+	ReadOnly bool // WriteOnOpen does nothing, because the store cannot be changed
 	Now      func() time.Time
 	Notice   func(text string) // prints a message for the user
 }
@@ -133,9 +133,9 @@ func (p *Pending) Write(ctx context.Context, everywhere bool) (left []pending.Do
 // writeWithin is how long a command may spend on writing the documents of earlier runs.
 const writeWithin = time.Second
 
-// WriteOnOpen tries to write the unwritten documents of this project within writeWithin. Every
-// command that opens the project calls it. If it fails, it prints a notice, and the command
-// continues.
+// WriteOnOpen tries to write the unwritten documents of this project within writeWithin. The
+// commands that work on the project's runs call it when they start. If writing fails, WriteOnOpen
+// prints a notice, and the command continues.
 func (p *Pending) WriteOnOpen(ctx context.Context) {
 	if p.opts.ReadOnly {
 		return

@@ -16,7 +16,7 @@ import (
 )
 
 // finishWithin is how long a process waits, after its run has ended, until its last notifications
-// are sent. The next gaffer process sends those that are still unsent.
+// are sent. A later gaffer process sends those that are still unsent.
 const finishWithin = 3 * time.Second
 
 // Settings are the settings and the environment of the notification channels.
@@ -71,9 +71,9 @@ func rulesOf(c *config.Config) notify.Rules {
 
 // Start starts a notifier for a run, or for all runs if run is empty. The notifier continues after
 // the last event that an earlier notifier has read. If there was no earlier notifier, it begins
-// after the event with the sequence number cursor, or with new events if cursor is zero. Start
-// returns nil if no channel can be used. It also returns nil if the settings request no
-// notifications: neither about kinds of events nor a morning report.
+// after the event with the sequence number cursor, or with new events if cursor is zero. Only a
+// notifier for all runs sends the morning report. Start returns nil if no channel can be used, or
+// if the notifier would have nothing to send.
 func (n *Notifications) Start(run string, cursor int64) *notify.Notifier {
 	all, kinds := n.channels(), kindsOf(n.opts.Config)
 	for _, c := range all {

@@ -109,7 +109,7 @@ func (k *keeper) latestOf(r store.Reader, like store.Run, kind string) (string, 
 			return "", err
 		}
 		if as, err := resumableAs(run); err != nil || as != kind {
-			continue // a run whose plan cannot be read cannot be resumed
+			continue // skip other kinds of runs, and runs whose plan cannot be read
 		}
 		k.latest[key] = run.ID
 		return run.ID, nil

@@ -54,8 +54,8 @@ type Policy struct {
 type Pruned struct {
 	Before    time.Time `json:"before"`
 	Runs      int       `json:"runs"`
-	Oldest    time.Time `json:"oldest,omitzero"` // when the first of these runs ended
-	Newest    time.Time `json:"newest,omitzero"` // when the last of these runs ended
+	Oldest    time.Time `json:"oldest,omitzero"` // when the first of the counted runs ended
+	Newest    time.Time `json:"newest,omitzero"` // when the last of the counted runs ended
 	Tasks     int       `json:"tasks"`
 	Attempts  int       `json:"attempts"`
 	Questions int       `json:"questions"`
@@ -64,11 +64,13 @@ type Pruned struct {
 	Promises  int       `json:"promises"`
 	Workers   int       `json:"workers"`
 	Events    int       `json:"events"`
-	Folders   int       `json:"folders"` // number of the runs' folders on this machine
+	Folders   int       `json:"folders"` // number of folders of the counted runs in gaffer's state folder
 	IDs       []string  `json:"run_ids"`
-	Kept      int       `json:"kept"` // number of old runs that are kept because they are among the latest of their project
-	Spared    []Spared  `json:"spared"`
-	Taken     bool      `json:"taken"` // the data was deleted, not only counted
+	// Kept is the number of old runs that are kept because they are among the latest runs of their
+	// project.
+	Kept   int      `json:"kept"`
+	Spared []Spared `json:"spared"`
+	Taken  bool     `json:"taken"` // the data was deleted, not only counted
 	// The path of the database's file, its size, and how many bytes of it are free for reuse. They
 	// are set only after a deletion, and only if the database is a file.
 	File      string `json:"file,omitempty"`
@@ -150,7 +152,7 @@ func (p *Pruning) Delete(ctx context.Context) (Pruned, error) {
 	})
 	byProject := map[string][]string{}
 	for _, run := range p.found.Ended {
-		if run.OnlyWorker == run.ID && slices.Contains(gone, run.ID) { // the run worked in the project's own folder on this machine
+		if run.OnlyWorker == run.ID && slices.Contains(gone, run.ID) { // a local run: run.Project is the path of its project
 			byProject[run.Project] = append(byProject[run.Project], run.ID)
 		}
 	}
@@ -186,7 +188,7 @@ func (p *Pruner) leftovers(run string) (there []string) {
 }
 
 // deleteLeftovers deletes the folders that leftovers returns, and the run's log and lock files. It
-// returns the number of deleted folders. The caller holds the run's lock.
+// returns the number of deleted folders. The caller must hold the run's lock.
 func (p *Pruner) deleteLeftovers(run string) (folders int) {
 	for _, path := range p.leftovers(run) {
 		if err := os.RemoveAll(path); err != nil {

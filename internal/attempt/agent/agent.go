@@ -34,10 +34,12 @@ type Request struct {
 	// program with several modes is started in a mode that reports its usage while it works.
 	LimitTokens int64  `json:",omitzero"`
 	Policy      Policy // how to handle requests for permission; empty means Ask
-	// Permissions are rules for requests for permission. gaffer's engine applies them to each request.
-	// An adapter also passes them to the program if the program can enforce them itself.
+	// Permissions are rules for requests for permission. gaffer's engine applies them to each
+	// request that the adapter passes on to it. An adapter also passes the rules to the program if
+	// the program can enforce them itself.
 	Permissions Permissions
-	// Sandbox says in which sandbox the program runs. Empty means none.
+	// Sandbox says in which sandbox the program runs. Empty means: start the program as if there
+	// were no sandbox.
 	Sandbox Sandbox
 	// Writable are the folders that the program must be able to write to in its own sandbox,
 	// besides the folder in which the agent works. For example, a git commit writes to such
@@ -123,8 +125,9 @@ type Reader interface {
 	// and may be from stdout or stderr. Lines longer than MaxLine are cut.
 	Line(line []byte) []Signal
 	// Verdict decides how the attempt ended. If gaffer stopped the program for a reason other than
-	// Lingered, that reason decides. Otherwise the program's final message decides. For a program
-	// without a protocol, its exit code and the output lines that match its [Markers] decide.
+	// Lingered, that reason decides. Otherwise the program's final message and the denied requests
+	// decide. For a program without a protocol, its exit code and the output lines that match its
+	// [Markers] decide.
 	Verdict(Exit) Verdict
 }
 
@@ -164,12 +167,12 @@ type Signal struct {
 // Its methods return the bytes to write to the program's stdin.
 type Steerable interface {
 	// Message returns bytes that pass a message to the program, or nil while the program cannot
-	// accept one. The program passes the message to its model with the next request to the model, or
-	// at once if now is set and the program can do that. [Signal.Delivered] reports that the model
-	// has got the message.
+	// accept one. The program passes the message to its model with the next request to the model,
+	// or at once if now is set and the program can do that. [Signal.Delivered] reports that the
+	// model has got the message.
 	Message(id, text string, now bool) []byte
-	// Withdraw returns bytes that make the program drop a message that it has not passed to its model
-	// yet. It returns nil if the program cannot do that.
+	// Withdraw returns bytes that make the program drop a message that it has not passed to its
+	// model yet. It returns nil if the program cannot do that.
 	Withdraw(id string) []byte
 	// Interrupt returns bytes that end the agent's current turn. It returns nil if no turn runs, or
 	// if the program cannot end a turn this way.
@@ -215,7 +218,8 @@ type Answer struct {
 	Text string // one of the question's options, or free text
 	Deny bool   // the user denies the request; Text is the reason
 	// Rule is the permission rule that the user has made with this answer; empty if the answer is
-	// only for this request. A program that can remember rules keeps the rule until the program ends.
+	// only for this request. A program that can remember rules keeps the rule until the program
+	// ends.
 	Rule string
 }
 
@@ -225,7 +229,7 @@ type Context struct {
 	Window int64 // size of the context window; 0 if the program does not report it
 }
 
-// Usage holds the tokens and the cost of an attempt so far.
+// Usage holds the tokens and the cost of an attempt or of a conversation.
 type Usage struct {
 	Input, Output int64   // number of tokens
 	Cached        int64   // the part of Input that came from the model's cache
@@ -236,7 +240,7 @@ type Usage struct {
 type Exit struct {
 	Code       int    // exit code; -1 if a signal killed the process
 	Signal     string // the signal that killed the process, such as SIGTERM
-	StopReason string // why gaffer stopped the process: a failure class or Lingered; else empty
+	StopReason string // why gaffer stopped the process, as a failure class or Lingered; empty if it did not
 	// At is when the process ended, in the machine's time zone. It is needed for programs that
 	// print only a time of day, without a date, for the end of a rate limit.
 	At time.Time

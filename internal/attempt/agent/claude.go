@@ -73,8 +73,8 @@ func (c claude) ConversationFiles(thread string, getenv func(string) string) str
 	return filepath.Join(dir, "projects", "*", thread+".jsonl")
 }
 
-// claudeSandbox returns the settings that turn on the program's own sandbox. Without failIfUnavailable
-// the program would run without a sandbox if it cannot make one.
+// claudeSandbox returns the settings that turn on the program's own sandbox. Without
+// failIfUnavailable the program would run without a sandbox if it cannot make one.
 func claudeSandbox(r Request) string {
 	return strings.TrimSpace(string(encode(object{"sandbox": object{
 		"enabled": true, "failIfUnavailable": true, "autoAllowBashIfSandboxed": r.Policy == Allow,
@@ -112,8 +112,8 @@ type claudeReader struct {
 	// failedAt contains each failed tool use, by its id. The value is the number of tool uses that
 	// the agent had made when this one failed. A denied tool use is a failed one.
 	failedAt map[string]int
-	// reset is the end of the rate limit because of which the model's servers have rejected a
-	// request. It is zero if they have rejected none.
+	// reset is when the rate limit of the model's servers ends. It is zero if the servers have
+	// rejected no request because of a rate limit.
 	reset time.Time
 	// errorKind is the program's name for the error in the main agent's last message, such as
 	// "rate_limit". It is empty if the message has no error.
@@ -319,7 +319,7 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 // parts is printed as several lines, so each message id is counted only once. count returns nil if
 // it has added nothing.
 func (c *claudeReader) count(l claudeLine) *Usage {
-	// maxSubAgents limits the memory that counted needs. Only the usage in the program's result
+	// maxSubAgents limits the size of the map counted. Only the usage in the program's result
 	// includes the messages of further sub-agents.
 	const maxSubAgents = 1000
 	last, known := c.counted[l.Parent]

@@ -172,8 +172,8 @@ func splitAnswer(questions []choiceQuestion, text string) []string {
 	return lines
 }
 
-// withAnswers returns input, which is the input of the tool AskUserQuestion, with the answers in
-// text added.
+// withAnswers returns the input of the tool AskUserQuestion with the user's answers added. The
+// parameter text contains the answers; [splitAnswer] assigns them to the questions.
 func withAnswers(input json.RawMessage, questions []choiceQuestion, text string) object {
 	members := map[string]json.RawMessage{}
 	decode(input, &members)

@@ -29,8 +29,9 @@ func readLongResult(line []byte) (claudeResult, bool) {
 	return r, true
 }
 
-// membersBeforeCut returns the complete members of the JSON object in line: those that end before
-// the place where line was cut.
+// membersBeforeCut returns the members of the JSON object in line, up to and including the list of
+// denied requests. If line was cut within that list, the returned list ends with a placeholder. If
+// line was cut within another member, that member is left out.
 func membersBeforeCut(line []byte) map[string]json.RawMessage {
 	members := map[string]json.RawMessage{}
 	d := json.NewDecoder(bytes.NewReader(line))
@@ -43,7 +44,7 @@ func membersBeforeCut(line []byte) map[string]json.RawMessage {
 		}
 		if name == "permission_denials" {
 			members[name] = readDenials(d)
-			return members // the members after this one are not needed
+			return members // ignore the members after permission_denials
 		}
 		var value json.RawMessage
 		if d.Decode(&value) != nil {

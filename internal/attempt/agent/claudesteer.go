@@ -6,7 +6,8 @@ const claudeInterrupt = "gaffer-interrupt"
 // InterruptedText is the summary of an attempt whose turn the user has interrupted.
 const InterruptedText = "interrupted"
 
-// Message implements [Steerable]. Claude Code queues the message and passes it to the model after
+// Message implements [Steerable]. If now is set, Claude Code ends the current turn and passes the
+// message to the model at once. Otherwise it queues the message and passes it to the model after
 // the next tool call. If no tool call follows in the current turn, Claude Code starts another turn
 // for the message.
 func (c *claudeReader) Message(id, text string, now bool) []byte {

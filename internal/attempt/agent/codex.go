@@ -40,14 +40,13 @@ func (c codex) Launch(r Request) (Launch, error) {
 	return l, nil
 }
 
-// sandbox returns the arguments that choose the mode of Codex's own sandbox:
-//   - By default the agent may write only in its folder and in /tmp.
-//   - If the agent may do everything, Codex uses no sandbox, unless r asks for Codex's own sandbox.
-//   - Inside an outer sandbox Codex uses no sandbox, because it cannot make one there.
+// sandbox returns the arguments that choose the mode of Codex's own sandbox. By default the agent
+// may write only in its folder and in /tmp. Codex uses no sandbox of its own in two cases:
+//   - Codex runs inside an outer sandbox, where it cannot make its own.
+//   - The agent may do everything without permission, and r does not ask for Codex's own sandbox.
 //
-// If rules restrict the agent, the sandbox stays on, because Codex asks for permission only when a
-// command has to leave the sandbox. If the configured arguments already choose a sandbox, the
-// result is nil.
+// Permission rules need the sandbox, because Codex asks for permission only when a command has to
+// leave the sandbox. If the configured arguments already choose a sandbox, the result is nil.
 func (c codex) sandbox(r Request) []string {
 	for _, a := range c.argv {
 		if a == "-s" || a == "--full-auto" || strings.HasPrefix(a, "--sandbox") || strings.HasPrefix(a, "--dangerously-") || strings.Contains(a, "sandbox_mode") {
@@ -158,7 +157,8 @@ func (c *codexReader) item(i codexItem) []Signal {
 	return []Signal{{State: Running, Progress: true, Doing: i.doing()}}
 }
 
-// stderrLine handles a line of stderr. Codex reports denied commands only on stderr.
+// stderrLine handles a line that is not JSON, such as a line of stderr. If the line reports a
+// denied command, stderrLine records the denial.
 func (c *codexReader) stderrLine(line []byte) {
 	c.otherOutput.add(line)
 	text := clean(string(line[:min(len(line), 4000)]))

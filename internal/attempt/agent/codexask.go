@@ -103,7 +103,7 @@ func (c *serverReader) call(method string, p serverParams) (tool string, input j
 
 // approvalReply returns the function that answers a request to run a command or to change files. If
 // the user has also made a rule with the answer, the reply tells Codex not to ask for the same
-// command again until Codex exits.
+// action again until Codex exits.
 func (c *serverReader) approvalReply(id json.RawMessage) func(Answer) []byte {
 	id = slices.Clone(id)
 	return func(a Answer) []byte {

@@ -51,7 +51,7 @@ func (c codex) server(r Request) Launch {
 }
 
 // serverReader interprets the output of the app server. The prompt starts the first turn. Each
-// message that arrives after the end of a turn starts another turn.
+// message of the user that arrives after the end of a turn starts another turn.
 type serverReader struct {
 	request     Request
 	thread      string

@@ -24,7 +24,8 @@ type Custom struct {
 	// Prompt says how the program gets the prompt. Empty means the protocol's default.
 	Prompt PromptMethod `yaml:"prompt"`
 	// Markers finds questions, rate limits and the end of the work in the output. It is only
-	// allowed with "like: command", because the output of other agents has a protocol.
+	// allowed for agents that use the protocol of "command", because the output of all other agents
+	// has a fixed format.
 	Markers Markers `yaml:"markers"`
 }
 
@@ -36,8 +37,8 @@ const (
 	// Stdin means that gaffer writes the prompt to stdin. It then closes stdin, unless the protocol
 	// needs stdin for answers.
 	Stdin PromptMethod = "stdin"
-	// Argument means that the prompt replaces {prompt} in argv. Without {prompt}, the prompt is the
-	// last argument.
+	// Argument means that the prompt is the last argument. But if the protocol is that of "command"
+	// and argv contains {prompt}, the prompt replaces {prompt}.
 	Argument PromptMethod = "argument"
 	// File means that gaffer writes the prompt to a file. The file's path replaces {prompt_file} in
 	// argv. Without {prompt_file}, the path is the last argument.
@@ -190,12 +191,12 @@ func (m Markers) compile(name, like string, s *setup) error {
 	return nil
 }
 
-// invalid is the error for an agent in gaffer.yaml whose settings cannot work.
+// invalid is the error for an agent whose settings cannot work.
 type invalid struct{ text string }
 
 func (e invalid) Error() string { return e.text }
 
-// Invalid reports true: the settings of the agent in gaffer.yaml are invalid.
+// Invalid reports true: the settings of the agent are invalid.
 func (invalid) Invalid() bool { return true }
 
 func badKey(agent, key, found, want string) error {

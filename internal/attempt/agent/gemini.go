@@ -113,7 +113,8 @@ func (g *geminiReader) message(l geminiLine) []Signal {
 	return []Signal{{State: Running, Progress: true, Doing: shortLine(g.text.String())}}
 }
 
-// stderrLine handles a line of stderr. Gemini reports retries only on stderr.
+// stderrLine handles a line that is not JSON, such as a line of stderr. If the line reports a
+// retry, stderrLine returns a signal for the retry.
 func (g *geminiReader) stderrLine(line []byte) []Signal {
 	g.otherOutput.add(line)
 	if bytes.HasPrefix(line, []byte("Attempt ")) && bytes.Contains(line, []byte("Retrying")) {

@@ -148,7 +148,8 @@ func (o *opencodeReader) add(l opencodeLine) *Usage {
 	return &used
 }
 
-// stderrLine handles a line of stderr, where opencode reports denied requests.
+// stderrLine handles a line that is not JSON, such as a line of stderr. If the line reports a
+// denied request, stderrLine records the denial.
 func (o *opencodeReader) stderrLine(line []byte) {
 	o.otherOutput.add(line)
 	text := clean(string(line[:min(len(line), 4000)]))
@@ -159,8 +160,8 @@ func (o *opencodeReader) stderrLine(line []byte) {
 }
 
 // deny records a denied request. opencode reports each denial twice, on stderr and in the tool's
-// result, in different words. So deny ignores a report that begins with the same word as the one
-// before.
+// result, in different words. So deny ignores a report that begins with the same word as the last
+// recorded denial.
 func (o *opencodeReader) deny(what string) {
 	if list := o.denied.requests; len(list) == 0 || !strings.HasPrefix(what, strings.SplitN(list[len(list)-1], " ", 2)[0]) {
 		o.denied.add(what)

@@ -41,9 +41,9 @@ type programRules struct{ allow, deny []string }
 // programRules returns the rules of the request that Claude Code can enforce itself. If the policy
 // denies all requests, there are none.
 //
-// An allow rule is left out in two cases: another rule asks the user about the same tool, or a deny
-// rule for the same tool cannot be an argument of Claude Code. Claude Code then passes all requests
-// for that tool to gaffer, which applies both rules.
+// An allow rule is left out if another rule asks the user about the same tool, or if a deny rule
+// for the same tool cannot be an argument of Claude Code. Claude Code then passes requests for that
+// tool to gaffer, which applies both rules. Allow rules for questions to the user are left out too.
 func (r Request) programRules() (rules programRules) {
 	if r.Policy == Deny {
 		return rules

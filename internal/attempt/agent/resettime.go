@@ -47,9 +47,9 @@ func resetTime(text string, now time.Time) time.Time {
 	return nextTime(m[1], m[2], m[3], hour, minute, now.In(zone))
 }
 
-// nextTime returns the first time at or after now that matches the arguments. An empty month means
-// any day. If the year is not empty, nextTime returns the time in that year, even if it is before
-// now.
+// nextTime returns the first time that matches the arguments and is in the minute of now or later.
+// An empty month means any day. If the year is not empty, nextTime returns the time in that year,
+// even if it is before now.
 func nextTime(month, day, year string, hour, minute int, now time.Time) time.Time {
 	if month == "" {
 		at := time.Date(now.Year(), now.Month(), now.Day(), hour, minute, 0, 0, now.Location())

@@ -13,12 +13,12 @@ import (
 // Lengths to which texts are cut.
 const (
 	summaryLength = 500 // maximum length of a summary, in characters
-	doingLength   = 80  // maximum length of the current activity, in characters
+	doingLength   = 80  // maximum length of a description of the current activity, in characters
 
 	questionLength = 4000 // maximum length of a question, in characters
 
-	answerLength = 256 << 10 // maximum length of an answer, in bytes
-	outputLength = 48 << 10  // lastOutput keeps one to two times this many bytes
+	answerLength = 256 << 10 // maximum length of [Verdict.Answer], in bytes
+	outputLength = 48 << 10  // lastOutput keeps up to about twice this many bytes
 )
 
 // clean makes output safe to display. It removes escape sequences, and characters that are not

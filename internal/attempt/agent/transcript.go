@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Entry is one message or action of an agent, for a user who reads its log. Its text
-// has no control characters except newlines and tabs.
+// Entry is one message or action of an agent, for a user who reads the agent's log. Text has no
+// control characters except newlines and tabs.
 type Entry struct {
 	Kind EntryKind
 	Text string
@@ -41,8 +41,8 @@ type Transcript struct {
 	server       *serverReader                            // knows the items that questions of Codex's app server refer to
 	pendingText  strings.Builder                          // the text of Gemini so far, which arrives in small pieces
 	pendingTime  time.Time
-	// promptSeen says that the log of Claude Code has already repeated the prompt. All later user
-	// lines are further messages.
+	// promptSeen says that Claude Code has already repeated the prompt in its log. Each later line
+	// that repeats a message of the user shows a further message.
 	promptSeen bool
 	lastText   string // the agent's last text, to leave out a result that repeats it
 
@@ -164,7 +164,8 @@ func toolOutput(output string, failed bool, at time.Time) []Entry {
 	}
 	switch {
 	case more == 1:
-		// Show all lines: a note about one omitted line would take as much room as that line.
+		// If only one line would be omitted, show all lines: a note about the omission would take
+		// as much room as that line.
 	case more > 1 && failed:
 		lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
 	case more > 1:
@@ -247,8 +248,8 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 		for _, b := range l.blocks() {
 			switch {
 			case b.Type == "tool_use" && b.Name != "AskUserQuestion":
-				// Leave out questions here: the log repeats each in a control request, which gets
-				// the entry.
+				// A call of AskUserQuestion gets no entry here, because the log repeats the
+				// question in a control request, which gets the entry.
 				entries = append(entries, toolCall(b.Name, b.Input, at))
 			case b.Type == "text" && l.Error != "":
 				t.lastText = strings.TrimSpace(clean(b.Text))
@@ -359,7 +360,8 @@ func (t *Transcript) item(i codexItem, complete bool, at time.Time) (entries []E
 	}
 	if what := i.describe(); what != "" && !t.startedItems[i.ID] {
 		if t.startedItems == nil || len(t.startedItems) > 1000 {
-			// Forget all ids, to limit the memory. Old items do not occur again.
+			// Forget all ids, to limit the memory. An action that is running now may get a second
+			// entry.
 			t.startedItems = map[string]bool{}
 		}
 		t.startedItems[i.ID] = true

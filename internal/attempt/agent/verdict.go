@@ -43,10 +43,10 @@ func (d *denial) usedTool() { d.continued = len(d.requests) > 0 }
 // judge decides how an attempt ended.
 //
 // If gaffer stopped the program for a reason other than [Lingered], that reason decides,
-// even if the final message reports success. A program that ended without a final message
-// has crashed, whatever its exit code.
+// even if the final message reports success.
 //
-// A denial is a failure only if the agent stopped because of it.
+// A denial is a failure only if the agent stopped because of it. If the program ended without a
+// final message, and not because of a denial, it has crashed, whatever its exit code.
 func judge(final *finalMessage, denied denial, otherOutput string, exit Exit) Verdict {
 	if exit.StopReason != "" && exit.StopReason != Lingered {
 		return stoppedVerdict(final, otherOutput, exit)
@@ -115,7 +115,8 @@ func (w *finalMessage) resetTime(now time.Time) time.Time {
 }
 
 // stoppedVerdict returns the verdict on a program that gaffer has stopped. Its class is the reason
-// why gaffer stopped the program. If that reason is not a known class, it is a cancellation.
+// why gaffer stopped the program. If that reason is not a known class, the class is
+// [failure.Cancelled].
 func stoppedVerdict(final *finalMessage, otherOutput string, exit Exit) Verdict {
 	v := Verdict{Class: failure.Cancelled, Summary: otherOutput}
 	known := []failure.Class{failure.Stalled, failure.TimedOut, failure.Lost, failure.OverBudget, failure.Released, failure.Interrupted}

@@ -80,8 +80,8 @@ func claimSite(ctx context.Context, repo *worktree.Repo, branch, scratch string)
 }
 
 // sweepSites deletes the worktrees and files of sites that no process has locked. They are
-// leftovers of earlier checks, for example after a crash. What it cannot delete, the next call
-// tries to delete again.
+// leftovers of earlier checks, for example after a crash. If sweepSites cannot delete something,
+// the next call tries again.
 func sweepSites(ctx context.Context, repo *worktree.Repo) {
 	files, _ := folder.Names(repo.StatePath("checks"))
 	for _, file := range files {
@@ -235,5 +235,5 @@ func (s *checkSite) release() {
 			_ = os.Remove(s.file(end)) // if this fails, sweepSites deletes the file later
 		}
 	}
-	_ = s.lock.Unlock() // ignore the error: the file is closed even then
+	_ = s.lock.Unlock() // ignore the error: the lock file is closed even then
 }

@@ -52,7 +52,7 @@ func (b commitBuilder) build(ctx context.Context, method Method, base string) (s
 // mergedTree returns the tree that results from merging the branch into the commit target. If there
 // are conflicts, it returns the files with conflicts instead.
 //
-// Git does not know that the target already has the content of the commits in b.earlier, and would
+// Git does not know that the target already has the content of the commits in b.earlier, and could
 // report conflicts. So mergedTree merges into a temporary commit. It has the content of target, and
 // its parents are target and the commits in b.earlier.
 func (b commitBuilder) mergedTree(ctx context.Context, target string) (tree string, conflicts []string, err error) {

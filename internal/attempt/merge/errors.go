@@ -51,7 +51,7 @@ func (e *ConsentError) Hint() string { return "allow that with --yes" }
 // CheckError reports that the check has rejected the result of a merge. Nothing was changed.
 type CheckError struct {
 	Into   string
-	Commit string // id of the checked merge commit; no ref points to it
+	Commit string // id of the commit that was checked; no ref points to it
 	Err    error  // error that the check returned
 }
 

@@ -17,7 +17,7 @@ type Method string
 const (
 	ByMerge  Method = "merge"  // adds one merge commit with two parents
 	BySquash Method = "squash" // adds one commit with all changes
-	ByRebase Method = "rebase" // adds a copy of each commit
+	ByRebase Method = "rebase" // like git rebase: adds a copy of each commit
 )
 
 // LandSpec describes how the work of a task is brought into a target branch.
@@ -38,8 +38,8 @@ type LandSpec struct {
 }
 
 // Land brings the commits of a task's branch into a target branch. Calls for the same target branch
-// run one after the other. The result is checked before the target branch moves. If another program
-// moves one of the branches during the check, Land starts again.
+// run one after the other. If s.Check is set, it checks the result before the target branch moves.
+// If another program moves one of the branches in the meantime, Land starts again.
 //
 // Land also creates the ref [Landing.Undo], which [Undo] needs. The target branch moves in the same
 // ref transaction. But if a worktree has the target branch checked out, git moves the branch

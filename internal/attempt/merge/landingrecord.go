@@ -27,13 +27,13 @@ type Landing struct {
 	Branch string    `json:"branch"`
 	Tip    string    `json:"tip"` // id of the last commit of Branch that was landed
 	At     time.Time `json:"at"`
-	Revert string    `json:"revert,omitempty"` // id of the commit that reverts the landing, if Undo has made one
+	Revert string    `json:"revert,omitempty"` // id of the commit that reverts the landing; empty if there is none
 
 	Undo    string `json:"-"` // name of the ref that keeps the commits of the landing
 	Present bool   `json:"-"` // Into contains After; always false for landings that were taken back
 	Earlier bool   `json:"-"` // set by Land: an earlier call has landed the same work
 	// Updated is set by Land and Undo. It is the path of the worktree that has Into checked out and
-	// whose files were therefore updated. It is empty if no worktree has Into checked out.
+	// whose files were therefore updated. It is empty if no files were updated.
 	Updated string `json:"-"`
 }
 

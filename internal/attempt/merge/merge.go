@@ -1,11 +1,11 @@
-// Package merge merges the branches of tasks into other branches, and takes that back.
+// Package merge merges the branches of tasks into other branches, and can undo such a merge.
 //
 // A merge needs no worktree: its commits are created directly as git objects, and at first no
 // branch refers to them. The caller may have the result checked, in a temporary worktree. Then the
 // target branch moves, unless another program has moved one of the branches in the meantime. After
 // a crash the target branch contains either the whole merge or nothing of it.
 //
-//	[Branches]  merges several branches in order; for merge tasks and teams
+//	[Branches]  merges several branches in order
 //	[Land]      brings the work of one task into a branch, so that it can be undone
 //	[Undo]      undoes a landing, which is the result of Land
 //	[Rebase]    copies the commits of a task's branch onto another branch

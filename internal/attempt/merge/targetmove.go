@@ -16,7 +16,8 @@ const maxTries = 5
 var errMoved = errors.New("the branch was moved by another program again and again")
 
 // targetMove is one try to move a target branch to a commit that contains other branches. If
-// another program moves one of these branches during the try, the error is errMoved.
+// another program moves the target or one of the other branches during the try, the error is
+// errMoved.
 type targetMove struct {
 	repo     *worktree.Repo
 	git      git.Client // set by the method locked; valid only while it runs
@@ -29,7 +30,7 @@ type targetMove struct {
 
 	tips   []string // ids of the last commits, in the order of branches
 	before string   // id of the target's last commit before the move
-	after  string   // id of the target's new commit; before if there is none
+	after  string   // id of the target's new commit; equal to before if there is none
 }
 
 func newTargetMove(repo *worktree.Repo, into string, branches []string, check func(ctx context.Context, dir string) error, site *checkSite) targetMove {

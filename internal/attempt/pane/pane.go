@@ -50,7 +50,7 @@ func run(args Args, in io.Reader, out io.Writer) error {
 		wait()
 	}()
 	typed := make(chan string)
-	go read(in, typed) // runs until the process exits
+	go read(in, typed) // runs until stdin ends or the process exits
 	_, task, _ := strings.Cut(args.Task, "/")
 	fmt.Fprintf(out, "gaffer: %s. Keys do not reach the agent; 'gaffer cancel %s' ends it.\n\n", task, task)
 	p := &pane{args: args, view: v, log: runner.OpenLog(args.Log, args.From), out: safe.New(out)}

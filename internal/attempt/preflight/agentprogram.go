@@ -72,8 +72,8 @@ func (c *checker) checkModel(ctx context.Context, kind string, u *agentUse) {
 		c.addMissing("name it as PROVIDER/MODEL; 'opencode models' lists them", "%s: opencode has no model %q", u.describe(), model)
 		return
 	}
-	// 'opencode models' lists only the models in the user's own configuration. The project, or
-	// variables of the agent or the task, may add others. Then skip the check.
+	// Skip the check if the project, or variables of the agent or the task, may add models.
+	// 'opencode models' does not list these: it runs outside the project, without the variables.
 	if len(c.Agents[u.agent].Env) > 0 || len(u.first.Env) > 0 || c.configuresOpencode() {
 		return
 	}

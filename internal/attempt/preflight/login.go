@@ -18,9 +18,9 @@ type login struct {
 	otherwise string       // default of the settings folder, relative to the home folder
 	files     []loginTrace // files in the settings folder
 	home      []loginTrace // files in the home folder
-	project   []loginTrace // files in the project
+	project   []loginTrace // files in the project or in a folder above it
 	system    []loginTrace // files with absolute paths
-	keychain  bool         // on macOS the login is in the keychain, which is not queried
+	keychain  bool         // on macOS the login may be in the keychain, which is not queried
 	next      string       // what the user can do to log in
 }
 
@@ -33,8 +33,8 @@ type loginTrace struct {
 
 var claudeWords = []string{"apiKeyHelper", "ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_", "CLAUDE_CODE_OAUTH", "forceLogin"}
 
-// logins has the places of the login for each kind of agent. opencode is missing, because some of
-// its models need no login.
+// logins has the places of the login for each kind of agent whose login is checked. opencode is
+// missing, because some of its models need no login.
 var logins = map[string]login{
 	"claude": {
 		variables: []string{"ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "ANTHROPIC_UNIX_SOCKET", "CLAUDE_CODE_OAUTH", "CLAUDE_CODE_USE_", "AWS_BEARER_TOKEN_BEDROCK"},

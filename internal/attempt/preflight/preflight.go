@@ -163,8 +163,9 @@ func (u *agentUse) describe() string {
 }
 
 // checkAgent checks an agent's program and accounts. If gaffer.yaml does not set another program
-// for the agent, it also checks the login and the model. It returns the path of the program, or ""
-// if the program was not found or may be created by an earlier task.
+// for the agent, checkAgent also checks the model and, for an agent without accounts, the login. It
+// returns the path of the program, or "" if the program was not found or may be created by an
+// earlier task.
 func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	if _, err := agent.New(u.agent, c.Agents); err != nil {
 		next := "name another agent"

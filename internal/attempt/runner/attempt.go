@@ -17,8 +17,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// Attempt is one start of an agent on a task, until [Attempt.Run] has returned its [Result]. The
-// agent is running, or has ended.
+// Attempt is one start of an agent on a task. The agent is running or has already ended.
+// [Attempt.Run] waits for the end and returns the [Result].
 type Attempt struct {
 	job          Job
 	folder       folder
@@ -41,8 +41,10 @@ type Attempt struct {
 	lastProgress time.Time
 	// waitsUnseen is the argument of the last call of Wait: whether the agent waits for the user in
 	// a way that its output does not show.
-	waitsUnseen    bool
-	supervisorWait waitState     // the state that was last sent to the supervisor
+	waitsUnseen bool
+	// supervisorWait is the state that was last sent to the supervisor. [Start] sets it to working
+	// without sending it, because a supervisor that starts an agent assumes that the agent works.
+	supervisorWait waitState
 	waited         time.Duration // total time spent waiting for the user; set after the agent has ended
 	// finishedAt is when the agent reported that it has finished its work. It is zero before that
 	// report, and again while the agent works on a further message of the user.
@@ -52,12 +54,12 @@ type Attempt struct {
 	limit         atomic.Pointer[fleet.Amount] // what the attempt may spend; zero means no limit
 }
 
-// waitState is what the supervisor was last told about the agent: it works, or it waits for the
+// waitState is the state of the agent that the supervisor is told: it works, or it waits for the
 // user.
 type waitState int
 
 const (
-	waitUnknown waitState = iota // this process has not told the supervisor anything yet
+	waitUnknown waitState = iota // after Adopt: this process has not sent a state yet
 	working
 	waitingForUser
 )
@@ -72,9 +74,8 @@ type order struct {
 	answer     agent.Answer
 }
 
-// The shortest and the longest interval between two reads of the agent's log. After new output or
-// an order, Run waits for the shortest interval. While there is no new output, the interval doubles
-// up to the longest.
+// Shortest and longest pause between two reads of the agent's log. After new output, Run pauses for
+// minReadInterval. While there is no new output, the pause doubles up to maxReadInterval.
 const (
 	minReadInterval = 10 * time.Millisecond
 	maxReadInterval = time.Second
@@ -92,7 +93,7 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 			return a.judge(ctx)
 		default:
 		}
-		news, _ := a.read(-1, false) // ignore the error: a later call reads the output again
+		news, _ := a.read(-1, false) // ignore the error: a later call tries again
 		if wait = min(2*wait, maxReadInterval); news {
 			wait = minReadInterval
 		}
@@ -139,7 +140,7 @@ func (a *Attempt) Answer(question string, answer agent.Answer) {
 }
 
 // Wait tells the attempt whether the agent waits for the user in a way that the agent's output does
-// not show.
+// not show, for example because it has asked through gaffer's MCP tool.
 func (a *Attempt) Wait(waits bool) { a.order(order{wait: &waits}) }
 
 func (a *Attempt) order(o order) {
@@ -299,8 +300,8 @@ func (a *Attempt) reportActivity() {
 }
 
 // updateUnproven updates the field Unproven of the attempt's activity. The field is set while the
-// supervisor is dead and gaffer cannot prove that the attempt has ended. In that case the user has
-// to act.
+// supervisor is dead and gaffer cannot prove that the attempt has ended. The user may then have to
+// act, so the activity's state becomes waiting.
 func (a *Attempt) updateUnproven() {
 	why := UnprovenText(a.process.Unproven())
 	if why == a.now.Unproven {
@@ -328,8 +329,8 @@ func UnprovenText(err error) string {
 func (a *Attempt) isWaiting() bool { return len(a.asked) > 0 || a.waitsUnseen }
 
 // reportWaiting tells the supervisor whether the agent waits for the user. While the agent waits,
-// the supervisor postpones its deadline. If the supervisor cannot be reached, the next call of
-// reportWaiting tries again.
+// the supervisor postpones the agent's deadline. If the supervisor cannot be reached, the next call
+// of reportWaiting tries again.
 func (a *Attempt) reportWaiting() {
 	now := working
 	if a.isWaiting() {
@@ -339,7 +340,7 @@ func (a *Attempt) reportWaiting() {
 		return
 	}
 	err := a.process.Waiting(now == waitingForUser)
-	var refused *supervisor.OrderError // an older supervisor does not know this order and refuses it
+	var refused *supervisor.OrderError // an older supervisor refuses the order that Waiting sends
 	if err == nil || errors.As(err, &refused) {
 		a.supervisorWait = now
 	}

@@ -10,16 +10,19 @@ import (
 // lease is the time until which an attempt may run; after that the supervisor freezes it. The lease
 // applies to the process that is running: first the agent, and later each check.
 type lease struct {
-	sending sync.Mutex // held while a new end is sent, so that the last end arrives last
+	// sending is held while a new end of the lease is sent to the supervisor. So the newest end
+	// arrives last.
+	sending sync.Mutex
 
-	mu      sync.Mutex // guards the fields below; never held while a new end is sent
+	mu      sync.Mutex // guards the fields below; not held while a message is sent
 	until   time.Time  // end of the lease; zero means forever
 	process *supervisor.Process
 }
 
-// Extend extends the lease of the agent, or of the check that is running, until the time until.
-// Zero means forever. A time before the current end has no effect. Extend may be called while Run
-// is running. See also [supervisor.Process.Extend].
+// Extend sets a new end of the lease, which applies to the agent or to the check that is running.
+// The parameter until is the new end; zero means that the lease never ends. If the lease already
+// has a later end, Extend does nothing. Extend may be called while Run is running. See also
+// [supervisor.Process.Extend].
 func (a *Attempt) Extend(until time.Time) error { return a.lease.extend(until) }
 
 func (l *lease) extend(until time.Time) error {
@@ -48,8 +51,8 @@ func (l *lease) over(now time.Time) bool {
 }
 
 // moveTo makes the lease apply to another process p, for example a check. current is the end of the
-// lease with which p was started; zero means forever. If the attempt's lease has another end,
-// moveTo sends that end to p.
+// lease with which p was started; zero means forever. If the attempt's lease has a different
+// end, moveTo sends that end to p.
 func (l *lease) moveTo(p *supervisor.Process, current time.Time) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()

@@ -9,8 +9,8 @@ import (
 )
 
 // SetLimit sets what the attempt may spend, in place of [Job.Limit]. The limit can change while the
-// agent runs, because other attempts spend from the same budget. SetLimit ignores a zero limit,
-// because an engine of an older version sends no limits. It does not block.
+// agent runs, because other attempts spend from the same budget. SetLimit ignores a zero limit. It
+// does not block.
 func (a *Attempt) SetLimit(limit fleet.Amount) {
 	if !limit.Limits() || *a.limit.Load() == limit {
 		return
@@ -18,17 +18,17 @@ func (a *Attempt) SetLimit(limit fleet.Amount) {
 	a.limit.Store(&limit)
 	select {
 	case a.steerRequest.changed <- struct{}{}:
-	default: // a wake-up is already pending
+	default: // a wake-up of Run is already pending
 	}
 }
 
 // atLimit reports whether the spending that the agent has reported has reached the limit.
 func (a *Attempt) atLimit() bool { return a.now.Spent.Reaches(*a.limit.Load()) }
 
-// overBudget sets the class of a result to OverBudget in two cases: the agent was stopped at its
-// limit, or it reports success but has spent more than its limit. The changed result has no answer,
-// but its summary contains the old summary. The work is kept without being checked, and the agent
-// can continue it later. overBudget returns false if neither is the case.
+// overBudget sets the class of a result to OverBudget in two cases: the agent was stopped and has
+// reached its limit, or it reports success but has spent more than its limit. In both cases
+// overBudget removes the answer, puts the spent amount at the start of the summary, and returns
+// true. In all other cases it returns false and changes nothing.
 func (a *Attempt) overBudget(r *Result) bool {
 	limit := *a.limit.Load()
 	switch {

@@ -40,8 +40,8 @@ func (w *recentLines) add(line string) {
 	}
 }
 
-// appendTo returns the text problem, followed by the recent lines. If problem already contains the
-// newest line, appendTo returns only problem.
+// appendTo returns the parameter problem, followed by the recent lines. If problem already contains
+// the newest line, or if there are no lines, appendTo returns problem unchanged.
 func (w *recentLines) appendTo(problem string) string {
 	switch {
 	case len(w.lines) == 0 || strings.Contains(problem, w.lines[len(w.lines)-1]):

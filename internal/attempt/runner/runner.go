@@ -1,8 +1,8 @@
 // Package runner runs one attempt of a task. It starts the agent under a supervisor, reads the
-// agent's output, passes questions to the owner and answers to the agent, stops the agent, judges
-// how it ended, and checks the work. Before the agent starts, everything that is needed to continue
-// after a crash is in the attempt's folder. So another process can adopt the attempt at any moment
-// and come to the same result.
+// agent's output, passes questions to the [Owner] and answers to the agent, stops the agent, judges
+// how it ended, and checks the work. The attempt's folder contains the job, and the ids of the
+// questions that were answered and of the messages that were sent. So if this process dies, another
+// gaffer process can take over the attempt with [Adopt] and come to the same result.
 package runner
 
 import (
@@ -56,8 +56,8 @@ type Job struct {
 	Account account.Account `json:"-"`
 }
 
-// Result describes how an attempt ended. The fields Diff and Log of the embedded structs are not
-// set. Answer is set only if the work was done.
+// Result describes how an attempt ended. The fields Source, Said, Log and Diff of the embedded
+// structs are not set. Answer is set only if the work was done.
 type Result struct {
 	fleet.Progress // the agent's progress as last reported
 	fleet.Ending
@@ -84,7 +84,7 @@ type Owner interface {
 	Delivered(message string)            // the agent has received this message of the user
 }
 
-// Options are the dependencies of an attempt.
+// Options has what an attempt needs in addition to its [Job].
 type Options struct {
 	Now        func() time.Time
 	Supervisor supervisor.Options
@@ -93,13 +93,13 @@ type Options struct {
 	Owner      Owner
 	// Secrets resolves references to secrets in variables.
 	Secrets secret.Resolver
-	// Machine runs programs in sandboxes. Nil means that no job has a sandbox.
+	// Machine makes sandboxes for programs. If it is nil, Start fails for a job that needs one.
 	Machine *sandbox.Machine
 	// Until is when the supervisor freezes the agent. [Attempt.Extend] can postpone that. Zero
 	// means never.
 	Until time.Time
-	// Abandon is how long a frozen agent waits for another worker before it is killed, see
-	// [supervisor.Spec].
+	// Abandon is how long the agent may stay frozen while no worker is connected to its supervisor.
+	// After that it is killed, see [supervisor.Spec].
 	Abandon time.Duration
 	// Terminal returns a terminal in which users can watch the agent. offset is where the agent's
 	// output begins in the log, in bytes. If Terminal or its result is nil, there is no terminal.
@@ -107,12 +107,12 @@ type Options struct {
 	Terminal func(offset int64) *supervisor.Terminal
 }
 
-// startGrace is how long the start of an agent may continue after its context has ended.
+// startGrace is how long the start of an agent may continue after the context of [Start] has ended.
 const startGrace = 10 * time.Second
 
 // launch starts the agent under a supervisor, in a terminal if there is one. If ctx ends during the
-// start, the start continues for at most startGrace. Otherwise launch might kill a supervisor that
-// has already started the agent, and the attempt would be lost.
+// start, the start continues for at most startGrace. If launch gave up at once, it might kill
+// a supervisor that has already started the agent, and the attempt would be lost.
 func (o Options) launch(ctx context.Context, dir string, spec supervisor.Spec, from int64) (*supervisor.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &supervisor.StartError{Err: err}
@@ -155,8 +155,7 @@ const (
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 
 // agentFolder returns the folder that the supervisor uses for the n-th launch of the agent; n
-// begins at 1. An attempt has more than one launch only if all earlier launches failed before the
-// agent ran.
+// begins at 1. An attempt has more than one launch only if the earlier launches failed.
 func (f folder) agentFolder(n int) string {
 	if n == 1 {
 		return string(f) // most attempts have only one launch, and need no other folder

@@ -22,9 +22,9 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Start starts an attempt in the folder dir. If it returns an error, no process of the attempt is
-// running, except after a [*supervisor.UnknownError], when one may be running. The error is a
-// [*supervisor.FailedError] if the program or the folder to run in is missing.
+// Start starts an attempt in the folder dir. If the agent cannot be launched, no process of the
+// attempt is running. The exception is a [*supervisor.UnknownError]: then one may be running. The
+// error is a [*supervisor.FailedError] if the program or the folder to run in is missing.
 func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Options) (*Attempt, error) {
 	job.Request.LimitUSD, job.Request.LimitTokens = job.Limit.USD(), job.Limit.Tokens
 	launch, err := with.Launch(job.Request)
@@ -84,8 +84,9 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 
 // wrap returns the command line and the environment with which the program of c runs in the job's
 // sandbox. If gaffer makes no sandbox for the job, wrap returns those of c. kind is the kind of
-// agent whose files the program needs; empty means none. If the program is missing, the error is a
-// [*supervisor.FailedError], the same as when a program without a sandbox is missing.
+// agent whose files the program needs; empty means none. If the program is missing on this machine,
+// the error is a [*supervisor.FailedError]. wrap does not check this for a container, whose image
+// contains the program.
 func (o Options) wrap(job Job, kind string, c sandbox.Command) (argv, env []string, err error) {
 	if !job.Sandbox.Outside() {
 		return c.Argv, c.Env, nil
@@ -107,8 +108,8 @@ func (o Options) wrap(job Job, kind string, c sandbox.Command) (argv, env []stri
 	return o.Machine.Wrap(s, c)
 }
 
-// given returns the names of the environment variables that the user has set for the agent, for its
-// account and for the task, including variables whose values are references to secrets.
+// given returns the names of the environment variables that are set for the agent, for its account
+// and for the task, including variables whose values are references to secrets.
 func given(launch []string, refs map[string]secret.Value, job Job) (names []string) {
 	account, accountRefs := job.Account.Environment()
 	for _, v := range slices.Concat(launch, account, job.Env) {
@@ -217,7 +218,7 @@ func sandboxName(job Job) string {
 }
 
 // thread returns the id of the conversation that the agent continues, or "" if it begins a new one.
-// The id of a new conversation is known only from the agent's output, because some agents choose it
+// The id of a new conversation is taken from the agent's output, because some agents choose it
 // themselves.
 func thread(r agent.Request) string {
 	if r.Begin {

@@ -37,7 +37,7 @@ func (a *Attempt) Steer(waiting []fleet.Message, interrupt bool) {
 	a.steerRequest.mu.Unlock()
 	select {
 	case a.steerRequest.changed <- struct{}{}:
-	default: // a wake-up is already pending
+	default: // a wake-up of Run is already pending
 	}
 }
 
@@ -55,8 +55,8 @@ type steering struct {
 	written   sentIDs
 	keys      map[string]string // ids of the written messages, by their agent.MessageKey
 	echoed    map[string]bool   // agent.MessageKey of each message that the agent has confirmed
-	delivered []string          // ids of the confirmed messages that were reported to the owner
-	// due has the ids of written messages that the agent has not confirmed yet.
+	delivered []string          // ids of the messages that were reported to the owner as received
+	// due has the ids of written messages that the agent is still expected to confirm.
 	due         map[string]bool
 	interrupted time.Time // when the agent was last interrupted or stopped; zero before
 }
@@ -82,8 +82,8 @@ func (a *Attempt) noteDelivered(id string) {
 	}
 }
 
-// notePromptDelivered reports the messages that the prompt contains as delivered. It is called when
-// the agent's output shows that it works on its prompt.
+// notePromptDelivered tells the owner that the agent has received the messages in its prompt. It is
+// called when the agent has made progress or has finished its work.
 func (a *Attempt) notePromptDelivered() {
 	for _, id := range a.job.Messages {
 		a.noteDelivered(id)
@@ -91,9 +91,9 @@ func (a *Attempt) notePromptDelivered() {
 }
 
 // steer passes messages and an interrupt to the agent. It also interrupts an agent that has spent
-// its limit, and withdraws messages that are missing in the last call of Steer. If writing fails,
-// the agent has ended or its stdin is closed. Then the messages keep waiting, and the engine starts
-// another attempt for them.
+// its limit, and withdraws messages that are missing in the last call of Steer. If a message cannot
+// be written, for example because the agent has ended, it keeps waiting, and the engine can start
+// another attempt for it.
 func (a *Attempt) steer(now time.Time) {
 	s := &a.steering
 	waiting, interrupt, set := a.steerRequest.read()

@@ -23,8 +23,8 @@ type tail struct {
 const maxRead = 64 << 10
 
 // read calls visit for every new line. It reads up to the offset limit, or up to the end of the log
-// if limit is negative. If complete is true, no more output will be written, and visit also gets a
-// last line without a newline.
+// if limit is negative. The caller sets complete if no more output will be written. Then visit also
+// gets a last line that does not end with a newline.
 func (t *tail) read(limit int64, complete bool, visit func(line []byte)) error {
 	if info, err := os.Stat(t.path); err == nil && info.Size() == t.at && !complete {
 		return nil
@@ -62,8 +62,8 @@ func (t *tail) read(limit int64, complete bool, visit func(line []byte)) error {
 	return nil
 }
 
-// growBuffer makes the buffer as large as the unread output, but at most maxRead bytes. It does not
-// allocate maxRead at once, because there are many logs and most are short.
+// growBuffer makes the buffer large enough for the unread output, but at most maxRead bytes long.
+// It does not always allocate maxRead bytes, because there are many logs and most are short.
 func (t *tail) growBuffer(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -75,8 +75,8 @@ func (t *tail) growBuffer(f *os.File) error {
 	return nil
 }
 
-// lines splits data into lines and calls each for every complete line. It truncates lines to
-// agent.MaxLine bytes.
+// lines splits data into lines and passes every complete line to the function each. It truncates
+// lines to agent.MaxLine bytes.
 func (t *tail) lines(data []byte, each func([]byte)) {
 	for {
 		end := bytes.IndexByte(data, '\n')

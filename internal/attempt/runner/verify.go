@@ -18,9 +18,9 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// verify runs the commands that check the work, up to the first that fails. Each command has its
-// own supervisor. So no process of a command outlives the command. If gaffer is killed, another
-// process can take over the running command.
+// verify runs the commands that check the work, up to the first that fails. Each command runs under
+// a supervisor, which also ends the processes that the command leaves behind. If gaffer is killed,
+// another gaffer process can take over the running command.
 func (a *Attempt) verify(ctx context.Context, r Result) (Result, error) {
 	var checks []fleet.Check
 	for i, command := range a.job.Verify {
@@ -71,9 +71,9 @@ func (a *Attempt) check(ctx context.Context, n int, command string) (fleet.Check
 	}, exit.StopReason, nil
 }
 
-// startCheck starts a check. If another process has already started it, startCheck adopts the
-// running check. If the supervisor of that check was killed, startCheck makes sure that none of its
-// processes is alive, and starts the check again.
+// startCheck starts a check. If another process has already started it, startCheck takes that check
+// over, even if it has ended. If the check's supervisor was killed, startCheck makes sure that no
+// process of the check is alive, and starts the check again.
 func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*supervisor.Process, error) {
 	secrets, err := a.opts.Secrets.Resolve(ctx, a.job.Secrets)
 	if err != nil {
@@ -100,8 +100,8 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 		})
 		state := supervisor.Alive
 		if used := (*supervisor.UsedError)(nil); errors.As(err, &used) {
-			// The lease with which the other process has started the check is unknown. With a zero
-			// value, moveTo sends the check the attempt's lease, if that has an end.
+			// The lease with which the other process has started the check is unknown. A zero until
+			// makes moveTo send the end of the attempt's lease, if it has one.
 			until = time.Time{}
 			p, state, err = supervisor.Attach(ctx, dir, a.opts.Supervisor)
 		}

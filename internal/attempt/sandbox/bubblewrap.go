@@ -16,7 +16,8 @@ const (
 	InitCommand  = "sandbox-init"
 )
 
-// copiesFolder is the folder inside a sandbox that contains the originals of copied files.
+// copiesFolder is a folder inside a sandbox. The originals of the files in layout.copies are
+// mounted there read-only. The first process in the sandbox copies them from there.
 const copiesFolder = "/run/gaffer-copies"
 
 // enter returns the first part of the command line that runs a program in a sandbox: gaffer's own

@@ -92,8 +92,10 @@ type entered struct {
 	remove  []string
 	hosts   hostList
 	argv    []string
-	signal  atomic.Int32   // the signal that has ended the agent; 0 if none
-	reports sync.WaitGroup // counts open connections that may still report the signal
+	signal  atomic.Int32 // the signal that has ended the agent; 0 if none
+	// reports counts the open connections over which the first process inside can report the
+	// agent's signal.
+	reports sync.WaitGroup
 	// connected is closed when the first process inside has connected. That process starts the
 	// agent only afterwards, so its report about the agent is never missed.
 	connected chan struct{}
@@ -185,7 +187,7 @@ func (e *entered) serve(conn net.Conn) {
 // clean deletes the scratch folder, and the files that the agent must not leave in its repository.
 func (e *entered) clean() {
 	for _, path := range e.remove {
-		_ = os.RemoveAll(path) // the path did not exist before, so the agent has created it
+		_ = os.RemoveAll(path) // if the path exists now, it was created while the agent ran
 	}
 	if filepath.IsAbs(e.scratch) {
 		removeAll(e.scratch)

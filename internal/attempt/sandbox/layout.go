@@ -301,8 +301,9 @@ func isPrefix(folder, home string) bool {
 	return slices.ContainsFunc([]string{"lib", "pkg", "libexec"}, func(name string) bool { return exists(filepath.Join(folder, name)) })
 }
 
-// toolchains adds the compilers and the downloaded packages in the home folder. They are read-only:
-// a package that an agent has changed would later run outside of its sandbox.
+// toolchains adds compilers and downloaded packages: from well-known folders in the home folder,
+// and from the folders that variables such as GOROOT name. They are read-only: a package that an
+// agent has changed would later run outside of its sandbox.
 func (l *layout) toolchains(env []string) {
 	for _, name := range []string{".rustup", ".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/config.toml", "go/pkg", "sdk", ".nvm", ".pyenv", ".rbenv", ".asdf", ".volta", ".sdkman/candidates", ".local/lib", ".local/share/mise"} {
 		l.addIfThere(readOnly, filepath.Join(l.home, name))

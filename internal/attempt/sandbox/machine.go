@@ -14,15 +14,14 @@ import (
 	"time"
 )
 
-// Facts say which sandboxes work on a machine. NoBubblewrap is empty if bubblewrap works, and
-// NoContainer is empty if containers work.
+// Facts say which sandboxes work on a machine.
 type Facts struct {
 	System       string // operating system, as in runtime.GOOS
 	Bwrap        string // path of the program bwrap
-	NoBubblewrap string // why bubblewrap cannot be used
+	NoBubblewrap string // why bubblewrap cannot be used; empty if it works
 	Nested       bool   // a program inside bubblewrap can make a sandbox of its own
 	Engine       string // path of podman or docker
-	NoContainer  string // why containers cannot be used
+	NoContainer  string // why containers cannot be used; empty if they work
 	Socat        bool   // the program socat is installed
 }
 

@@ -87,7 +87,8 @@ func refuse(conn net.Conn, status int, text string) {
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, http.StatusText(status), len(text), text)
 }
 
-// exchange copies data between conn and out, until both directions have ended. in reads from conn.
+// exchange copies data between conn and out, until both directions have ended. It reads the data of
+// conn through the parameter in, which may be a buffered reader of conn.
 func exchange(conn net.Conn, in io.Reader, out net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() { pump(out, in) })

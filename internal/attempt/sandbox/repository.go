@@ -13,7 +13,7 @@ import (
 // repository is the git repository of a folder.
 type repository struct {
 	// link is the path of .git in the work folder or above it. In a linked worktree, .git is a file
-	// that contains the path git. Otherwise it is a folder.
+	// that contains the path in the field git. Otherwise it is a folder.
 	link string
 	git  string // folder with the HEAD and index of the worktree
 	// common is the folder with the objects, refs, config and hooks of the repository. In the main
@@ -88,15 +88,15 @@ func Writable(work string) []string {
 }
 
 // repository adds a repository to the sandbox so that the program can commit: it can add objects,
-// and move branches. In a linked worktree, it can move only branches in the same folder as the
-// branch that is checked out. It cannot change the hooks and settings, because git runs programs
-// that they name.
+// and move branches. In a linked worktree with a branch such as a/b/c, it can move only branches
+// that begin with a/b/. It cannot change the hooks and settings, because git runs programs that
+// they name.
 func (l *layout) repository(r repository) {
 	if r.link == "" {
 		return
 	}
 	if r.git == r.common {
-		l.add(writable, r.git) // the program cannot rename a folder that is a mount
+		l.add(writable, r.git) // a mount of its own, which the program cannot rename
 		_ = os.Mkdir(filepath.Join(r.git, "hooks"), 0o755)
 		l.protect(r.git, "config", "config.worktree", "commondir", "hooks", "modules", "worktrees", "objects/pack", "objects/info")
 		return
@@ -116,9 +116,9 @@ func (l *layout) repository(r repository) {
 	l.add(readOnly, r.link)
 }
 
-// protect makes entries of a writable folder read-only. An entry of the folder that does not exist
-// yet is deleted after the program has ended, in case the program has created it. Names with a
-// slash are not deleted.
+// protect makes the entries with these names in a writable folder read-only. An entry that does not
+// exist yet is deleted after the program has ended, in case the program has created it. Names with
+// a slash are not deleted.
 func (l *layout) protect(folder string, names ...string) {
 	for _, name := range names {
 		path := filepath.Join(folder, name)
@@ -130,8 +130,9 @@ func (l *layout) protect(folder string, names ...string) {
 	}
 }
 
-// gitVariables returns environment variables with settings for git. They replace the user's
-// settings file, which the sandbox hides because it may contain credentials.
+// gitVariables returns environment variables with settings for git: those that git needs in a
+// sandbox, and some of the user's settings, such as user.name. The sandbox hides the home folder
+// and with it the user's settings file.
 func gitVariables(environ, env []string, mode plan.SandboxMode) (list []string) {
 	count, _ := strconv.Atoi(lookup(env, "GIT_CONFIG_COUNT"))
 	set := func(key, value string) {

@@ -85,9 +85,10 @@ func ForReview(ctx context.Context, r *worktree.Repo, run, task string) (Snapsho
 	return k, err
 }
 
-// OfAttempt takes a snapshot of a task's worktree at the end of an attempt. number is the number of
-// the attempt. list has the differences from the base, in the same form as [worktree.Repo.Diff].
-// there is false if the worktree or its folder is missing.
+// OfAttempt takes a snapshot of a task's worktree at the end of an attempt. The parameter number is
+// the number of the attempt. The result list has the differences from the base, in the same form as
+// [worktree.Repo.Diff]. The result there is false if the worktree is missing, or its folder is
+// missing or empty.
 func OfAttempt(ctx context.Context, r *worktree.Repo, run, task string, number int) (list []git.FileDiff, there bool, err error) {
 	t, err := r.Lookup(run, task)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -162,7 +163,7 @@ func Forget(ctx context.Context, r *worktree.Repo, runs []string) error {
 	}
 	var commands strings.Builder
 	for line := range strings.Lines(out) {
-		if parts := strings.Split(line, "/"); len(parts) > 3 && gone[parts[3]] { // the ref's name is refs/gaffer/review/RUN/…
+		if parts := strings.Split(line, "/"); len(parts) > 3 && gone[parts[3]] { // the fourth part of a ref's name is the run
 			commands.WriteString("delete " + line)
 		}
 	}
@@ -208,8 +209,8 @@ func list(ctx context.Context, r *worktree.Repo, prefix, run, task string) ([]Sn
 				k.Tip = value
 			}
 		}
-		// Agents can create such refs too, with any content. So use the values as arguments of git
-		// only if they are object ids.
+		// Agents can create refs below refs/gaffer, with any content. So use the values as
+		// arguments of git only if they are object ids.
 		if git.IsID(k.Tree) && git.IsID(k.Base) && git.IsID(k.Tip) {
 			list = append(list, k)
 		}

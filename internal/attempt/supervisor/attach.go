@@ -20,8 +20,8 @@ const (
 	Unknown State = iota // the error of Attach says why
 	Alive                // the attempt runs, and Attach has connected to its supervisor
 	Exited               // the attempt has ended, and its exit is recorded
-	// Lost means that the agent was never started, or that its supervisor was killed. No process of
-	// the attempt is alive.
+	// Lost means that the agent was never started, or that its supervisor died before it recorded
+	// an exit. No process of the attempt is alive.
 	Lost
 )
 
@@ -246,7 +246,7 @@ func (f folder) endRemains(r origin, a lockRecord) error {
 		return err
 	}
 	if a.supervisor.Group != nil {
-		_ = a.supervisor.Group.remove() // the group is empty; if remove fails, SweepGroups removes the group later
+		_ = a.supervisor.Group.remove() // if this fails, SweepGroups removes the group later
 	}
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"gaffer/statefile/host"
 )
 
-// attempt is the state of the attempt that a supervisor runs. Only the goroutine that executes run
-// may use the fields. Other goroutines may use the channels and, if they hold mu, the fields below
-// mu.
+// attempt is the state of the attempt that a supervisor runs. All goroutines may use the channels
+// and, while they hold mu, the fields below mu. Only the goroutine that executes run may use the
+// other fields.
 type attempt struct {
 	folder     folder
 	lock       *os.File
@@ -88,8 +88,9 @@ func newAttempt(f folder, lock *os.File, is lockRecord, env []string, s signals)
 // says so.
 //
 // free reports whether the supervisor can run another attempt. It is true if the supervisor belongs
-// to a pool, no process of this attempt is left, no signal has told the supervisor to exit, and at
-// most one client was connected, which has received the exit or disconnected.
+// to a pool, no process of this attempt is left, the exit was recorded, no signal has told the
+// supervisor to exit, and at most one client was connected, which has received the exit or
+// disconnected.
 func (a *attempt) run() (free bool, err error) {
 	err = a.begin()
 	if err == nil {
@@ -191,8 +192,8 @@ func (a *attempt) announce() {
 
 const (
 	// openDelay is how long after the agent's start the supervisor opens its socket for other
-	// processes. Until then only the starter is connected. If the starter disconnects earlier, the
-	// supervisor opens the socket at once.
+	// processes. Until then only the process that started the attempt is connected. If it
+	// disconnects earlier, the supervisor opens the socket at once.
 	openDelay = 100 * time.Millisecond
 	// openRetryPause is how long the supervisor waits after an error of open before it calls open
 	// again. The agent keeps running meanwhile.
@@ -204,8 +205,8 @@ const (
 
 // open writes started.json and listens on the socket, unless clients can already reach the socket.
 // If the socket was deleted, open creates it again. open also syncs the directory entries of the
-// folder and the lock to disk. The process that started the attempt may end from now on. Then only
-// the lock shows that the attempt exists.
+// folder and the lock to disk: after the process that started the attempt has ended, only the lock
+// shows that the attempt exists.
 func (a *attempt) open() {
 	a.socketTimer.Stop()
 	if a.clients.reachable(a.folder) {
@@ -242,7 +243,7 @@ func (a *attempt) completeExit() {
 }
 
 // recordTries is how many times the supervisor tries to record the exit. It waits between two
-// tries, each time twice as long, in case that the disk is full only for a short time.
+// tries, each time twice as long, in case the disk is full only for a short time.
 const recordTries = 6
 
 func (a *attempt) recordExit() error {

@@ -16,7 +16,7 @@ const GroupsVar = "GAFFER_CGROUPS"
 
 // cgroup is the control group of an attempt. A process stays in its group when it changes its
 // session, environment or parent, and the processes that it forks are in the same group. So the
-// group contains everything that the attempt has started, even after the supervisor has died.
+// group normally contains all processes of the attempt, even after the supervisor has died.
 type cgroup struct {
 	Version int    `json:"version"` // cgroup version: 1 or 2
 	Kind    string `json:"kind,omitempty"`

@@ -21,8 +21,8 @@ func SweepGroups(string) (left []int) { return nil }
 // ListAbandoned returns nothing: macOS has no control groups.
 func ListAbandoned(string) []Marked { return nil }
 
-// GroupMethod says how this machine finds the processes of an attempt. On macOS that is only by an
-// environment variable of these processes.
+// GroupMethod says how this machine finds the processes of an attempt. On macOS it always returns
+// the text for a machine without control groups.
 func GroupMethod() string { return marksOnly }
 
 // limitMark is empty on macOS, because it is used only on Linux.

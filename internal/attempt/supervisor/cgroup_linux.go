@@ -257,8 +257,8 @@ func (g *cgroup) pids() (list []int, err error) {
 	folders, err := g.folders()
 	for _, dir := range folders {
 		text, unread := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-		// If that fails, the group was removed, or it is a threaded group, in which only thread ids
-		// can be read.
+		// If cgroup.procs cannot be read, the group may be a threaded group, in which only thread
+		// ids can be read.
 		if unread != nil {
 			text, unread = os.ReadFile(filepath.Join(dir, "cgroup.threads"))
 		}
@@ -341,7 +341,7 @@ const leaveCgroupTimeout = 5 * time.Second
 func (g *cgroup) killAndRemove() (left []int) {
 	for begin := time.Now(); g.remove() != nil; time.Sleep(sweepPause) {
 		if time.Since(begin) > leaveCgroupTimeout {
-			members, _ := g.members() // ignore the error: the list is only for a message
+			members, _ := g.members() // ignore the error: the list may be incomplete
 			return pids(members)
 		}
 		if populated, err := g.populated(); populated || err != nil {
@@ -403,8 +403,8 @@ func abandonedCgroups(home string) (list []*cgroup) {
 }
 
 // GroupMethod says how this machine finds the processes of an attempt: by control groups, or only
-// by an environment variable of these processes. To find out, it tries to fork a process in a new
-// group of each hierarchy.
+// by marks such as an environment variable. To find out, it tries to fork a process in a new
+// control group, in one hierarchy after the other.
 func GroupMethod() string {
 	for _, h := range hierarchies() {
 		g := h.makeCgroup("gaffer-doctor")

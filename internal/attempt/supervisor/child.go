@@ -33,13 +33,13 @@ func (c *child) wait() {
 		_, _ = c.process.Wait() // fails if another caller has already waited for the supervisor
 	}
 	if c.control != nil {
-		_ = c.control.Close() // ignore the error: the supervisor has exited
+		_ = c.control.Close() // ignore the error: the connection is not used any more
 	}
 }
 
-// returnToPool is called when the attempt is over. If free says that the supervisor can run another
-// attempt, returnToPool offers the supervisor to its pool, and reports whether the pool keeps it. A
-// supervisor that the pool does not keep exits.
+// returnToPool is called when the attempt is over. If free is true, the supervisor can run another
+// attempt, and returnToPool offers it to its pool. stays reports whether the pool keeps the
+// supervisor. If not, returnToPool tells the supervisor to exit.
 func (c *child) returnToPool(free bool) (stays bool) {
 	if free && c.pool != nil && c.notOurChild.PID == 0 && c.pool.put(c) {
 		return true

@@ -39,5 +39,5 @@ func redirectStderr(file *os.File) error { return syscall.Dup2(int(file.Fd()), s
 // startTime returns 0: the start time is not available on macOS.
 func startTime(int) uint64 { return 0 }
 
-// rssUnit is the unit of Rusage.Maxrss in bytes. macOS counts in bytes.
+// rssUnit is the size in bytes of the unit of Rusage.Maxrss. On macOS the unit is one byte.
 const rssUnit = 1

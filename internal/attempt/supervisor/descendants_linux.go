@@ -62,5 +62,5 @@ func startTime(pid int) uint64 {
 	return p.start
 }
 
-// rssUnit is the unit of Rusage.Maxrss in bytes. Linux counts in KiB.
+// rssUnit is the size in bytes of the unit of Rusage.Maxrss. On Linux the unit is one KiB.
 const rssUnit = 1 << 10

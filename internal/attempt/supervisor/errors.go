@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// UsedError reports that an attempt cannot be started in a folder, because another attempt was
-// started there before.
+// UsedError reports that an attempt cannot be started in a folder, because the folder was used for
+// an attempt before.
 type UsedError struct{ Dir string }
 
 func (e *UsedError) Error() string {
@@ -25,9 +25,9 @@ func (e *SpecError) Unwrap() error { return e.Err }
 // Invalid marks the error as caused by invalid input.
 func (e *SpecError) Invalid() bool { return true }
 
-// StartError reports that a supervisor could not be started, could not receive the spec, or was
-// killed because the context of the start had ended. No process of the attempt is running, and
-// another attempt may succeed.
+// StartError reports that the start of an attempt failed. For example, the supervisor could not be
+// started or did not receive the spec, or the context of the start had ended. No process of the
+// attempt is running, and a later start may succeed.
 type StartError struct{ Err error }
 
 func (e *StartError) Error() string { return "start supervisor: " + e.Err.Error() }

@@ -56,7 +56,7 @@ func isEmpty(file *os.File) bool {
 // reuseFor turns the folder of a finished attempt into the folder of a new attempt. It replaces the
 // content of the lock with the spec of the new attempt, and then renames the folder to target. It
 // returns the lock file, which is locked. Reusing a folder avoids the creation of files, which is
-// the slowest part of starting an attempt.
+// slow on some file systems.
 //
 // The folder is renamed last. So it never contains a running attempt under its old name, and always
 // contains a spec under its new name.
@@ -124,7 +124,8 @@ func tryLock(file *os.File) (bool, error) {
 	}
 }
 
-// write replaces a file of the folder atomically. Only the process that holds the lock may call it.
+// write replaces a file of the folder atomically. Two processes must not write the same file at the
+// same time.
 func (f folder) write(name string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {

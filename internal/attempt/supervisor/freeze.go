@@ -17,8 +17,8 @@ type frozen struct {
 	client time.Time
 }
 
-// tooLong reports whether a frozen agent must be stopped, because no worker will extend its lease.
-// client says whether a client is connected. The first call starts the measurement.
+// tooLong reports whether the agent has been frozen for so long that it must be killed. The
+// parameter client says whether a client is connected. The first call starts the measurement.
 func (f *frozen) tooLong(now time.Time, client bool) bool {
 	if f.since.IsZero() {
 		f.since, f.client = now, now
@@ -40,8 +40,8 @@ func (a *attempt) freeze() {
 	a.leaseTimer.Reset(wait)
 }
 
-// thaw resumes the processes that freeze has stopped. It first records that they run. So no process
-// runs while the attempt is reported as frozen.
+// thaw resumes the processes that freeze has stopped. It first records that they are not frozen, so
+// that the attempt is not reported as frozen while they run.
 func (a *attempt) thaw() {
 	a.setFrozen(false)
 	a.freezer.thaw(a.agentPID)

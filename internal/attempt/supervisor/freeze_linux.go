@@ -54,8 +54,8 @@ func (f *freezer) pass(agent int) (still bool) {
 		}
 		if !groups[p.group] && mayStopGroup(p, agent) {
 			groups[p.group] = true
-			// This also stops a chain of processes, each of which starts the next one and exits at
-			// once. No pass finds such processes.
+			// The signal to the group also stops a chain of short-lived processes, each of which
+			// starts the next one. A pass may find none of them.
 			_ = syscall.Kill(-p.group, syscall.SIGSTOP)
 		}
 		p.signal(syscall.SIGSTOP)

@@ -67,8 +67,8 @@ func handOver(control *net.UnixConn, n *preparedAttempt) (*link, error) {
 	return l, nil
 }
 
-// receiveAttempt waits until the pool hands over an attempt. If it returns an error, no further
-// attempt can arrive.
+// receiveAttempt waits until the pool hands over an attempt. After an error, this process receives
+// no further attempts.
 func receiveAttempt(control *net.UnixConn) (*receivedAttempt, error) {
 	lock, conn, err := receiveFiles(control)
 	if err != nil {

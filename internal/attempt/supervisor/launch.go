@@ -81,7 +81,7 @@ func isProgram(file string) bool {
 // openLog opens the log file for appending, and creates it if it is missing. It also returns the
 // size of the file. It fails if name is a symbolic link or not a regular file.
 func openLog(name string) (*os.File, int64, error) {
-	// Without O_NONBLOCK, opening would hang if the file is a named pipe.
+	// Without O_NONBLOCK, opening would hang if the file is a named pipe that no process reads.
 	fd, err := syscall.Open(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o666)
 	if err != nil {
 		return nil, 0, fmt.Errorf("log: %w", &fs.PathError{Op: "open", Path: name, Err: err})

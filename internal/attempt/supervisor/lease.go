@@ -3,7 +3,7 @@ package supervisor
 import "time"
 
 // lease limits how long an agent may run. A worker can extend the lease. The end of the lease is
-// measured on two clocks, and the lease is over as soon as one of them reaches its end. Neither
+// measured on two clocks. The lease is over as soon as either clock has reached the end. Neither
 // clock is reliable alone: the monotonic clock stands still while the machine sleeps, and the wall
 // clock can be set.
 type lease struct {
@@ -64,9 +64,9 @@ func (a *attempt) extend(l lease) {
 	a.armLease(now)
 }
 
-// checkLease is called each time leaseTimer fires. If the lease is over, checkLease freezes the
-// agent. If the agent is already being stopped, or has been frozen for too long, checkLease returns
-// the action to kill it.
+// checkLease is called each time leaseTimer fires. If the lease is over, checkLease normally
+// freezes the agent. But if the agent is already being stopped, or has been frozen for too long,
+// checkLease returns the action to kill the agent.
 func (a *attempt) checkLease() (action, time.Duration) {
 	now := time.Now()
 	if !a.lease.over(now) {

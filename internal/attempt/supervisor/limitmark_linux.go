@@ -17,10 +17,10 @@ import (
 //
 // A process without CAP_SYS_RESOURCE can lower its hard limits but cannot raise them
 // again. Every supervisor lowers its two limits by the same total, which it divides
-// between them at random. So if two supervisors are unrelated, each has one limit that is
-// lower than the same limit of the other. If both limits of a process are at or below
-// those of a supervisor, the process descends from that supervisor, or it has lowered its
-// limits on purpose.
+// between them at random. So of two unrelated supervisors that had equal limits before,
+// one ends up with the lower RLIMIT_LOCKS and the other with the lower RLIMIT_RSS. A
+// process whose two limits are both at or below those of a supervisor therefore descends
+// from that supervisor, unless something else has lowered the limits of the process.
 type limitMark struct {
 	Locks uint64 `json:"locks"` // hard limit of RLIMIT_LOCKS
 	RSS   uint64 `json:"rss"`   // hard limit of RLIMIT_RSS
@@ -29,15 +29,16 @@ type limitMark struct {
 const (
 	// limitRange is the sum of the amounts by which a supervisor lowers its two limits.
 	limitRange = 1 << 56
-	// highestLimit replaces a limit that is higher, or "unlimited". It is below 1<<63, because some
-	// programs read limits as signed numbers.
+	// highestLimit replaces a limit that is higher, or "unlimited". It fits into a signed 64-bit
+	// integer.
 	highestLimit = 1 << 62
 )
 
-// markDescendants lowers the two limits of this process and returns the new limits. All processes
-// that this process starts later inherit them. Later calls return the same value. The result is nil
-// if the limits are too low to be lowered. It is also nil if this process is allowed to raise its
-// limits again, because then its descendants could do so too.
+// markDescendants lowers the hard limits RLIMIT_LOCKS and RLIMIT_RSS of this process and returns
+// the new limits. All processes that this process starts later inherit them. Later calls return the
+// same value. The result is nil if the limits cannot be read, or are too low to be lowered. It is
+// also nil if this process is allowed to raise its limits again, because then its descendants could
+// do so too.
 var markDescendants = sync.OnceValue(func() *limitMark {
 	own, err := limitsOf(os.Getpid())
 	if err != nil || own.Locks < 2*limitRange || own.RSS < 2*limitRange {

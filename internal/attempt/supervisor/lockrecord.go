@@ -16,18 +16,18 @@ import (
 )
 
 // The process that holds an attempt's lock writes records into the lock file, one per line. The
-// line of a record begins with one of these words. All other lines are stderr of a supervisor: a
-// crash report, or debug output that its environment has enabled.
+// line of a record begins with one of these words. All other lines are stderr of a supervisor, for
+// example a crash report.
 const (
 	specWord = "spec {" // the spec of what to run; written before a supervisor gets the lock
 	heldWord = "held {" // identity of the supervisor; after this line, an agent may be running
 	exitWord = "exit {" // how the attempt ended; the last complete line with this word counts
 
 	frozenWord = "frozen {" // when all processes of the attempt were frozen
-	thawedWord = "thawed {" // when all processes of the attempt were resumed
+	thawedWord = "thawed {" // when the frozen processes were resumed
 
-	// unprovenWord begins the line that says when gaffer first failed to prove that all processes
-	// of the attempt have ended, although its supervisor is dead.
+	// unprovenWord begins a line that is written after the supervisor has died. The line says when
+	// gaffer first failed to prove that all processes of the attempt have ended.
 	unprovenWord = "doubt {"
 )
 
@@ -43,8 +43,8 @@ type lockRecord struct {
 	unprovenSince time.Time // the time in the last complete "doubt" line; zero if there is none
 }
 
-// unprovenRecord is the JSON of a "doubt" line. A process writes this line into the lock file if it
-// cannot prove that the attempt has ended.
+// unprovenRecord is the JSON of a "doubt" line. The line says since when gaffer has been unable to
+// prove that the attempt has ended.
 type unprovenRecord struct {
 	Since time.Time `json:"since"`
 }
@@ -52,9 +52,9 @@ type unprovenRecord struct {
 // maxStderr is the maximum number of bytes of a supervisor's stderr in a lockRecord.
 const maxStderr = 2000
 
-// parseLockRecord parses the text of a lock file. A line without a newline at its end is
-// incomplete, because its writer crashed, and its JSON is ignored. But even an incomplete "held"
-// line shows that an agent may be running.
+// parseLockRecord parses the text of a lock file. It ignores the JSON of an incomplete line, which
+// a crashed process may have left. But even an incomplete "held" line shows that an agent may be
+// running.
 func parseLockRecord(text []byte) (a lockRecord) {
 	var words strings.Builder
 	for line := range bytes.Lines(text) {

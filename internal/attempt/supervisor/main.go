@@ -9,19 +9,19 @@ import (
 )
 
 // The process that starts a supervisor may pass it two open files as these descriptors. starterFD
-// is one end of a socket pair. lockFD is the attempt's lock file, already locked. A supervisor that
+// is a connected Unix socket. lockFD is the attempt's lock file, already locked. A supervisor that
 // belongs to a pool gets only starterFD, and receives its attempts over that socket.
 const (
 	starterFD = 3
 	lockFD    = 4
 )
 
-// Main is the supervisor process. Its argument is the folder of the attempt, or "-" for a
-// supervisor that gets its attempts from a [Pool]. Main returns the exit code.
+// Main is the main function of the supervisor process. Its argument is the folder of the attempt,
+// or "-" for a supervisor that gets its attempts from a [Pool]. Main returns the exit code.
 //
-// SIGTERM and SIGINT stop the agent in the same way as a stop order. If the agent is already being
-// stopped, they kill it at once. A supervisor that has no attempt exits at the first such signal.
-// SIGHUP is ignored.
+// SIGTERM and SIGINT stop the agent in the same way as [Process.Stop]. If the agent is already
+// being stopped, such a signal kills it at once. A supervisor that has no attempt exits at the
+// first such signal. SIGHUP is ignored.
 func Main(args []string) int {
 	if len(args) != 1 {
 		fmt.Fprintln(os.Stderr, "usage: gaffer supervise DIR|-")
@@ -40,7 +40,7 @@ func Main(args []string) int {
 }
 
 // supervise runs the attempt in the folder dir. It changes into the folder first, so that
-// the socket there has a short relative path. The system limits the length of the path.
+// the socket there has a short relative path. The system limits the length of a socket's path.
 func supervise(dir string) error {
 	if err := os.Chdir(dir); err != nil {
 		return err

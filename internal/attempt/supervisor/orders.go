@@ -19,8 +19,8 @@ func (p *Process) Input(data []byte) error {
 	return nil
 }
 
-// InputOnce does the same as Input, but ignores data whose key was used before, by this process or
-// by an earlier process that was killed. Calls with the same key must have the same data.
+// InputOnce does the same as Input, but the supervisor drops data that it has already received with
+// this key, from this process or another one. Calls with the same key must pass the same data.
 func (p *Process) InputOnce(key string, data []byte) error {
 	for n := 0; len(data) > 0; n++ {
 		size := min(len(data), maxChunk)
@@ -32,17 +32,20 @@ func (p *Process) InputOnce(key string, data []byte) error {
 	return nil
 }
 
-// CloseInput makes the supervisor close the agent's stdin as soon as all queued data is written. It
-// does not wait for this. It returns nil if the agent has already ended.
+// CloseInput makes the supervisor close the agent's stdin as soon as all queued data is written.
+// CloseInput does not wait until stdin is closed. It returns nil if the agent has already ended.
 func (p *Process) CloseInput() error {
 	_, err := p.ask(order{Do: doClose}, true)
 	return exceptOver(err)
 }
 
-// Stop interrupts the agent, then terminates it, then kills it with all its descendants, with
-// pauses in between. If kill is true, the agent is killed at once, even if it is already being
-// stopped. Stop returns when the supervisor has received the order, and Wait waits for the agent's
-// end. Stop returns nil if the agent has already ended.
+// Stop tells the supervisor to stop the agent. The supervisor sends SIGINT, later SIGTERM, and at
+// last kills the agent with all its descendants. If the agent exits before that, the supervisor
+// ends the remaining descendants. If kill is true, the supervisor kills the agent at once, even if
+// the agent is already being stopped. The parameter why is the reason that [Exit.StopReason]
+// reports.
+//
+// Stop does not wait for the agent's end. It returns nil if the agent has already ended.
 func (p *Process) Stop(why string, kill bool) error {
 	_, err := p.ask(order{Do: doStop, Why: why, Now: kill}, true)
 	return exceptOver(err)
@@ -64,7 +67,7 @@ func (p *Process) Waiting(waits bool) error {
 	return exceptOver(err)
 }
 
-// Status asks the supervisor for its current state.
+// Status asks the supervisor for the current state of the attempt.
 func (p *Process) Status() (Status, error) {
 	r, err := p.ask(order{Do: doStatus}, true)
 	if err != nil || r.State == nil {
@@ -81,9 +84,9 @@ func exceptOver(err error) error {
 	return err
 }
 
-// ask sends an order and waits for the reply, at most for the patience in p.opts. If the connection
-// breaks before the reply arrives, ask sends the order again if resend is true. If resend is false,
-// it returns [ErrBroken].
+// ask sends an order and waits for the reply, at most as long as [Options.Patience] says. If the
+// connection breaks before the reply arrives, ask sends the order again if resend is true. If
+// resend is false, it returns [ErrBroken].
 func (p *Process) ask(o order, resend bool) (reply, error) {
 	timeout := time.NewTimer(p.opts.patience())
 	defer timeout.Stop()
@@ -143,8 +146,8 @@ func (p *Process) closedReason() error {
 	return ErrClosed
 }
 
-// register waits for a connection to the supervisor, sets the id of o, and registers a channel for
-// the reply with this id.
+// register waits for a connection to the supervisor. Then it gives the order an id, and registers a
+// channel for the reply with this id.
 func (p *Process) register(o *order, timeout <-chan time.Time) (*link, chan reply, error) {
 	for {
 		p.mu.Lock()

@@ -15,8 +15,8 @@ import (
 // time. A Pool is safe for concurrent use.
 //
 // A supervisor gets another attempt only if no process of the previous attempt is left and the
-// previous exit is recorded. A supervisor that has waited for an attempt for idleLimit exits. It
-// also exits if the process that owns the pool has ended.
+// previous exit is recorded. An idle supervisor exits after idleLimit, or when the process that
+// owns the pool has ended.
 type Pool struct {
 	opts Options
 	keep int // maximum number of idle supervisors, and of spare folders
@@ -36,8 +36,8 @@ func NewPool(opts Options, maxIdle int) *Pool {
 }
 
 // Start does the same as the function [Start], with the pool's options. A supervisor keeps the
-// environment, the limits and the umask that the calling process had when it started the
-// supervisor. The agent's environment comes from the spec.
+// resource limits and the umask that the calling process had when it started the supervisor. The
+// agents of that supervisor inherit both. An agent's environment comes from the spec.
 func (p *Pool) Start(ctx context.Context, dir string, spec Spec) (*Process, error) {
 	n, err := p.prepare(dir, spec)
 	if err != nil {
@@ -97,8 +97,8 @@ func (p *Pool) prepare(dir string, s Spec) (*preparedAttempt, error) {
 	if lock, err := spare.reuseFor(f, s); err == nil {
 		return &preparedAttempt{f, s, lock}, nil
 	}
-	// The spare folder could not be reused, so create a new one. The spare folder can remain,
-	// because its old attempt has ended and the new one was not started there.
+	// The spare folder could not be reused, so create a new folder. The spare folder can remain,
+	// because its old attempt has ended and the new attempt was not started there.
 	return prepare(dir, s)
 }
 
@@ -127,10 +127,12 @@ func (c *child) begin(ctx context.Context, n *preparedAttempt) (*Process, error)
 }
 
 // neverStarted reports whether the attempt must be handed to another supervisor, because the first
-// one died before it started the agent. It may, for example, have been about to exit when it got
-// the attempt. err is the error of [child.begin]. A supervisor writes its identity into the lock
-// file before it starts an agent. So a lock file without an identity proves that no agent was
-// started. neverStarted returns false if ctx has ended.
+// supervisor died before it started the agent. For example, the first one may have been about to
+// exit when it got the attempt. err is the error of [child.begin]. neverStarted returns false if
+// ctx has ended.
+//
+// A supervisor writes its identity into the lock file before it starts an agent. So a lock file
+// without an identity proves that no agent was started.
 func (n *preparedAttempt) neverStarted(ctx context.Context, err error) bool {
 	silent := (*noReportError)(nil)
 	if ctx.Err() != nil || !errors.As(err, &silent) {
@@ -167,9 +169,9 @@ func (p *Pool) put(c *child) bool {
 }
 
 // poolEnv returns the environment of a supervisor that gets its attempts from a pool. Agents do not
-// inherit it. With GOMAXPROCS=1 a supervisor needs a sixth less memory, because Go's allocator
-// keeps caches for each processor. GOMAXPROCS is the first variable, because Go uses the first
-// value if a variable is set twice.
+// inherit it. With GOMAXPROCS=1 a supervisor needs less memory, because Go's allocator keeps a
+// cache for each processor that it may use. GOMAXPROCS is the first variable, because the Go
+// runtime uses the first value if a variable is set twice.
 func poolEnv() []string {
 	return append([]string{"GOMAXPROCS=1"}, WithoutSecrets(os.Environ())...)
 }
@@ -202,7 +204,8 @@ func (p *Pool) admit(c *child) {
 // watch waits until the supervisor has exited or the pool is closed. Then it removes the supervisor
 // from the pool.
 func (p *Pool) watch(c *child) {
-	// The supervisor never sends anything, so Read returns only when the connection ends.
+	// The supervisor sends nothing over this connection, so Read returns only when the connection
+	// ends.
 	_, err := c.control.Read(make([]byte, 1))
 	p.mu.Lock()
 	delete(p.members, c)

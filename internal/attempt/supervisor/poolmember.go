@@ -92,8 +92,8 @@ func endSignalled(ends <-chan os.Signal) bool {
 	}
 }
 
-// run runs an attempt that was handed over. If free is true, this process has left the attempt's
-// folder and released the attempt's lock, and can run another attempt.
+// run runs an attempt that was handed over. If free is true and err is nil, this process has left
+// the attempt's folder and released the attempt's lock, and can run another attempt.
 func (t *receivedAttempt) run(s signals) (free bool, err error) {
 	is, err := t.enter()
 	if err != nil {

@@ -14,16 +14,18 @@ type Process struct {
 	folder  folder
 	attempt string
 	opts    Options
-	child   *child // the supervisor; nil if another process has started the attempt
+	// child is the supervisor. It is nil if [Attach] has created this Process, or if the attempt
+	// was already over when this Process was created.
+	child *child
 
 	ctx      context.Context // cancelled when Close is called or the attempt has ended
 	cancel   context.CancelFunc
-	followed chan struct{} // closed when the goroutine that follows the supervisor has ended
+	followed chan struct{} // closed when no goroutine runs followUntilEnd any more
 	done     chan struct{} // closed when exit is set
 
 	mu           sync.Mutex
 	link         *link         // connection to the supervisor; nil while disconnected
-	connectedNow chan struct{} // closed while connected; after a disconnect, a new open channel
+	connectedNow chan struct{} // closed while connected; replaced by an open channel at a disconnect
 	asked        map[int]chan reply
 	lastID       int
 	started      Started
@@ -44,8 +46,8 @@ func newProcess(f folder, attempt string, opts Options, c *child) *Process {
 	return p
 }
 
-// follow starts a goroutine that handles the supervisor's messages on the connection l. From now
-// on, p owns the connection.
+// follow starts a goroutine that handles the supervisor's messages on the connection l. The
+// goroutine closes the connection.
 func (p *Process) follow(l *link, s Started) {
 	p.connected(l, s)
 	go p.followUntilEnd(l)
@@ -69,10 +71,12 @@ func (p *Process) Started() Started {
 // Done returns a channel that is closed as soon as Wait would return the exit.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits until the agent and all its descendants have ended and the exit is recorded. If the
-// supervisor was killed, this process ends the attempt's remaining processes first, and the exit
-// says that the attempt is lost. Wait returns ctx's error if ctx ends before that, and [ErrClosed]
-// if Close is called before that.
+// Wait waits until the attempt is over, and returns its exit. Normally the agent and all its
+// descendants have ended then, and the exit is recorded. [Exit.Left] and [Exit.Unrecorded] report
+// exceptions. If the supervisor was killed before it recorded an exit, this process first ends the
+// attempt's remaining processes. Then the exit says that the attempt is lost.
+//
+// Wait returns the error of ctx if ctx ends first, and [ErrClosed] if Close is called first.
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	select {
 	case <-p.done:
@@ -183,8 +187,8 @@ func (p *Process) listen(l *link) {
 }
 
 // finish sets the exit, unless it is set already. If free is true, the supervisor can run another
-// attempt, and finish returns it to the pool. finish closes done last. So a caller that has waited
-// for done finds the idle supervisor in the pool.
+// attempt, and finish offers the supervisor to the pool. finish closes p.done after that, so a
+// caller that has waited for p.done finds the idle supervisor in the pool.
 func (p *Process) finish(e Exit, free bool) {
 	if p.isDone() {
 		return
@@ -194,8 +198,8 @@ func (p *Process) finish(e Exit, free bool) {
 	close(p.done)
 }
 
-// awaitChild waits until the supervisor has exited. It does nothing if another process has started
-// the attempt, or if the pool keeps the supervisor.
+// awaitChild waits until the supervisor has exited. It does nothing if [Attach] has created this
+// Process, or if the pool keeps the supervisor.
 func (p *Process) awaitChild() {
 	if p.child != nil && !p.keptByPool {
 		p.child.wait()

@@ -16,7 +16,7 @@ import (
 type process struct {
 	pid, parent int    // the kernel changes parent when the parent process ends
 	start       uint64 // start time in clock ticks since boot
-	ended       bool   // the process is a zombie
+	ended       bool   // all threads of the process have ended
 	state       byte   // state of the first thread as a letter, such as R for running
 	group       int    // id of the process group
 	session     int
@@ -72,9 +72,9 @@ func readProcess(pid int) (process, error) {
 }
 
 // parseStat parses /proc/PID/stat. The program's name is in parentheses and may itself contain
-// spaces and parentheses. The fields after it are the state, the parent, the process group and the
-// session. The 18th of them is the number of threads and the 20th the start time. The state is only
-// the first thread's; other threads may still be running.
+// spaces and parentheses. The first four fields after the name are the state, the parent, the
+// process group and the session. The 18th field after the name is the number of threads, and the
+// 20th the start time. The state is that of the first thread; other threads may still be running.
 func parseStat(pid int, stat []byte) (process, error) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {

@@ -9,9 +9,10 @@ import (
 	"time"
 )
 
-// The supervisor and its clients exchange lines of JSON. Every order gets a reply. The supervisor
-// sends Started to each client when the agent runs, and Exit when the attempt is over. If the agent
-// could not be started, the supervisor sends only Exit. It closes the connection after Exit.
+// The supervisor and its clients exchange lines of JSON. Clients send orders, and the supervisor
+// replies to each order. It also sends Started to each client when the agent runs, and Exit when
+// the attempt is over. If the agent could not be started, the supervisor sends only Exit. It closes
+// the connection after Exit.
 
 // order is a request that a client sends to the supervisor.
 type order struct {

@@ -14,8 +14,9 @@ import (
 	"gaffer/statefile/host"
 )
 
-// marksOnly is what [GroupMethod] returns on a machine without control groups. There, gaffer finds
-// the processes of an attempt by marks such as the environment variable GAFFER_ATTEMPT.
+// marksOnly is what [GroupMethod] returns on a machine where gaffer cannot use control groups.
+// There, gaffer finds the processes of an attempt by marks such as the environment variable
+// GAFFER_ATTEMPT.
 const marksOnly = "process marks only"
 
 // supervisorRecord is what the supervisor writes into the lock file before the agent starts. It
@@ -149,9 +150,8 @@ func EndOrphaned(a Orphaned) (left []int, err error) {
 	return sweepAttempt(a.Attempt, is.supervisor)
 }
 
-// remains finds processes that an attempt may have left when its supervisor died. If gaffer has no
-// proof of its own, a declaration of the user that they have ended counts as proof, see
-// [DeclareGone].
+// remains finds processes that an attempt may have left when its supervisor died. If the search
+// cannot prove that all have ended, a declaration by the user counts as proof, see [DeclareGone].
 func (f folder) remains(r origin, by supervisorRecord) Remains {
 	switch {
 	case r.before:

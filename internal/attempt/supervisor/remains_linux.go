@@ -36,7 +36,7 @@ func ticks() uint64 {
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
 		return 0
 	}
-	const perSecond = 100 // USER_HZ, the same on every Linux machine
+	const perSecond = 100 // USER_HZ, which is 100 on all architectures that Go supports
 	return uint64(now.Sec)*perSecond + uint64(now.Nsec)*perSecond/1e9
 }
 
@@ -204,9 +204,9 @@ func (s supervisorRecord) mayAdoptOrphans(parent int, start uint64) bool {
 	return true
 }
 
-// mayOwn reports whether a process may belong to an attempt, judged by its user. The supervisor and
-// its descendants have the same user as this process. If that user is root, every process may
-// belong to the attempt, because the agent may have changed its user.
+// mayOwn reports whether a process may belong to an attempt, judged by the user of the process. A
+// supervisor and its descendants normally have the same user as this process. If that user is root,
+// every process may belong to the attempt, because the agent may have changed its user.
 func (s supervisorRecord) mayOwn(pid int) bool {
 	me := os.Getuid()
 	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
@@ -218,7 +218,7 @@ func (s supervisorRecord) mayOwn(pid int) bool {
 }
 
 // groupsContain reports whether, in each cgroup hierarchy, a process is in the supervisor's control
-// group or in a group below it. It returns an error if the process has ended.
+// group or in a group below it. It returns an error if, for example, the process has ended.
 func (s supervisorRecord) groupsContain(pid int) (bool, error) {
 	now, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {

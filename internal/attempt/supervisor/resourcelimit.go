@@ -6,19 +6,19 @@ type ResourceLimit struct {
 	Max        int
 	Left       int
 	PerAttempt int   // how much each attempt needs at its start
-	Reserve    int   // how much must be left after the start of all attempts
+	Reserve    int   // how much must be left for other purposes
 	Err        error // the error that a system call returns if it would exceed the limit
 }
 
 const (
-	// processesEach is the number of processes and threads that an attempt needs: a supervisor,
-	// which has about 8 threads, and an agent with its tools.
+	// processesEach is the number of processes and threads that gaffer reserves for an attempt: for
+	// its supervisor, and for the agent with its tools.
 	processesEach = 32
-	// filesEach is the number of files that gaffer opens for an attempt. filesSpare is the number
-	// of files that gaffer opens besides, to write documents and to read its database.
+	// filesEach is the number of open files that gaffer reserves for an attempt. filesSpare is the
+	// number that it reserves for other purposes, such as its documents and its database.
 	filesEach, filesSpare = 8, 24
 	// highLimit is the smallest limit that is treated as unlimited. For such a limit gaffer does
-	// not count the usage, because counting reads every process of the machine.
+	// not count the usage. To count processes, it would have to read all of /proc.
 	highLimit = 10000
 )
 

@@ -1,4 +1,4 @@
 package supervisor
 
-// ResourceLimits returns nothing: on macOS gaffer cannot count the usage.
+// ResourceLimits returns nothing: on macOS gaffer does not count the usage.
 func ResourceLimits() []ResourceLimit { return nil }

@@ -11,11 +11,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Mark is the environment variable that identifies every process of an attempt, even after the
-// process has started its own session or its supervisor was killed.
+// Mark is the environment variable with the attempt's id, which all processes of an attempt
+// inherit. It identifies a process even after the process has started its own session or the
+// supervisor was killed, unless the process has cleared its environment.
 const Mark = "GAFFER_ATTEMPT"
 
-// secrets lists environment variables with credentials that only the user's own commands need.
+// secrets lists the environment variables with gaffer's own credentials, which agents must not get.
 // gaffer removes them from the environment of agents. It also removes them from the environment of
 // supervisors, because an agent can read its supervisor's environment.
 var secrets = []string{"GAFFER_TOKEN", "GAFFER_TOKEN_FILE", "GAFFER_NOTIFY_WEBHOOK", "GAFFER_NOTIFY_WEBHOOK_SECRET_FILE"}
@@ -32,8 +33,8 @@ func WithoutSecrets(env []string) []string {
 // fields that it does not know.
 type Spec struct {
 	// Attempt is the attempt's id, and the value of the environment variable Mark. It must be
-	// unique on the machine: every process with this value in its environment is ended with the
-	// attempt.
+	// unique on the machine: if the supervisor dies, gaffer ends every process that has this value
+	// in its environment.
 	Attempt string   `json:"attempt"`
 	Argv    []string `json:"argv"`
 	// Env is the agent's environment; nil means the starter's environment. gaffer removes its own
@@ -43,18 +44,18 @@ type Spec struct {
 	Dir   string   `json:"dir"`
 	Log   string   `json:"log"` // file to which stdout and stderr are appended
 	Input []byte   `json:"input,omitempty"`
-	// Open keeps stdin open after Input. If it is false, stdin is closed after Input. If there is
-	// no Input either, stdin is /dev/null.
+	// Open keeps the agent's stdin open after Input. If Open is false, stdin is closed after Input.
+	// If Open is false and Input is empty, stdin is /dev/null.
 	Open bool `json:"open,omitempty"`
 	// Deadline is when the supervisor stops the agent. It is postponed by the time that the agent
 	// waits for the user, see [Process.Waiting]. Zero means that there is no deadline.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Until is the end of the lease. If [Process.Extend] was not called by then, the supervisor
-	// freezes the agent: the worker has sent no heartbeat, and another worker may be about to do
-	// the same task. Zero means that the lease never ends.
+	// freezes the agent, because another worker may be about to do the same task. Zero means that
+	// the lease never ends.
 	Until time.Time `json:"until,omitzero"`
 	// Abandon is how long the agent may stay frozen while no client is connected, for example
-	// because the worker is dead. After that the supervisor kills the agent and exits. Zero means
+	// because the worker is dead. After that the supervisor kills the agent. Zero means
 	// DefaultAbandon. While a client is connected, the limit is 24 hours.
 	Abandon time.Duration `json:"abandon_ns,omitempty"`
 	// Interrupt and Terminate are how long the agent may take to exit after SIGINT and after
@@ -80,7 +81,7 @@ const DefaultGrace = 5 * time.Second
 // Grace returns the longest time from a stop order until the agent is killed.
 func (s Spec) Grace() time.Duration { return s.interrupt() + s.terminate() }
 
-// DefaultAbandon is how long an agent stays frozen by default while no client is connected.
+// DefaultAbandon is how long an agent may stay frozen by default while no client is connected.
 const DefaultAbandon = 10 * time.Minute
 
 func (s Spec) interrupt() time.Duration { return orDefault(s.Interrupt, DefaultGrace) }
@@ -134,8 +135,8 @@ const (
 // Exit describes how an attempt ended.
 type Exit struct {
 	Attempt string `json:"attempt"`
-	// Code is the exit code of the agent. It is -1 if a signal killed the agent, if the agent never
-	// ran, or if Lost is set.
+	// Code is the exit code of the agent. It is -1 if there is none, for example because a signal
+	// killed the agent, the agent never ran, or Lost is set.
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"` // the signal that killed the agent, such as SIGTERM
 	// StopReason is why the agent was stopped while it ran: Timeout, Abandoned, the
@@ -164,7 +165,7 @@ type Exit struct {
 	Left  []int `json:"left,omitempty"`
 	Usage Usage `json:"usage,omitzero"`
 	// LogFrom and LogTo are the sizes of the log in bytes: LogFrom before the agent started, LogTo
-	// after all processes of the attempt have ended.
+	// at the end of the attempt.
 	LogFrom int64 `json:"log_from"`
 	LogTo   int64 `json:"log_to"`
 }

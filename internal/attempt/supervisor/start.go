@@ -20,7 +20,7 @@ type Options struct {
 	// argument follow: the attempt's folder, or "-" for a supervisor of a pool. Empty means this
 	// program.
 	Command []string
-	// Attempt is the attempt's id. [Attach] uses it if the attempt's folder no longer contains the
+	// Attempt is the attempt's id. [Attach] uses it if the attempt's folder does not contain the
 	// id.
 	Attempt string
 	// Patience is how long to wait for the answer of a supervisor that holds the attempt's lock.
@@ -90,9 +90,9 @@ func prepare(dir string, spec Spec) (*preparedAttempt, error) {
 	return &preparedAttempt{f, spec, lock}, nil
 }
 
-// awaitAgent waits until the agent runs. It returns a [*FailedError] if the agent could not be
-// started. If the supervisor reports neither, awaitAgent kills the supervisor and returns a
-// [*noReportError].
+// awaitAgent waits until the supervisor reports that the agent runs or could not be started. If the
+// agent could not be started, awaitAgent returns a [*FailedError]. If there is no report, or ctx
+// ends first, awaitAgent kills the supervisor and returns a [*noReportError].
 func awaitAgent(ctx context.Context, p *Process, l *link) (*Process, error) {
 	m, err := l.first(ctx, time.Time{})
 	if err == nil && m.Started != nil {
@@ -200,8 +200,8 @@ func spawn(command, env []string, lock *os.File, files ...uintptr) (net.Conn, *o
 		_ = conn.Close() // ignore the error: nothing was sent
 		return nil, nil, &os.PathError{Op: "run", Path: command[0], Err: err}
 	}
-	// FindProcess also finds a supervisor that has already exited. It is a zombie until this
-	// process waits for it.
+	// FindProcess succeeds even if the supervisor has already exited: the supervisor remains a
+	// zombie until this process waits for it.
 	process, err := os.FindProcess(pid)
 	return conn, process, err
 }

@@ -28,9 +28,10 @@ type stdin struct {
 	closed  bool            // nothing more will be written to pipe
 }
 
-// newStdin creates the agent's stdin. It returns the supervisor's end and the agent's end. The
-// agent first reads input. If open is false, stdin is closed after that. If open is false and input
-// is empty, the supervisor's end is nil and the agent's end is /dev/null.
+// newStdin creates the agent's stdin, which begins with the bytes of the parameter input. It
+// returns the supervisor's end and the agent's end. If open is false, stdin is closed after these
+// bytes. If open is false and input is empty, the supervisor's end is nil and the agent's end is
+// /dev/null.
 func newStdin(input []byte, open bool) (*stdin, *os.File, error) {
 	if len(input) == 0 && !open {
 		null, err := os.Open(os.DevNull)
@@ -90,8 +91,8 @@ func (in *stdin) wrote(n int) {
 }
 
 // give adds a piece of input to the queue, unless a piece with the same key was added before.
-// Pieces with an empty key are always added. give fails if the agent's stdin is closed, or if the
-// queue would become longer than maxPending.
+// Pieces with an empty key are always added. give fails if stdin is closed or must be closed after
+// the queued input, or if the queue would become longer than maxPending.
 func (in *stdin) give(key string, piece []byte) error {
 	if in == nil {
 		return errInputClosed
@@ -131,8 +132,8 @@ func (in *stdin) finish() {
 	in.more.Signal()
 }
 
-// abandon closes the agent's stdin and drops the input that is still queued. It is called when no
-// agent runs that could read the input.
+// abandon closes the agent's stdin and drops the input that is still queued. It is called when the
+// attempt is over, or when the agent could not be started.
 func (in *stdin) abandon() {
 	if in == nil {
 		return

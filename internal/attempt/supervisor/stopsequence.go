@@ -6,8 +6,8 @@ import "time"
 type stage int
 
 // A stop order interrupts the agent, then terminates it, then kills it with all its
-// descendants. If the agent exits before it is killed, the supervisor sweeps the
-// processes that it left behind: it terminates them, then kills them.
+// descendants. If the agent exits before it is killed, the supervisor first terminates
+// the processes that the agent has left behind (the stage sweeping), then kills them.
 //
 //	running ──stop──> interrupting ──time──> terminating ──time──> killing
 //	   └──────────────exit──┴─────────────────────┴─> sweeping ──time──┘
@@ -55,14 +55,16 @@ type stopSequence struct {
 	reason string
 	exited bool          // the agent has exited
 	frozen bool          // the lease is over, so no process of the attempt may run
-	pause  time.Duration // length of the last pause between two kills
-	killed time.Duration // total time spent killing
+	pause  time.Duration // pause after the latest SIGKILL to all processes
+	killed time.Duration // sum of all pauses after SIGKILL
 }
 
-// stop handles an order to stop the agent. If now is true, all processes are killed at once. A
-// frozen agent is killed too, because it would have to run to handle any other signal. Otherwise
-// the first order interrupts the agent, and later orders have no effect. stop keeps why as the
-// reason, unless an earlier order gave a reason or the agent had already exited by itself.
+// stop handles an order to stop the agent. Normally the first order interrupts the agent, and later
+// orders have no effect. But if the parameter now is true, or if the agent is frozen, all processes
+// are killed at once. A frozen agent would have to run to handle any other signal.
+//
+// The parameter why becomes the reason of the stop, unless an earlier order gave a reason or the
+// agent had already exited by itself.
 func (e *stopSequence) stop(why string, now bool) (action, time.Duration) {
 	if e.reason == "" && !e.exited {
 		e.reason = why
@@ -93,9 +95,9 @@ func (e *stopSequence) agentExited() (action, time.Duration) {
 	return terminateAll, sweepGrace
 }
 
-// leaseEnded handles the end of the lease. If the attempt is running, freeze is true and the caller
-// must freeze it. If the attempt is being stopped but not killed yet, the action is to kill it at
-// once.
+// leaseEnded handles the end of the lease. If the attempt is running, the result freeze is true,
+// and the caller must freeze the attempt. If the attempt is being stopped but not killed yet, the
+// action is to kill it at once.
 func (e *stopSequence) leaseEnded() (freeze bool, do action, wait time.Duration) {
 	switch e.stage {
 	case running:

@@ -28,7 +28,7 @@
 // lost: the lock is passed to the supervisor as an open file, so it is held without a
 // gap. Before the process reports the attempt as lost, it ends all remaining processes
 // of the attempt and writes an exit record into the lock. A supervisor that finds an
-// exit record does not start. The attempt is reported as lost only if it is proved
+// exit record starts no agent. The attempt is reported as lost only if it is proved
 // that none of its processes is alive (see [Remains]). The proof is that the attempt's
 // control group is empty, if it has one, and that no process has other properties of a
 // process of the attempt.

@@ -10,10 +10,10 @@ func Sweep(string) (left []int, err error) {
 
 func sweepAttempt(attempt string, _ supervisorRecord) (left []int, err error) { return Sweep(attempt) }
 
-// ListMarked returns nothing: macOS does not show the environment of other processes.
+// ListMarked returns nothing: on macOS gaffer cannot search the environment of other processes.
 func ListMarked() []Marked { return nil }
 
-// SweepMarked always fails: macOS does not show the environment of other processes.
+// SweepMarked always fails: on macOS gaffer cannot search the environment of other processes.
 func SweepMarked(string, string) (left []int, err error) {
 	return nil, errors.New("on macOS the variables of other processes cannot be seen")
 }

@@ -12,7 +12,7 @@ import (
 const (
 	// sweepAgain is the pause after a search that has found no process. During exec a process has
 	// no environment for a moment, so one search may miss it. sweep concludes that no process is
-	// left only after two such searches in a row.
+	// left only after two searches in a row have found none.
 	sweepAgain = 50 * time.Millisecond
 	sweepPause = 10 * time.Millisecond
 	sweepLimit = 15 * time.Second
@@ -115,7 +115,8 @@ func marked(mark []byte) (list []process, err error) {
 }
 
 // hasVariable reports whether a process was started with an environment variable, given as
-// NAME=VALUE. It returns an error if the process has ended, or belongs to another user.
+// NAME=VALUE. It returns an error if, for example, the process has ended or belongs to another
+// user.
 func hasVariable(pid int, variable []byte) (bool, error) {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -130,10 +131,10 @@ func hasVariable(pid int, variable []byte) (bool, error) {
 }
 
 // ListMarked lists the processes that have an attempt's id in the environment variable Mark. It
-// leaves out this process.
+// leaves out this process. The list may be incomplete if files in /proc cannot be read.
 func ListMarked() []Marked {
 	var list []Marked
-	all, _ := processes() // ignore the error: the list is only for display
+	all, _ := processes() // ignore the error: list the processes that could be read
 	for _, p := range all {
 		if p.ended || p.pid == os.Getpid() {
 			continue

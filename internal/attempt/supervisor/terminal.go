@@ -97,7 +97,7 @@ func readSupervisorPID(control *net.UnixConn, until time.Time) (host.Process, er
 	if err := control.SetReadDeadline(until); err != nil {
 		return host.Process{}, err
 	}
-	// The buffer of the Reader loses no data, because nothing is sent after this line.
+	// Discarding the Reader and its buffer loses no data, because nothing is sent after this line.
 	line, err := bufio.NewReaderSize(control, 16).ReadString('\n')
 	if err != nil {
 		return host.Process{}, fmt.Errorf("the supervisor did not say who it is: %w", err)

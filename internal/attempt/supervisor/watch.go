@@ -77,9 +77,9 @@ func (a *attempt) sweep(sig syscall.Signal) {
 	}
 }
 
-// reap waits for every child that has ended. Only this method waits for children, so a pid cannot
-// be reused between two calls. If the agent has exited and other processes of the attempt are left,
-// reap returns what to do about them.
+// reap calls wait4 for every child that has ended. No other method does that while an attempt runs,
+// so the pid of a child cannot be reused between two calls of reap. If the agent has exited and
+// other processes of the attempt are left, reap returns what to do about them.
 func (a *attempt) reap() (action, time.Duration) {
 	exited := false
 	for {

@@ -126,7 +126,8 @@ func (e *NoTerminalError) Hint() string { return e.Next }
 const attachWithin = 3 * time.Second
 
 // Attach returns the command that attaches to the agent of a task. name is the task's name as the
-// user has typed it. If the agent has just started, Attach waits for its terminal.
+// user has typed it. If the agent has not started yet or has just started, Attach waits up to
+// attachWithin for its terminal.
 func (t *Terminals) Attach(ctx context.Context, name string, readOnly bool) (Attachment, error) {
 	if err := tmux.Available(ctx); err != nil {
 		return Attachment{}, err
@@ -179,8 +180,8 @@ func noTerminal(t fleet.Task) error {
 const watchEvery = 2 * time.Second
 
 // Watch prints a notice when terminals of running agents have disappeared. It does not repeat the
-// notice until a check has found that no terminal is missing. It returns when ctx ends. tasks
-// returns the tasks of a run.
+// notice until a check has found that no terminal is missing. It returns when ctx ends. The
+// function tasks returns the tasks to watch.
 func (t *Terminals) Watch(ctx context.Context, tasks func(context.Context) ([]fleet.Task, error)) {
 	reported := false
 	for ctx.Err() == nil {

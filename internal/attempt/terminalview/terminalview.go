@@ -4,9 +4,9 @@
 //
 // Each view has a tmux client of its own, which is read-only unless the view has the keyboard. All
 // views of a terminal have the same size: that of the view with the keyboard or, if none has it,
-// that of the view that reported its size last. If the user has attached another terminal, with
-// 'gaffer attach', all views have the size of that terminal, so that a view never changes what the
-// user sees there.
+// that of the view that reported its size last. But if the user has attached another terminal, with
+// 'gaffer attach', all views have the size of the session's window, so that a view never changes
+// what the user sees there.
 package terminalview
 
 import (
@@ -49,8 +49,8 @@ type shared struct {
 	measured time.Time // start of the last check for another attached terminal
 }
 
-// size returns the size that all views have. s.fixed is the window size of another attached
-// terminal, or zero if there is none.
+// size returns the size that all views have. s.fixed is the size of the session's window while
+// another terminal is attached, and zero while none is.
 func (s *shared) size() fleet.TerminalSize {
 	switch {
 	case s.fixed != (fleet.TerminalSize{}):
@@ -61,7 +61,7 @@ func (s *shared) size() fleet.TerminalSize {
 	return s.views[len(s.views)-1].wanted
 }
 
-// notify tells every view that the keyboard or the size may have changed.
+// notify tells every view that the size, or the view with the keyboard, may have changed.
 func (s *shared) notify() {
 	for _, v := range s.views {
 		select {
@@ -96,10 +96,10 @@ type View struct {
 	wanted  fleet.TerminalSize // the size that the client would like; protected by Views.mu
 
 	mu     sync.Mutex
-	client *tmux.Client // the tmux client that receives keys; nil if the view does not have the keyboard
+	client *tmux.Client // the tmux client that receives keys; nil while the view cannot type
 }
 
-// Limits of the size of a view.
+// Limits of the size of a view, in characters.
 const (
 	minColumns, maxColumns = 20, 500
 	minRows, maxRows       = 5, 200
@@ -164,8 +164,8 @@ func (v *View) Resize(size fleet.TerminalSize) {
 	v.shared.notify()
 }
 
-// TakeKeyboard gives the keyboard to this view. The view that had it becomes read-only. Keys of
-// this view reach the terminal only after Run has reported a state with Mine set.
+// TakeKeyboard gives the keyboard to this view. The view that had it becomes read-only. The client
+// should wait until Run reports a state with Mine set: keys that it sends before may be lost.
 func (v *View) TakeKeyboard() {
 	v.all.mu.Lock()
 	defer v.all.mu.Unlock()
@@ -294,8 +294,8 @@ func (r *running) wait(ctx context.Context) error {
 	}
 }
 
-// report calls state with s, unless nothing has changed since the last report. It fills in the
-// fields of s that all views share.
+// report calls the function r.state with s, unless nothing has changed since the last report. It
+// first sets the fields of s that depend on all views of the terminal.
 func (r *running) report(s fleet.TerminalState) error {
 	r.all.mu.Lock()
 	s.TerminalSize, s.Typist = r.shared.size(), ""
@@ -384,8 +384,8 @@ func (r *running) attach(ctx context.Context, s fleet.TerminalState) error {
 	}
 }
 
-// errReattach is returned by pump if the view got or lost the keyboard. Then attach must start
-// another tmux client, because a running client cannot become writable or read-only.
+// errReattach is returned by pump if the view got or lost the keyboard. Then attach starts another
+// tmux client, because a [tmux.Client] stays read-only or writable while it runs.
 var errReattach = errors.New("attach again")
 
 // pump passes on the output of a tmux client. It returns [io.EOF] when the client has ended, and
@@ -457,9 +457,9 @@ func read(client *tmux.Client, chunks chan<- []byte, stop <-chan struct{}) {
 	}
 }
 
-// measure finds out whether another terminal is attached. If so, all views get the size of that
-// terminal's window. measure ignores an error, because Run notices the end of the session without
-// measure.
+// measure finds out whether another terminal is attached to the tmux server. If so, all views get
+// the size of the session's window. measure ignores errors, because Run notices the end of the
+// session in another way.
 func (r *running) measure(ctx context.Context) {
 	r.all.mu.Lock()
 	due := time.Since(r.shared.measured) >= measureEvery/2 // another view may have measured just before

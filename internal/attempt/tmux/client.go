@@ -25,12 +25,13 @@ type Size struct {
 }
 
 // Client is a tmux client that shows one session on a pseudo-terminal, for a program that has no
-// terminal of its own. While another terminal is attached, a Client does not influence the size of
-// the session's window, because it has tmux's flag ignore-size.
+// terminal of its own. A Client has tmux's flag ignore-size: while a client without this flag is
+// attached, such as a user's terminal, a Client does not influence the size of the session's
+// window.
 //
 // tmux interprets what the program in the session prints, and draws the result. So the output of a
 // Client contains only escape sequences that tmux itself uses. If nothing reads the output, tmux
-// drops it and draws the whole screen later, so unread output needs no memory.
+// drops it and draws the whole screen later, so unread output does not accumulate.
 type Client struct {
 	terminal *os.File
 	process  *exec.Cmd
@@ -39,7 +40,7 @@ type Client struct {
 	closing  sync.Once
 }
 
-// clientTerminal is the type of the terminal that the output of a Client is written for.
+// clientTerminal is the terminal type (TERM) for which tmux writes the output of a Client.
 const clientTerminal = "xterm-256color"
 
 // AttachClient attaches a client to a session. The keys of a read-only client do not reach the
@@ -49,8 +50,8 @@ func (s *Server) AttachClient(ctx context.Context, session string, readOnly bool
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	// Apply the settings again: the server may have been started by an older version of gaffer,
-	// which allowed more keys.
+	// Apply the settings again: another version of gaffer, with other settings, may have started
+	// the server.
 	if _, err := s.run(ctx, locale(), settings, "source-file", "-"); err != nil {
 		if noServer(err) {
 			return nil, &NotFoundError{session}
@@ -118,8 +119,8 @@ func (c *Client) Resize(size Size) error {
 }
 
 // Read reads the client's output. It returns io.EOF when the client is detached, by the user or
-// because the session has ended. It leaves out the last output of tmux after that, which would
-// clear the screen.
+// because the session has ended. It leaves out the output with which tmux then restores the
+// terminal, because that output would clear the screen.
 func (c *Client) Read(p []byte) (int, error) {
 	for {
 		n, err := c.terminal.Read(p)
@@ -145,7 +146,7 @@ func (c *Client) Close() {
 		_ = c.terminal.Close() // the client gets SIGHUP
 		select {
 		case <-c.exited:
-		case <-time.After(clientExit): // the tmux server does not answer
+		case <-time.After(clientExit): // the client hangs, for example because its server hangs
 			_ = c.process.Process.Kill()
 			<-c.exited
 		}
@@ -162,9 +163,9 @@ type stopFilter struct {
 	stopped bool
 }
 
-// keep returns how many bytes at the start of a chunk of output are passed on. If the chunk ends in
-// the middle of stopSequence, the first part of stopSequence is passed on too, because this part
-// does not change the screen.
+// keep returns how many bytes at the start of a chunk of output the caller may pass on. If the
+// chunk ends in the middle of stopSequence, these bytes include the first part of stopSequence,
+// because that part alone does not change the screen.
 func (f *stopFilter) keep(chunk []byte) int {
 	if f.stopped {
 		return 0
@@ -189,9 +190,10 @@ func (f *stopFilter) keep(chunk []byte) int {
 }
 
 // Window returns the size that a client's terminal needs to show the whole window of a session. The
-// size includes tmux's status line. shared reports whether a terminal that is not a [Client] is
-// attached to the server: if so, tmux does not use the sizes of Clients. Window returns a
-// [*NotFoundError] if neither a [Client] nor another terminal is attached to the session.
+// size includes tmux's status line. shared reports whether a tmux client without the flag
+// ignore-size, such as a user's terminal, is attached to the server. If so, tmux does not use the
+// size of any [Client]. Window returns a [*NotFoundError] if no tmux client is attached to the
+// session.
 func (s *Server) Window(ctx context.Context, session string) (size Size, shared bool, err error) {
 	const format = "#{window_width} #{window_height} #{client_flags} #{session_name}"
 	out, running, err := s.query(ctx, "list-clients", "-F", format)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// query runs a tmux command that does not start a server. If no server is running, it returns
-// running == false and no error.
+// query runs a tmux command. The caller must not pass a command that starts a server. If no server
+// is running, query returns running == false and no error.
 func (s *Server) query(ctx context.Context, args ...string) (out string, running bool, err error) {
 	if err := s.check(); err != nil {
 		return "", false, err
@@ -33,8 +33,8 @@ func noServer(err error) bool {
 	return stderrContains(err, "no server running") || stderrContains(err, "(No such file or directory)") || stderrContains(err, "(Connection refused)")
 }
 
-// maxTries is how often a command is tried if the server exits at the same moment, because its last
-// session has ended. Trying again is safe: the exiting server has not read the command.
+// maxTries is how often a command is tried if the server exits at the same moment, for example
+// because its last session has ended.
 const maxTries = 5
 
 func (s *Server) run(ctx context.Context, env []string, input string, args ...string) (out string, err error) {
@@ -57,12 +57,12 @@ func (s *Server) runOnce(ctx context.Context, env []string, input string, args .
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	var out, stderr strings.Builder
-	// Without -u, tmux prints underscores for non-ASCII characters if the terminal is not UTF-8.
+	// Without -u, tmux prints underscores for non-ASCII characters if the locale is not UTF-8.
 	cmd := exec.CommandContext(limited, program, slices.Concat([]string{"-u"}, s.flags(), args)...)
 	cmd.Dir, cmd.Env = "/", env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &stderr
-	// Do not wait long for the streams to close: tmux passes them to the server, and a server that
-	// hangs keeps them open.
+	// Do not wait long until stdin, stdout and stderr are closed: tmux passes them to the server,
+	// and a server that hangs keeps them open.
 	cmd.WaitDelay = time.Second
 	err = cmd.Run()
 	switch {

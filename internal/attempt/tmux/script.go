@@ -10,10 +10,10 @@ import (
 // settings has tmux commands that make every server behave the same, whichever gaffer process
 // starts it. With -q, tmux ignores options that its version does not have.
 //
-// Only keys for scrolling and detaching are bound. With tmux's other keys, users could accidentally
-// end the program, rename its session or open another session. Some of tmux's default keys for
-// scrolling open a prompt, in which users can run commands in some versions of tmux. That must not
-// be possible: a user who types in a browser may be allowed to answer the agent, but not to run
+// Only a few keys are bound: for scrolling, copying and detaching, and C-b C-b to send C-b to the
+// program. With tmux's other keys, users could accidentally end the program, rename its session or
+// open another session. No key that opens a prompt of tmux is bound, because users could run
+// commands there: a user who types in a browser may be allowed to answer the agent, but not to run
 // commands on this machine.
 const settings = `
 set-option -qs exit-empty on
@@ -69,7 +69,7 @@ bind-key -T copy-mode MouseDrag1Pane send-keys -X begin-selection
 bind-key -T copy-mode MouseDragEnd1Pane send-keys -X copy-selection-and-cancel
 `
 
-// Size of a session's terminal while no client is attached, in characters.
+// Initial size of a session's terminal, before a client is attached, in characters.
 const columns, rows = 200, 50
 
 // script returns the tmux commands that configure the server and create a session.

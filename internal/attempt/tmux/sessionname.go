@@ -8,9 +8,9 @@ import (
 )
 
 // SessionName returns the name of the tmux session for a bead, which is a task in the ledger. The
-// name is agent-<bead> if tmux accepts that. Otherwise, for example for bd-1.2, the name starts
-// with agent~, and every plus sign and every byte that tmux would change is written as +XX in
-// hexadecimal. So no two beads get the same name.
+// name is agent-<bead> if tmux accepts that name unchanged. Otherwise, for example for bd-1.2, the
+// name starts with agent~, and every plus sign and every byte that tmux would change is written as
+// +XX in hexadecimal. So no two beads get the same name.
 func SessionName(bead string) string {
 	if onlyAllowed(bead) {
 		return "agent-" + bead

@@ -15,11 +15,11 @@ import (
 //
 // env is the program's complete environment, whatever the environment of the server
 // is. tmux sets TERM, TERM_PROGRAM, TERM_PROGRAM_VERSION, TMUX, TMUX_PANE and PWD in
-// it, and PATH and SHELL if they are missing. Start ignores entries that are not of
-// the form NAME=VALUE. Other users cannot see argv and env while they are passed to
-// tmux.
+// it, and PATH and SHELL if they are missing. Entries that are not of the form
+// NAME=VALUE have no effect. Other users cannot see argv and env while they are passed
+// to tmux.
 //
-// If a session of that name exists, the error is an [*ExistsError]. After any other
+// If a session of this name exists, the error is an [*ExistsError]. After any other
 // error the program may still have been started, if the server stopped answering or
 // died at that moment. [Server.Has] finds out.
 func (s *Server) Start(ctx context.Context, session string, argv, env []string, dir string) error {

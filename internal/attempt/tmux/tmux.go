@@ -18,15 +18,15 @@ import (
 	"time"
 )
 
-// Server is a tmux server that belongs to gaffer. Its socket identifies it. The first Start starts
-// the server, and the server exits when its last session has ended.
+// Server is a tmux server that belongs to gaffer. Its socket identifies it. The first call of
+// [Server.Start] starts the server, and the server exits when its last session has ended.
 type Server struct {
 	socket  string
 	timeout time.Duration // how long the server may take to answer
 }
 
-// answerTimeout is how long a server may take to answer. A busy server needs milliseconds. Without
-// the limit, a server that was stopped with SIGSTOP would block gaffer.
+// answerTimeout is how long a server may take to answer. Without the limit, a server that was
+// stopped with SIGSTOP would block gaffer.
 const answerTimeout = 10 * time.Second
 
 // New returns the server on a socket. It does not start the server.
@@ -36,7 +36,7 @@ func New(socket string) *Server { return &Server{socket: socket, timeout: answer
 type Session struct {
 	Name     string
 	PID      int // pid of the session's program
-	Attached int // number of attached terminals
+	Attached int // number of attached tmux clients
 	Created  time.Time
 }
 
@@ -133,7 +133,7 @@ func (s *Server) End(ctx context.Context, session string) error {
 }
 
 // AttachCommand returns the command line that shows a session in the user's terminal.
-// A read-only client can scroll and detach, but its keys do not reach the program.
+// The keys of a read-only client do not reach the program.
 func (s *Server) AttachCommand(session string, readOnly bool) []string {
 	argv := append([]string{"tmux"}, s.flags()...)
 	argv = append(argv, "attach-session", "-t", exactTarget(session))

@@ -40,7 +40,7 @@ func isOld(version string) bool {
 	}
 	var major, minor int
 	if n, _ := fmt.Sscanf(version[digits:], "%d.%d", &major, &minor); n == 0 || strings.Contains(version, "openbsd") {
-		return false // not old: OpenBSD's tmux prints the version of the system
+		return false // count as not old: OpenBSD's tmux prints the version of the system
 	}
 	return major < oldestMajor || major == oldestMajor && minor < oldestMinor
 }

@@ -51,7 +51,7 @@ func startBrowser(ctx context.Context, path string) (*browser, error) {
 	if err != nil {
 		return b, err
 	}
-	b.page, _ = chromedp.NewContext(ctx, func(c *chromedp.Context) { c.Browser = b.client }) // the page's context ends with ctx
+	b.page, _ = chromedp.NewContext(ctx, func(c *chromedp.Context) { c.Browser = b.client }) // no cancel is needed: the context ends with ctx
 	// Use a timer and not a context with a deadline: the deadline would end the browser even if it
 	// has started in time.
 	late := time.AfterFunc(browserStart, func() { b.fail(fmt.Errorf("the browser did not start within %s", browserStart)) })
@@ -90,8 +90,8 @@ func (b *browser) startProcess(path string) error {
 	return err
 }
 
-// maxMessage is the maximum size of a message from a browser, in bytes. For comparison, a
-// screenshot of random pixels, which cannot be compressed, has about a tenth of this size.
+// maxMessage is the maximum size of a message from a browser, in bytes. Screenshots are the largest
+// messages that gaffer expects, and are much smaller.
 const maxMessage = 64 << 20
 
 // messageReader reads messages that each end with a zero byte. It fails at a message that is too
@@ -160,7 +160,7 @@ func (b *browser) handleEvents() {
 	}()
 }
 
-// scriptErrors returns the uncaught errors of the page's scripts so far.
+// scriptErrors returns the first uncaught errors of the page's scripts, at most maxErrors.
 func (b *browser) scriptErrors() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -177,7 +177,7 @@ func (b *browser) reason(err error) error {
 }
 
 // shortTemp returns dir, or /tmp if the path dir is too long. The browser creates sockets
-// below this folder, and the system allows socket paths of at most 108 bytes.
+// below this folder, and the system allows socket paths of only about 100 bytes.
 func shortTemp(dir string) string {
 	const maxLength = 40
 	if len(dir) > maxLength {
@@ -234,8 +234,8 @@ func (b *browser) close() string {
 	return text
 }
 
-// removeAll deletes a folder. It tries again for a second if dying processes still write to the
-// folder.
+// removeAll deletes a folder. If that fails, for example because dying processes still write to the
+// folder, removeAll tries again for a second.
 func removeAll(dir string) {
 	for range 20 {
 		if os.RemoveAll(dir) == nil {

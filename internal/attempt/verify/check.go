@@ -27,7 +27,7 @@ type Check struct {
 	File string `json:"file,omitempty"`
 
 	// URL must answer over http or https. If [Request.Serve] is set, URL may contain {port}, which
-	// is replaced by a free port.
+	// is replaced by a free port that the server should listen on.
 	URL    string `json:"url,omitempty"`
 	Status int    `json:"status,omitempty"` // HTTP status that URL must answer with; 0 means 200
 	// Contains is text that the page must contain. With a browser, the text is searched in the

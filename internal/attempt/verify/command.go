@@ -64,8 +64,7 @@ type output struct {
 	done     chan struct{}
 }
 
-// captureOutput returns an output that collects the stdout and stderr of cmd. The program's stdin
-// is empty.
+// captureOutput returns an output that collects the stdout and stderr of cmd.
 func captureOutput(cmd *exec.Cmd) (*output, error) {
 	from, to, err := os.Pipe()
 	if err != nil {
@@ -86,7 +85,8 @@ func captureOutput(cmd *exec.Cmd) (*output, error) {
 // group have ended. A process that left the group may keep the output pipe open forever.
 const outputWait = time.Second
 
-// end stops reading and returns the last part of the output.
+// end waits up to outputWait for further output. Then it stops reading and returns the last part of
+// the output.
 func (o *output) end() string {
 	_ = o.to.Close()
 	_ = o.from.SetReadDeadline(time.Now().Add(outputWait))

@@ -31,8 +31,8 @@ const AttemptVariable = "GAFFER_ATTEMPT_NUMBER"
 
 // Main is the main function of the command `gaffer verify CHECKS.json`. It reads a [Request] from
 // that file, runs its checks, and writes the [Outcome] to CHECKS.attempt-N.json beside it. It
-// prints the failed checks and the summary. It returns 0 if all checks passed, 2 if the request is
-// invalid, and 1 otherwise. If it is interrupted, it writes no outcome.
+// prints the failed checks and the summary. It returns 0 if all checks passed, 2 if the arguments
+// or the request are invalid, and 1 otherwise. If it is interrupted, it writes no outcome.
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -95,7 +95,7 @@ func outcomePath(request, attempt string) (string, error) {
 }
 
 // Load reads a request from a file. It returns a [*RequestError] if the file is missing
-// or invalid. Unknown fields are errors, because they may be misspelt checks.
+// or invalid. Unknown fields are errors, because their names may be misspelt.
 func Load(path string) (Request, error) {
 	data, err := statefile.ReadBytes(host.OS(), path)
 	if err != nil {
@@ -131,7 +131,7 @@ func report(o Outcome) string {
 		}
 		head := "failed: " + c.Name + "\n"
 		if size += len(head); size > reportSize {
-			break // the report is full; the summary has the number of failed checks
+			break // the report is full; the summary has the number of passed checks
 		}
 		heads, outputs = append(heads, head), append(outputs, o.Details[i].Output)
 	}

@@ -26,8 +26,7 @@ const (
 const (
 	// browserStart is the time limit for the start of a browser.
 	browserStart = 30 * time.Second
-	// textTimeout is how long the text that a check wants may take to appear after the page has
-	// loaded.
+	// textTimeout is how long a check waits for the expected text after the page has loaded.
 	textTimeout = 5 * time.Second
 	// pollInterval is the interval between two reads of a page.
 	pollInterval = 100 * time.Millisecond
@@ -57,8 +56,8 @@ const readState = `(wanted => {
 
 // tryInBrowser checks a page with a browser. path is the path of the browser's program; if it is
 // empty, there is no browser, and the check fails. picture is the path for a screenshot; if it is
-// empty, none is taken. f is the result of fetching the page without a browser. tryInBrowser
-// returns f with the problems added that it has found.
+// empty, none is taken. f is the result of fetching the page without a browser. tryInBrowser adds
+// the problems that it finds to f, and returns f.
 func tryInBrowser(ctx context.Context, c Check, path, picture string, f tryResult) tryResult {
 	if path == "" {
 		f.noBrowser = true
@@ -128,8 +127,8 @@ func (b *browser) load(ctx context.Context, c Check) (pageState, error) {
 			if b.page.Err() != nil {
 				err = b.page.Err()
 			}
-			// If the last read succeeded, err is nil: a page that never finishes loading is judged
-			// by what it contains.
+			// If only the time for loading is up and the last read succeeded, err is nil. The
+			// caller then judges the incomplete page by what it contains.
 			return last, err
 		case <-time.After(pollInterval):
 		}

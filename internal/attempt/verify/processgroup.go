@@ -9,8 +9,8 @@ import (
 // grace is how long a process may take to exit after SIGTERM, before it gets SIGKILL.
 const grace = time.Second
 
-// processGroup is a program that runs in its own process group, together with the processes that it
-// has started there.
+// processGroup is a program that runs in its own process group. The processes that it starts also
+// belong to the group, unless they leave it.
 type processGroup struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the program itself has ended
@@ -36,9 +36,9 @@ func (g *processGroup) end(grace time.Duration) {
 	if grace > 0 {
 		g.terminate(grace)
 	}
-	// On Linux, awaitExit has not reaped the program, so no other process can have its process id
-	// yet.
-	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) // an error means that no process is left
+	// On Linux, awaitExit has not reaped the program. So the id of the program is still reserved,
+	// and the signal cannot reach another process.
+	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) // fails if no process of the group is left
 	<-g.exited
 	_ = g.cmd.Wait() // ignore the error: the result is in ProcessState
 }
@@ -49,7 +49,7 @@ func (g *processGroup) terminate(grace time.Duration) {
 		return
 	default:
 	}
-	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGTERM) // an error means that no process is left
+	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGTERM) // fails if no process of the group is left
 	select {
 	case <-g.exited:
 	case <-time.After(grace):

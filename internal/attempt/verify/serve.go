@@ -17,7 +17,8 @@ import (
 // command.
 const portPlaceholder = "{port}"
 
-// server is the request's server process, which runs while pages are checked.
+// server is the process of the command [Request.Serve], for example a development server. It runs
+// while web pages are checked.
 type server struct {
 	group  *processGroup
 	output *output
@@ -69,8 +70,8 @@ func (s *server) address(text string) string {
 	return strings.ReplaceAll(text, portPlaceholder, s.port)
 }
 
-// await waits until a process listens at the host and port of the URL address. It returns an error
-// if ctx ends first, or if the server has ended. In the latter case it returns an error even if
+// await waits until a process listens at the host and port of the given URL. It returns an error if
+// ctx ends first, or if the server has ended. In the latter case it returns an error even if
 // another process listens there.
 func (s *server) await(ctx context.Context, address string) error {
 	at, err := endpoint(address)
@@ -99,8 +100,8 @@ func (s *server) await(ctx context.Context, address string) error {
 const dialTimeout = time.Second
 
 // checkPortFree returns an error if a process on this machine already listens at the host and port
-// of the URL address. Then the check would test the pages of that process instead of those of the
-// server.
+// of the given URL. The check would test the pages of that process instead of those of the server
+// that [Request.Serve] starts.
 func checkPortFree(ctx context.Context, address string) error {
 	if strings.Contains(address, portPlaceholder) {
 		return nil // nothing to check: gaffer will choose a free port

@@ -20,8 +20,8 @@ type tail struct {
 	cut  bool
 }
 
-// tailSize is how many bytes a tail keeps. That is enough for maxOutput characters, even with
-// escape sequences that are removed later.
+// tailSize is how many bytes a tail keeps. It is more than maxOutput, because a character may have
+// several bytes, and because escape sequences are removed later.
 const tailSize = 8 * maxOutput
 
 // Write implements io.Writer and never fails.

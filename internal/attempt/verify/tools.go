@@ -15,7 +15,7 @@ type Tools struct {
 // other browser is used, even if that program does not exist.
 const BrowserVariable = "GAFFER_BROWSER"
 
-// FindTools looks for the programs on this machine. It starts none of them.
+// FindTools looks for a browser on this machine. It does not start the browser.
 func FindTools() Tools { return findTools(os.Getenv(BrowserVariable), exec.LookPath) }
 
 func findTools(named string, look func(string) (string, error)) Tools {

@@ -1,8 +1,8 @@
 // Package verify checks the result of one chunk, which is a task of a workflow build. A check is a
 // command that must succeed, a file that must exist, or a web page that must answer with the
-// expected content. A check that fails is tried once more. The checks run as the verify command of
-// the chunk's task, see [Main]. The verify commands of other tasks are plain shell commands, which
-// package runner runs.
+// expected content. A check that fails is tried once more. Package runner runs the checks of a
+// chunk as the verify command of the chunk's task, see [Main]. The verify commands of other tasks
+// are arbitrary shell commands.
 //
 // A plan contains the checks as values of type [Check]. [Run] executes the checks of a [Request]
 // one after the other, with the programs on this machine ([Tools]). The [Outcome] contains the
@@ -30,13 +30,12 @@ type Request struct {
 	// the same time. If a URL has a fixed port, no other process may use that port.
 	Serve string `json:"serve,omitempty"`
 	// Mode is full, reduced (pages are checked without a browser) or minimal (only commands are
-	// checked). Empty means full, or reduced if a check needs a browser and none was found.
+	// checked). Empty means full, or reduced if a check needs a browser and none can be started.
 	Mode string `json:"mode,omitempty"`
 	// Screenshot is the path of the first screenshot. The paths of further screenshots get a number
 	// before the file extension.
 	Screenshot string `json:"screenshot,omitempty"`
-	// RetryAfter is the pause before a failed check is tried again, because a page may still be
-	// starting. Zero means one second.
+	// RetryAfter is the pause before a failed check is tried again. Zero means one second.
 	RetryAfter Duration `json:"retryAfter,omitempty"`
 }
 
@@ -55,7 +54,7 @@ type Outcome struct {
 type Detail struct {
 	Name       string  `json:"name"`
 	Output     string  `json:"output"`  // the last part of the last try's output, at most 2,000 characters
-	Seconds    float64 `json:"seconds"` // duration of both tries and the pause between them, in seconds
+	Seconds    float64 `json:"seconds"` // duration of all tries and the pauses between them, in seconds
 	Screenshot string  `json:"screenshot,omitempty"`
 }
 
@@ -196,7 +195,7 @@ type tryResult struct {
 	problem   string // empty if the check passed
 	output    string
 	picture   string // path of the screenshot; empty if none was taken
-	noBrowser bool   // the browser could not be run, so the page was not checked
+	noBrowser bool   // the browser could not be started
 }
 
 func (f tryResult) ok() bool { return f.problem == "" }

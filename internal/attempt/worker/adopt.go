@@ -45,9 +45,10 @@ func (w *Worker) Adopt(ctx context.Context, assigned []engine.Assignment) error 
 	return nil
 }
 
-// Collect is called instead of Run, to report the ends of attempts that no gaffer process works on.
-// It claims no tasks. It waits for attempts that are still running, and stops those that the engine
-// orders it to stop. It reports an attempt as lost if its agent was never started.
+// Collect waits for the ends of the attempts in running, and reports them to the engine. It is
+// called instead of Run, for attempts that no gaffer process works on. It claims no tasks. It stops
+// attempts that the engine orders it to stop. It reports an attempt as lost if its agent was never
+// started.
 func (w *Worker) Collect(ctx context.Context, running []engine.Assignment) error {
 	asked := w.opts.Now()
 	for _, a := range running {

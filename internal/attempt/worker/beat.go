@@ -12,8 +12,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Longest and shortest interval between two heartbeats. The worker waits only the shortest interval
-// if it has something new to report. Short leases make the intervals shorter, see [beatTimer.wait].
+// The worker sends a heartbeat every maxBeatInterval. If it has something new to report, it sends
+// one minBeatInterval after the last. If a lease is short, it sends them more often, see
+// [beatTimer.wait].
 const (
 	maxBeatInterval = 15 * time.Second
 	minBeatInterval = 100 * time.Millisecond
@@ -24,8 +25,8 @@ const (
 // of the time that is left would then be too short for an answer.
 const minBeatTimeout = time.Second
 
-// A request to the engine that is not answered is repeated after firstRetryPause, then after pauses
-// that double up to maxRetryPause.
+// A request that the engine does not answer is repeated after firstRetryPause, then after pauses
+// that double up to maxRetryPause. For the pauses between heartbeats, see [beatTimer.ended].
 const (
 	firstRetryPause = 50 * time.Millisecond
 	maxRetryPause   = 5 * time.Second
@@ -57,8 +58,8 @@ func (b *beatTimer) wait(now time.Time, shortest time.Duration) time.Duration {
 	return max(every-now.Sub(b.last), 0)
 }
 
-// ended records that the last heartbeat was answered or has failed. shortest has the same meaning
-// as in wait.
+// ended records that the last heartbeat was answered or has failed. shortest is the length of the
+// shortest lease that must be renewed, or 0 if no lease expires.
 func (b *beatTimer) ended(answered bool, shortest time.Duration) {
 	b.inFlight = false
 	if answered {
@@ -107,9 +108,9 @@ func (w *Worker) beat(ctx context.Context) {
 	})
 }
 
-// sendBeat sends one heartbeat. Its timeout is so short that another heartbeat can be sent before a
-// lease ends, and before a worker with a name counts as offline. If no lease expires and the worker
-// has no name, there is no timeout.
+// sendBeat sends one heartbeat. It has a timeout if a lease can expire or the worker has a name, so
+// that another heartbeat can be sent before the lease ends or the worker counts as offline.
+// Otherwise it has no timeout.
 func (w *Worker) sendBeat(ctx context.Context, self store.Worker, held []engine.HeldAttempt, shortest time.Duration) ([]engine.Order, error) {
 	within, cancel := ctx, func() {}
 	switch {
@@ -137,7 +138,7 @@ func (w *Worker) describe() store.Worker {
 	if len(w.held) > 0 {
 		about.Source = outputSource
 	}
-	self.Meta, _ = json.Marshal(about) // cannot fail: about contains only strings and numbers
+	self.Meta, _ = json.Marshal(about) // cannot fail: JSON can encode every field of about
 	self.Name, self.Version, self.Labels = w.opts.Name, about.Version, strings.Join(labels, ",")
 	self.Status, self.Task = w.status(), w.shownTask()
 	return self

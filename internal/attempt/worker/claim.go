@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/pause"
 )
 
-// claimNext asks the engine for a task if a slot is free and no earlier request is unanswered. It
+// claimNext asks the engine for a task if a slot is free and no earlier claim is unanswered. It
 // does not wait for the answer, so that heartbeats are not delayed.
 func (w *Worker) claimNext(ctx context.Context) {
 	if !w.mayClaim || w.claiming || w.claimsNothing() {
@@ -57,8 +57,8 @@ func (w *Worker) claimsNothing() bool { return w.draining.Load() || w.waitingFor
 // claimRequest returns the request by which this worker asks for a task.
 func (w *Worker) claimRequest() engine.Claim {
 	r := engine.Claim{Worker: w.opts.ID}
-	// Add labels only if the worker takes new tasks. Without labels, the engine assigns no task
-	// that requires a label.
+	// Add labels only if the worker takes new tasks. A claim without labels gets no task, because
+	// every task requires a label, such as the label of its project.
 	if !w.claimsNothing() {
 		r.Labels, r.Agents = w.opts.Labels, w.opts.Allow
 	}

@@ -30,11 +30,11 @@ func (w *Worker) account(agent, name string) (_ account.Account, ok bool) {
 	return account.Account{}, name == ""
 }
 
-// conversation returns how the agent of this attempt learns of the previous attempt. own is the
-// account of this attempt. If this attempt can continue the previous conversation, it does; if that
-// belongs to another account, it is first copied to own. If the copy fails, or if the previous
-// attempt had another agent, the result has a text that tells the new agent what the previous agent
-// has done.
+// conversation returns how the agent of this attempt learns of the previous attempt. Normally the
+// agent continues the conversation of that attempt. If that conversation belongs to another
+// account, it is first copied to own, the account of this attempt. If the copy fails, or if the
+// previous attempt had another agent, the agent begins a new conversation, and the result has a
+// text about what the previous agent has done.
 func (h *heldAttempt) conversation(spec plan.Task, own account.Account) conversation {
 	before, thread := h.Before, earlierThread(h.Assignment, spec)
 	if before == nil || before.Worker != h.Attempt.Worker || len(spec.Argv) > 0 {
@@ -110,12 +110,13 @@ func (h *heldAttempt) handover(spec plan.Task) string {
 const (
 	handoverFiles    = 100       // how many changed files a handover lists
 	handoverMessages = 3         // how many messages of the previous agent a handover repeats
-	handoverChars    = 2000      // maximum length of each message, in characters
+	handoverChars    = 2000      // maximum length of a message in a handover, in characters
 	handoverLog      = 512 << 10 // number of bytes at the end of the log to search for messages
 )
 
 // lastMessages returns the agent's last messages in a log. It searches only the last handoverLog
-// bytes of the log: first the part that begins at offset, and if that has no messages, all of them.
+// bytes of the log. It first leaves out the bytes before offset. If it then finds no messages, it
+// searches these bytes, too.
 func lastMessages(log string, offset int64) []string {
 	f, err := os.Open(log)
 	if err != nil {

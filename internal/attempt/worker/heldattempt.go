@@ -42,13 +42,13 @@ type heldAttempt struct {
 	dropped        []string          // agent's ids of the questions that it has withdrawn recently
 	orderedWaiting bool              // according to the engine's last order, the agent waits for the user
 	messages       []fleet.Message   // the user's messages that the agent has not received yet
-	interrupt      bool              // the user wants to interrupt the agent
+	interrupt      bool              // the engine orders the agent to end its turn
 	ordered        bool              // messages and interrupt come from an order of the engine
 	// delivered has the ids of messages that the agent has received, but that the engine still
 	// lists as waiting.
 	delivered []string
-	// sentBack says that one of the messages sends a review back to the agent. It is safe for
-	// concurrent use.
+	// sentBack says that one of the user's messages contains the comments of a review. It is safe
+	// for concurrent use.
 	sentBack   atomic.Bool
 	stopReason string
 	stopping   chan struct{} // closed when the attempt must stop; safe for concurrent use
@@ -59,8 +59,8 @@ type heldAttempt struct {
 	lastUnproven      string // last reported reason why gaffer cannot tell whether the attempt has ended
 }
 
-// run runs the attempt. It returns when the attempt's end was reported to the engine, or when ctx
-// has ended.
+// run runs the attempt. It returns when the attempt's end was reported to the engine, when the
+// attempt was returned to the engine, or when ctx has ended.
 func (h *heldAttempt) run(ctx context.Context) {
 	r, err := h.runAttempt(ctx, h.startOrAdopt)
 	for wait := firstShortagePause; ctx.Err() == nil; {

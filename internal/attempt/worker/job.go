@@ -92,7 +92,8 @@ func requestOf(a engine.Assignment, spec plan.Task, c conversation) agent.Reques
 	}
 	if fork != nil && fork.Thread != "" && a.Attempt.Fallback == "" &&
 		(continues || (before == nil || before.Thread == "") && !a.Task.NewConversation) {
-		// The agent knows the conversation, so it gets only the user's next message.
+		// The agent knows the conversation that was forked. So its prompt is only the user's next
+		// message.
 		spec.Prompt = fork.Prompt
 		r.Used.Input, r.Used.Output, r.Used.Cached = r.Used.Input+fork.Input, r.Used.Output+fork.Output, r.Used.Cached+fork.Cached
 		if !continues {

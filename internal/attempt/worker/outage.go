@@ -43,8 +43,8 @@ func (c *outageNotices) noteAnswer(what string, err error) {
 	}
 }
 
-// isAnswer reports whether the engine answered a request, even with a refusal. If not, the engine
-// could not be reached.
+// isAnswer reports whether the engine answered a request. Its answer may be success, no task, a
+// refusal, or that the request is invalid. Any other error counts as no answer.
 func isAnswer(err error) bool {
 	var invalid interface{ Invalid() bool }
 	return err == nil || errors.Is(err, engine.ErrNothing) || isRefusal(err) || errors.As(err, &invalid) && invalid.Invalid()

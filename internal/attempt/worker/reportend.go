@@ -88,7 +88,7 @@ func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 }
 
 // retryUntilAnswered repeats a request until the engine acknowledges or refuses it. If the gaffer
-// server does not understand the request, retryUntilAnswered notifies the user and still tries
+// server rejects the request as invalid, retryUntilAnswered notifies the user and still tries
 // again, because the server may be upgraded.
 func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, request func() error) {
 	notified := false
@@ -107,8 +107,9 @@ func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, reque
 }
 
 // removeReported discards the attempt's folder and removes the attempt from the worker. The caller
-// must have reported the end of the attempt. If the report has also claimed a task, next is the new
-// attempt, and the worker starts it; asked is when the report was sent.
+// must have reported the end of the attempt, or returned the attempt to the engine. If the report
+// has also claimed a task, next is the new attempt, and the worker starts it. asked is when the
+// report was sent.
 func (h *heldAttempt) removeReported(ctx context.Context, next *engine.Assignment, asked time.Time) {
 	w := h.worker
 	if ctx.Err() != nil {
@@ -119,7 +120,8 @@ func (h *heldAttempt) removeReported(ctx context.Context, next *engine.Assignmen
 }
 
 // keepsAnswer reports whether the agent's complete last message must be stored. That is the case if
-// the task asks for it, or if the message contains the agent's answers to a review.
+// the task asks for it, or if a review was sent to the agent, because the message may contain the
+// agent's answers.
 func (h *heldAttempt) keepsAnswer() bool {
 	spec, err := h.spec()
 	return err == nil && (spec.KeepMessage || h.Task.SentBack || h.sentBack.Load())

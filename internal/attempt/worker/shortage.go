@@ -103,7 +103,7 @@ func isShortage(err error) bool {
 			return true
 		}
 	}
-	return strings.Contains(text, "failed to create new os thread") // a supervisor's crash report has this text
+	return strings.Contains(text, "failed to create new os thread") // the Go runtime of a crashing supervisor prints this
 }
 
 // startFailure returns err if it is not nil. If err is nil and the result says that the agent could

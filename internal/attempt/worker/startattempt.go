@@ -93,8 +93,8 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	}
 	own, ok := w.account(name, h.Attempt.Account)
 	if !ok {
-		// The user has removed the account after the claim. The attempt is returned to the engine,
-		// so that the next attempt uses another account.
+		// This worker does not have the account that the engine chose. Return the attempt to the
+		// engine, so that the next attempt uses another account.
 		return nil, errReleased
 	}
 	work, err := w.opts.Workspace.Work(ctx, h.Task, spec)

@@ -25,8 +25,8 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Engine is the part of the engine that a worker uses. The engine may be in this process or on a
-// server.
+// Engine has the methods that a worker needs of the engine, which stores the tasks and assigns them
+// to workers. The engine may be in this process or on a server.
 type Engine interface {
 	Claim(context.Context, engine.Claim) (engine.Assignment, error)
 	Beat(context.Context, store.Worker, []engine.HeldAttempt) ([]engine.Order, error)
@@ -53,8 +53,8 @@ type Options struct {
 	// Root is the path of the project's root folder. If a reference to a secret runs a command, the
 	// command runs there.
 	Root string
-	// Home is the path of a folder above the attempts of all workers of this user. Empty means the
-	// same folder as Attempts.
+	// Home is the path of Attempts, or of a folder above it. [Worker.Adopt] kills the leftover
+	// processes of ended attempts below Home. Empty means Attempts.
 	Home      string
 	Workspace Workspace
 	Agents    func(name string) (agent.Agent, error)
@@ -63,10 +63,10 @@ type Options struct {
 	// NewKey returns a new unique key for a request. If the answer to a request is lost, the
 	// request is repeated with the same key.
 	NewKey func() string
-	// NoCommands is the error for a reference to a secret that would run a command, if this worker
-	// must not run such commands. Nil means that it may run them.
+	// NoCommands is set if this worker must not run commands to look up secrets. It is then the
+	// error for a reference to a secret that needs a command. Nil means that such commands may run.
 	NoCommands error
-	// Supervisor configures how supervisors are started.
+	// Supervisor configures the supervisors. A supervisor is a process that runs one agent.
 	Supervisor supervisor.Options
 	// Terminal returns a terminal in which users can watch an attempt, or nil if the attempt gets
 	// none. from is the offset in the log at which the attempt's output begins, in bytes.
@@ -107,8 +107,9 @@ type Workspace interface {
 	Diff(ctx context.Context, t store.Task, spec plan.Task) (*fleet.Diff, error)
 }
 
-// Worker claims tasks and runs their attempts. opts never changes. Only the goroutine of Run may
-// use the other fields, except for channels and for fields that are safe for concurrent use.
+// Worker claims tasks and runs their attempts. opts never changes, and collecting does not change
+// while Run runs. Only the goroutine of Run may use the other fields, except for channels and for
+// fields that are safe for concurrent use.
 type Worker struct {
 	opts         Options
 	held         map[string]*heldAttempt
@@ -163,7 +164,8 @@ func (w *Worker) Drain() {
 // Release drains the worker, stops its agents and returns their attempts to the engine. Other
 // workers can claim the tasks at once, and no retry is used up. Attempts that have ended by
 // themselves are reported as usual. Release returns when Run has returned. If ctx ends before that,
-// Release returns ctx's error, and the remaining attempts are returned when the worker runs again.
+// Release returns ctx's error. Run, or the next process of this worker, then returns the remaining
+// attempts.
 func (w *Worker) Release(ctx context.Context) error {
 	w.releasing.Store(true)
 	w.Drain()
@@ -265,8 +267,8 @@ func (w *Worker) runInLoop(ctx context.Context, fn func()) {
 	}
 }
 
-// removeReported removes an attempt whose end was reported. If next is not nil, the report has
-// claimed that attempt, and removeReported starts it.
+// removeReported removes an attempt that has been reported as ended, or returned to the engine. If
+// the report has also claimed a task, next is the new attempt, and removeReported starts it.
 func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engine.Assignment, requested time.Time) {
 	delete(w.held, h.Attempt.ID)
 	w.beatTimer.dirty = w.beatTimer.dirty || w.needsBeat(h)
@@ -278,8 +280,7 @@ func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engin
 }
 
 // doneSuffix is appended to the name of an attempt's folder after the attempt's end was reported.
-// The worker does not delete the folder, because some file systems are slow to create files in a
-// folder from which many files were just deleted.
+// The worker does not delete the folder itself: the program that uses the worker deletes it later.
 const doneSuffix = supervisor.DoneSuffix
 
 // discardFolder offers the folder of a reported attempt to the supervisor pool, which can reuse it.

@@ -22,7 +22,7 @@ func CommitWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, name 
 	return err
 }
 
-// titleWidth is the maximum length of a commit's title, in characters.
+// titleWidth is the length to which a long commit title is cut, in characters.
 const titleWidth = 72
 
 // workTitle returns the title of a commit with the work of a task.

@@ -40,7 +40,7 @@ func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fle
 	return diffOf(list), nil
 }
 
-// maxShownPath is the maximum length of a path for display, in bytes.
+// maxShownPath is the maximum number of bytes of a path that are displayed.
 const maxShownPath = 300
 
 // diffOf returns the totals of all files in list, and details of the first [fleet.MostFiles] files.

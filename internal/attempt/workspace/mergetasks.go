@@ -28,8 +28,8 @@ func AddMergeTasks(p plan.Plan, run string) (plan.Plan, error) {
 
 // RemoveMergeTasks is the reverse of [AddMergeTasks], for the plan of a run that is not a workflow.
 // It removes the merge tasks, and the branches and bases that AddMergeTasks gave to other tasks. It
-// does not restore one thing: AddMergeTasks may have added a task to the field After of a task that
-// starts from its work.
+// leaves one change of AddMergeTasks in place: if a task starts from the branch of another task,
+// AddMergeTasks adds the id of that other task to the field After of the first task.
 func RemoveMergeTasks(p plan.Plan, run string) plan.Plan {
 	added := map[string]bool{}
 	for _, t := range p.Tasks {
@@ -156,8 +156,8 @@ type mergePlanner struct {
 	// merges has the added merge tasks. A key consists of the repository, the start and the ids of
 	// the merged tasks.
 	merges map[string]mergeTask
-	// byList has the same merge tasks. A key is the address of the first element of
-	// [plan.Origin.Tasks], because tasks with the same origin often share that slice.
+	// byList is a second index of the added merge tasks. A key is the address of the first element
+	// of [plan.Origin.Tasks], because tasks with the same origin often share that slice.
 	byList map[*int]mergeTask
 	n      int // number of added merge tasks
 }
@@ -178,7 +178,7 @@ func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Tas
 	case len(from.Tasks) == 1 && !from.Checkout:
 		before := m.tasks[from.Tasks[0]]
 		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) {
-			// After need not contain tasks of earlier waves. Add this task, because t starts from
+			// A task of an earlier wave may be missing in t.After. Add it, because t starts from
 			// its branch.
 			t.After = append(slices.Clip(t.After), before.ID)
 		}
@@ -195,8 +195,8 @@ func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Tas
 	return added, nil
 }
 
-// merge returns the merge task that merges the work in from. If there is none yet, it creates one
-// and also returns it in added.
+// merge returns the merge task for the work of the tasks in from.Tasks. If there is none yet, it
+// creates one and also returns it in added.
 func (m *mergePlanner) merge(repo string, from plan.Origin) (_ mergeTask, added []plan.Task, err error) {
 	s := mergeStep{Run: m.run, Repo: repo, Start: m.tasks[from.Tasks[0]].Branch}
 	if from.Checkout {
@@ -219,8 +219,8 @@ func (m *mergePlanner) merge(repo string, from plan.Origin) (_ mergeTask, added 
 	return merge, []plan.Task{task}, err
 }
 
-// checkedOut is the base that means the checked-out commit: of the project's repository, or of the
-// repository that the task works in.
+// checkedOut is the base of a branch that starts at the commit that is checked out in the task's
+// repository.
 const checkedOut = "HEAD"
 
 // repoOf returns the path of the repository that a task works in, or "" for the project's

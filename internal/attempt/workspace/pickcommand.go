@@ -17,18 +17,19 @@ import (
 	"gaffer/internal/engine/selection"
 )
 
-// PickCommand is the hidden command of gaffer that picks one of several candidates. Its argument is
-// the path of a file with a [selection.PickInput].
+// PickCommand is the hidden command of gaffer that picks one of several candidates: tasks in which
+// different agents do the same work. Its argument is the path of a file with a
+// [selection.PickInput].
 const PickCommand = "choose"
 
-// PickQuestion is a regular expression for the line in which the command asks the user. The command
-// reads the answer as a line of its stdin.
+// PickQuestion is a regular expression for the line in which [PickCommand] asks the user to pick.
+// PickCommand reads the answer as a line of its stdin.
 const PickQuestion = "^" + pickPrefix + "(.*)"
 
 const pickPrefix = "gaffer asks: "
 
-// PickMain runs the command [PickCommand]. It picks a candidate in the current folder, and returns
-// the exit code.
+// PickMain runs the command [PickCommand]. It works in the current folder, and returns the exit
+// code.
 func PickMain(ctx context.Context, file string, in io.Reader, out, errs io.Writer) int {
 	root, err := os.Getwd()
 	if err == nil {
@@ -121,7 +122,8 @@ func picked(ctx context.Context, repo *worktree.Repo, s selection.PickInput, own
 			return "", "", err
 		}
 		if at.Commit == own.Base.Commit {
-			// The candidate has changed nothing, so every branch contains its commit.
+			// The candidate has changed nothing, so the branch of the picking task contains its
+			// commit in any case.
 			continue
 		}
 		if in, err := repo.Contains(ctx, own.Branch, at.Commit); err != nil || in {

@@ -87,7 +87,7 @@ type Workspace struct {
 	Root     string                    // the project's root
 	Trees    string                    // path of the parent folder of worktrees
 	LogFile  func(t store.Task) string // returns the path of a task's log file, or "" if it has none
-	Base     string                    // id of the commit at which worktrees start
+	Base     string                    // id of the commit at which worktrees start by default
 	Workflow *plan.Workflow            // nil if the plan is not a workflow
 }
 
@@ -113,7 +113,7 @@ func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 	own := slices.IndexFunc(trees, func(t worktree.Tree) bool { return t.Task == spec.Task })
 	switch {
 	case own >= 0:
-		spec.Base = trees[own].Base // keep the worktree's base, even if its branch has moved since
+		spec.Base = trees[own].Base // keep the base of the existing worktree, even if the base branch has moved
 	case task.Fork != nil:
 		spec.Base, spec.Start, err = forkStart(ctx, repo, *task.Fork)
 	case task.SharedWorktree == "" || w.Workflow != nil:

@@ -50,8 +50,8 @@ func (e *UnfinishedError) Hint() string {
 // Commit commits all uncommitted files of a worktree to the task's branch, because the agent may
 // have forgotten to do so. It leaves out ignored files and nested repositories, and runs no hooks.
 // It returns the id of the commit, or "" if there was nothing to commit. It returns an
-// [*UnfinishedError] if a file has unresolved conflicts. It also returns one if another branch is
-// checked out and the task's branch lacks work: uncommitted files, or commits of HEAD.
+// [*UnfinishedError] if a file has unresolved conflicts. It also returns one if the task's branch
+// is not checked out and lacks work: uncommitted files, or commits of HEAD.
 func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, error) {
 	if err := r.MayWrite(); err != nil {
 		return "", err

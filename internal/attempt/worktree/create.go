@@ -105,9 +105,9 @@ func (r *Repo) prepareRoot(root, run string) (string, error) {
 	return root, nil
 }
 
-// PrepareFolder creates a folder for worktrees and returns it without symbolic links,
-// as git would name it. Inside the main worktree it adds a .gitignore, so that the user
-// does not see the folder as untracked.
+// PrepareFolder creates a folder for worktrees and returns it without symbolic links, as git would
+// name it. If the folder is inside the main worktree, PrepareFolder adds a .gitignore to it, so
+// that the user does not see the folder as untracked.
 func (r *Repo) PrepareFolder(root string) (string, error) {
 	if root == "" {
 		return "", &git.SpecError{Problem: "no folder for worktrees is given"}

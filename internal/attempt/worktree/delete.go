@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// deleteWorktree deletes a worktree's folder and its entry in git's list of worktrees. list is that
-// list. deleteWorktree does not check whether the folder has work in it. If the folder has content,
+// deleteWorktree deletes a worktree's folder, even if there is work in it, and removes the worktree
+// from git's list of worktrees. The caller passes a copy of that list. If the folder has content,
 // but git does not list it as a linked worktree, deleteWorktree deletes nothing and returns a
 // [*git.TakenError].
 func (r *Repo) deleteWorktree(ctx context.Context, g git.Client, rec record, list []git.Worktree) error {

@@ -46,8 +46,9 @@ func (r *Repo) differences(ctx context.Context, t Tree) ([]git.FileDiff, error) 
 	return r.compare(ctx, g, t, inner)
 }
 
-// compare compares the files of a worktree with the worktree's base. It leaves out the nested
-// repositories in without. It writes git objects only to a temporary folder.
+// compare compares the files of a worktree with the worktree's base. It leaves out nested
+// repositories, whose paths are in the parameter without. It writes git objects only to a temporary
+// folder.
 func (r *Repo) compare(ctx context.Context, g git.Client, t Tree, without []string) ([]git.FileDiff, error) {
 	s, err := newScratch(ctx, g)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/git"
 )
 
-// inTree returns a git client that works in the worktree's folder. It returns a
-// [*git.MissingError] if the folder is missing.
+// inTree returns a git client that works in the worktree's folder. It returns a [*git.MissingError]
+// if the folder is missing or empty.
 func (r *Repo) inTree(g git.Client, t Tree) (git.Client, error) {
 	filled, err := folder.IsFilled(t.Path)
 	if err != nil {

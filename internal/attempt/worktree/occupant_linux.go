@@ -14,7 +14,8 @@ import (
 )
 
 // processesIn returns the processes whose current folder is dir or below it. It leaves out git
-// processes that gaffer has started, and cannot see processes of other users.
+// processes that gaffer has started, and processes that gaffer may not inspect, such as those of
+// other users.
 func processesIn(_ context.Context, dir string) ([]Occupant, error) {
 	list, err := folder.Names("/proc")
 	if err != nil {

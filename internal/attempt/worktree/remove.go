@@ -88,8 +88,9 @@ func mayBeRemoved(s Status, force bool) bool {
 // Remove deletes a worktree. Without force it returns a [*KeptError] if the worktree has
 // uncommitted files, or commits that no other branch and no remote has. Even with force it returns
 // a [*KeptError] if the worktree is in use, locked, or contains another repository. Before the
-// deletion it keeps the content under a rescue ref. It deletes the branch only if another branch
-// or a remote has all of its commits, and never a shared branch.
+// deletion it keeps the content under a rescue ref. It deletes the branch only if other branches or
+// remotes have all of its commits. It never deletes a branch that is shared, or checked out in
+// another worktree.
 //
 // If an earlier removal was interrupted, Remove continues it.
 func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) {

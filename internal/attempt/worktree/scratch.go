@@ -26,8 +26,8 @@ type scratch struct {
 	dir string
 }
 
-// newScratch creates a scratch for the worktree in which g works. It copies the index, so that git
-// need not read unchanged files. The caller must call close.
+// newScratch creates the temporary folder for the worktree in which g works. It copies the index,
+// so that git need not read unchanged files. The caller must call close.
 func newScratch(ctx context.Context, g git.Client) (*scratch, error) {
 	dir, err := os.MkdirTemp("", "gaffer-worktree-")
 	if err != nil {
@@ -101,8 +101,8 @@ func uncheckedFiles(ctx context.Context, g git.Client) ([]string, error) {
 
 func (s *scratch) close() { _ = os.RemoveAll(s.dir) } // ignore the error: files left in the temporary folder are harmless
 
-// saveFiles writes the files and the index as git trees. It leaves out ignored files and the
-// repositories in nested.
+// saveFiles writes the files and the index as git trees. It leaves out ignored files and nested
+// repositories, whose paths are in the parameter nested.
 func (s *scratch) saveFiles(ctx context.Context, nested []string) (savedFiles, error) {
 	staged, err := s.git.Line(ctx, "write-tree")
 	if git.ExitCode(err) > 0 { // git cannot write an index with conflicts as a tree

@@ -45,7 +45,8 @@ func pids() []int {
 }
 
 // nameOfProcess returns the name of a process, or "" if it cannot be read. [Agents] calls it for
-// every process of the machine. So it reads /proc/PID/comm, the file that is cheapest to read.
+// every process of the machine. So it reads /proc/PID/comm, which is cheaper to read than
+// /proc/PID/stat.
 func nameOfProcess(pid int) string {
 	var path [32]byte
 	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/comm"...)

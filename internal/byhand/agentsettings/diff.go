@@ -66,8 +66,8 @@ func align(a, b []string) (lines []DiffLine) {
 }
 
 // alignChanged returns the lines of a and b in order, each marked as unchanged, removed or added.
-// It aligns them by their longest common subsequence. align passes the lines of the two texts
-// between the first and the last difference.
+// It aligns them by their longest common subsequence. a and b are the parts of the two texts from
+// the first to the last difference.
 func alignChanged(a, b []string) (lines []DiffLine) {
 	if len(a)*len(b) > maxTable {
 		for _, line := range a {

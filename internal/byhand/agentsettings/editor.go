@@ -143,7 +143,7 @@ type formError struct{ problem string }
 
 func (e *formError) Error() string { return e.problem }
 
-// Invalid tells the caller that the content of the file is wrong.
+// Invalid tells the caller that the file is not a valid settings file.
 func (e *formError) Invalid() bool { return true }
 
 // checkAbsent finds out why reading path has failed with fs.ErrNotExist. If nothing exists at path,
@@ -164,8 +164,8 @@ func (e *Editor) checkAbsent(path string) error {
 
 // createdFolders returns the parent folders that gaffer creates for a file: first the folders that
 // do not exist yet, then those that gaffer has created before, according to the journal. The
-// innermost folder comes first. When an undo deletes the file, it also deletes those of these
-// folders that are then empty.
+// innermost folder comes first. When an undo deletes the file, it also deletes these folders if
+// they are empty.
 func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		_, err := e.Host.Stat(opLook, dir)
@@ -201,8 +201,8 @@ func (e *ChangedError) Conflict() bool { return true }
 func (e *ChangedError) Hint() string { return "run the command again" }
 
 // Apply performs the edits in order. At the first error it stops, and the remaining files stay
-// unchanged. After a crash, each file has either its old or its new content, and the journal is valid
-// in both cases.
+// unchanged. After a crash, each file has either its old or its new content, and the journal is
+// valid in both cases.
 func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
 	if err := e.makeDir(e.Dir); err != nil {
 		return err
@@ -315,15 +315,15 @@ func (e *Editor) writeUndo(ctx context.Context, edit Edit) error {
 	if err != nil || len(records) == 0 {
 		return err
 	}
-	if !edit.Existed { // an interrupted undo or another program has deleted the file
+	if !edit.Existed { // the file was deleted, or a crash prevented its creation
 		e.removeFolders(records[len(records)-1])
 	}
 	return j.write(ctx, edit.File.Path, nil)
 }
 
-// remove deletes a file that gaffer has created, and then the folders that gaffer has created for
-// it, if they are empty. If the file has changed since the edit was planned, remove deletes nothing
-// and returns statefile.ErrChanged.
+// remove deletes a file that gaffer has created, and then those of its parent folders that gaffer
+// has created, if they are empty. If the file has changed since the edit was planned, remove
+// deletes nothing and returns statefile.ErrChanged.
 func (e *Editor) remove(edit Edit) error {
 	now, err := statefile.ReadBytes(e.Host, edit.File.Path)
 	if err != nil {
@@ -358,8 +358,8 @@ func (e *Editor) makeDir(dir string) error {
 	return err
 }
 
-// removeFolders deletes the folders that gaffer has created for a file, innermost first. It stops
-// at the first folder that is not empty, or that was replaced by a symbolic link.
+// removeFolders deletes the folders in r.Folders, innermost first. It stops at the first folder
+// that is not empty, or that was replaced by a symbolic link.
 func (e *Editor) removeFolders(r record) {
 	for _, folder := range r.Folders {
 		if info, err := e.Host.Lstat(opErase, folder); err != nil || !info.IsDir() {

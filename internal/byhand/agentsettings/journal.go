@@ -22,16 +22,16 @@ import (
 type record struct {
 	After   string   `json:"after"` // SHA-256 of the file's content after the change
 	Created bool     `json:"created,omitempty"`
-	Folders []string `json:"folders,omitempty"` // folders that gaffer has created for the file, innermost first
+	Folders []string `json:"folders,omitempty"` // parent folders that gaffer has created, innermost first
 	Splices []Splice `json:"splices,omitempty"`
-	// Replaced holds the values of other programs that gaffer's entries have replaced, by their
-	// path in the file.
+	// Replaced holds the values of other programs that gaffer's entries have replaced. Its keys are
+	// the paths of these values in the file, joined with dots.
 	Replaced map[string][]byte `json:"replaced,omitempty"`
 }
 
-// journal stores the records of all settings files in one JSON file. A settings file has one
-// record, except while gaffer is changing it. During that time it has the previous and the new
-// record.
+// journal stores the records of all settings files in one JSON file. Before gaffer edits a settings
+// file, it adds a new record for that file. After the edit, it deletes the file's older records. An
+// undo deletes all records of the file.
 type journal struct {
 	doc  *statefile.File
 	host host.Host

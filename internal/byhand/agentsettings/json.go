@@ -66,7 +66,7 @@ const (
 	// present means that the entry has the right value. An entry that the user has extended, for
 	// example with an argument, counts as present if its command is right.
 	present
-	// foreign means that another program has set a value at the entry's path. gaffer does not
+	// foreign means that the value at the entry's path was not written by gaffer. gaffer does not
 	// replace this value.
 	foreign
 )
@@ -181,8 +181,8 @@ func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, visit func(jsonPa
 }
 
 // advance goes one level down in the document, from v to its member or item p. inner holds the
-// entries whose paths continue inside p, and each of these paths then starts at p. ours reports
-// whether p itself is an entry of gaffer.
+// entries whose paths continue inside p. The paths in inner are relative to p. ours reports whether
+// p itself is an entry of gaffer.
 func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, ours bool) {
 	var value any
 	is := func(e Entry) bool {

@@ -117,8 +117,9 @@ func (t *jsonText) appendParts(container jsontree.Value, b newValue) []Splice {
 	if len(list) == 0 {
 		return []Splice{t.fillEmpty(container, l, text)}
 	}
-	// after returns the offset for inserting new text after the offset at. If comments follow on
-	// the same line, it is the offset after them, so that they stay next to the value before them.
+	// after returns the offset at which to insert text after the last value or comma, which ends at
+	// the offset at. If each value has its own line, the text is inserted after the comments on
+	// that line, so that they stay next to the last value.
 	after := func(at int) int {
 		if l.lines {
 			return t.lineEnd(at)
@@ -147,7 +148,7 @@ func (t *jsonText) lineEnd(offset int) int {
 			end = i
 		case isSpace(t.src[i]):
 			i++
-		default: // another value follows on this line: stop before it
+		default: // something other than a comment follows on the line
 			return offset
 		}
 	}
@@ -233,7 +234,8 @@ func lineIndent(text []byte, offset int) string {
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// between returns the white space between a comma or opening bracket and the next member or item.
+// between returns the white space between a comma and the next member or item. If each member or
+// item has its own line, the same white space also follows an opening bracket.
 func (l layout) between() string {
 	switch {
 	case l.lines:
@@ -244,8 +246,8 @@ func (l layout) between() string {
 	return ""
 }
 
-// parts returns the items and members of b as JSON texts. Each text is one line, except that an
-// object takes several lines if l.lines is set.
+// parts returns the items and members of b as JSON texts. Each text is one line, with one
+// exception: if l.lines is set, a member whose newValue has members takes several lines.
 func (l layout) parts(b newValue) (list []string) {
 	for _, item := range b.items {
 		list = append(list, l.flat(item))

@@ -61,7 +61,8 @@ const Server = "gaffer"
 // Timeouts of hooks in the settings of agent programs, in seconds. Each is longer than gaffer's own
 // time limit for the hook.
 const (
-	// hookTimeout is the timeout of all hooks except those below.
+	// hookTimeout is the timeout of all hooks except permission requests, and except the events
+	// Interrupt and SessionEnd of Codex.
 	hookTimeout = 5
 	// askTimeout is added to [Integration.Answer] for the timeout of a permission request. In this
 	// additional time, gaffer stores the question and later withdraws it.
@@ -117,8 +118,8 @@ type server struct {
 var toolEvents = []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"}
 
 // hooks returns an entry for each of a program's events, and two entries without a Value. The two
-// additional entries match gaffer's hooks at any other place in the file, so that those hooks are
-// removed.
+// additional entries find gaffer's other hooks, so that they are removed: hooks for other events,
+// and hooks that are in one group with hooks of other programs.
 func (w Integration) hooks(p Program, events []string) []Entry {
 	var entries []Entry
 	for _, event := range events {
@@ -166,7 +167,7 @@ func isOurGroup(p Program) func(any) bool {
 
 // isGaffer reports whether a command line starts gaffer, from any folder, with the given words and
 // with no flags except the given flags. It returns false for a line that contains anything else,
-// such as a pipe, a second command or a variable, because the user has written that line.
+// such as a pipe or a second command, because the user has written that line.
 func isGaffer(line string, words []string, flags ...string) bool {
 	program, rest, ok := cutProgram(line, words...)
 	for _, flag := range strings.Fields(rest) {
@@ -176,7 +177,8 @@ func isGaffer(line string, words []string, flags ...string) bool {
 }
 
 // cutProgram splits a command line at the given words, into the program before them and the rest
-// after them. ok is false if the line does not have the words.
+// after them. ok is false if the line does not have the words, or if the text before them is not
+// one shell word.
 func cutProgram(line string, words ...string) (program, rest string, ok bool) {
 	first, rest, ok := strings.Cut(line, " "+strings.Join(words, " "))
 	if !ok || rest != "" && rest[0] != ' ' {
@@ -255,7 +257,8 @@ const (
 )
 
 // ClaudeFiles returns two files of Claude Code: the settings file in folder, and the file of MCP
-// servers, whose path is servers. folder is .claude in a project or in the home folder.
+// servers, whose path is servers. folder is a configuration folder of Claude Code, such as .claude
+// in a project.
 func (w Integration) ClaudeFiles(folder, servers string, perm fs.FileMode) []File {
 	return []File{
 		{
@@ -266,8 +269,8 @@ func (w Integration) ClaudeFiles(folder, servers string, perm fs.FileMode) []Fil
 	}
 }
 
-// CodexFiles returns Codex's settings files in folder, which is .codex in a project
-// or in the home folder.
+// CodexFiles returns Codex's settings files in folder, which is a configuration folder of Codex,
+// such as .codex in a project.
 func (w Integration) CodexFiles(folder string, perm fs.FileMode) []File {
 	return []File{
 		{
@@ -289,9 +292,9 @@ func (w Integration) ProjectFiles(root string, programs []Program) (files []File
 	return files
 }
 
-// UserFiles returns the settings files that the programs have in the user's home folder. claude and
-// codex are the settings folders that the user has configured for these programs; empty means the
-// default.
+// UserFiles returns the settings files of the programs that apply to all projects of the user.
+// claude and codex are the configuration folders that the user has chosen for these programs; empty
+// means the default folder in home.
 func (w Integration) UserFiles(home, claude, codex string, programs []Program) (files []File) {
 	if slices.Contains(programs, Claude) {
 		folder, servers := filepath.Join(home, ".claude"), filepath.Join(home, ".claude.json")

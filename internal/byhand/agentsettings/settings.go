@@ -1,6 +1,7 @@
 // Package agentsettings edits settings files of other programs. It changes only gaffer's own
-// entries, so that nothing else in the file is lost, reordered or reformatted. It can remove its
-// changes again and restore the file byte for byte.
+// entries, so that nothing else in the file is lost, reordered or reformatted. It replaces an entry
+// of another program only if [Entry.Force] is set. It can undo its changes. If the file was not
+// changed otherwise, this restores the file byte for byte.
 //
 // In the names of this package, "ours" means: written by gaffer.
 //
@@ -26,19 +27,19 @@ const (
 
 // Entry is one entry that a settings file should have.
 type Entry struct {
-	// What is the name by which the user knows the entry, such as "hook Stop".
+	// What names the entry in messages to the user, for example "hook Stop".
 	What string
 	// Path lists the names of the members that lead to the entry from the top of the file. An entry
 	// without a Value is only used to find entries to remove. In its path, "*" matches every member
 	// or item.
 	Path []string
-	// Item says that Path leads to an array, and that Value is one of its items.
+	// Item says that Path leads to an array, and that the entry is an item of this array.
 	Item bool
 	// Value is the value to insert: for the format JSON any value that encoding/json can encode,
 	// for TOML a [Table], and for Lines a string.
 	Value any
-	// IsOurs reports whether a decoded value is an entry of gaffer, possibly of another
-	// version.
+	// IsOurs reports whether a decoded value is an entry that gaffer has written. It may be the
+	// entry of an older or newer version of gaffer.
 	IsOurs func(v any) bool
 	// FixCommand returns the right command for an entry of gaffer, given the entry's current
 	// command. If the user has extended such an entry, only its command is changed. If FixCommand
@@ -81,7 +82,7 @@ const commandMember = "command" // the member of an entry's value that holds the
 type Change struct {
 	Base    []byte   // content of the file without gaffer's entries
 	New     []byte   // content of the file with all entries
-	Splices []Splice // the edits that turn Base into New
+	Splices []Splice // edits that turn Base into New
 	// Kept names the entries that are left out, because another program's value is already at their
 	// path. The names are values of [Entry.What].
 	Kept []string
@@ -95,8 +96,8 @@ type Change struct {
 
 // Plan returns the change that adds the entries to a file of this format with the content old. base
 // is the content without gaffer's entries, or nil if that is unknown. If the file already has all
-// entries, New is old, Base is base and there are no Splices. An error means that the file cannot be
-// edited safely, so the caller must not write it.
+// entries, the returned Change has no Splices, and its New is equal to old. An error means that the
+// file cannot be edited safely, so the caller must not write it.
 func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
 	return plan(f, old, base, entries, nil)
 }
@@ -195,7 +196,7 @@ func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([
 type formatWriter interface {
 	// check returns an error if text cannot be parsed.
 	check(text []byte) error
-	// inspect finds out which of the entries the file content old has.
+	// inspect finds out which of the entries are in old, the content of the file.
 	inspect(old []byte, entries []Entry) (inspection, error)
 	// add returns the splices that insert the missing entries into old. The caller must first
 	// remove gaffer's outdated entries from old.

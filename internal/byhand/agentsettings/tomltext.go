@@ -21,9 +21,11 @@ type tomlText struct {
 type tomlItem struct {
 	// path is the path from the root of the file. For a member of an inline table, it is only the
 	// member's own key, split at the dots.
-	path     []string
-	heading  bool
-	from, to int        // offsets of the item's start and end, without white space around it
+	path    []string
+	heading bool
+	// from and to are the offsets of the item's start and end. A heading starts with its
+	// indentation and ends before its closing bracket.
+	from, to int
 	value    int        // offset of the value, if it is a string or an inline table
 	inline   bool       // the value is an inline table
 	members  []tomlItem // members of the value, if it is an inline table

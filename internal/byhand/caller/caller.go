@@ -3,8 +3,8 @@
 //
 // An agent can change the environment, the process session and the parent of a process that it
 // starts, so the environment alone does not show the agent. The package also inspects the ancestor
-// processes, if the system shows them. If an agent detaches a process, the new parent of that
-// process is the supervisor, which is the gaffer process that runs the agent's attempt. So a
+// processes, if the system shows them. If an agent of an attempt detaches a process, the new parent
+// of that process is the supervisor, which is the gaffer process that runs the attempt. So a
 // supervisor among the ancestors also shows that an agent has started this process.
 // docs/security.md says what this cannot detect.
 package caller
@@ -27,8 +27,9 @@ const (
 )
 
 // AgentVar is an environment variable that gaffer sets for its own background processes. Its value
-// is the name of the agent for which the process works, for example claude-4711. The agent may not
-// be an ancestor of the background process any more, because the process in between may have ended.
+// is the name of the agent that has caused the start of the process, for example claude-4711. The
+// agent may not be an ancestor of the background process, because a process between them may have
+// ended.
 const AgentVar = "GAFFER_AGENT"
 
 // Agent is an agent that has started this process, directly or indirectly.
@@ -44,7 +45,8 @@ type Agent struct {
 	Program string
 	PID     int
 
-	// Getenv returns a variable of the environment with which the agent was started.
+	// Getenv returns the value of a variable in the agent's environment. If the environment is
+	// unknown, it returns "" for every variable.
 	Getenv func(string) string
 }
 
@@ -117,7 +119,7 @@ func Ancestors(pid int) (list []Agent) {
 }
 
 // attemptOfCgroup returns the id of the attempt whose control group contains a process, or "" if
-// there is none. The name of a control group contains a hash of gaffer's state folder, the id of the
+// there is none. The name of a control group contains a hash of a folder's path, the id of the
 // attempt, and the pid and start time of the supervisor; see package supervisor.
 func attemptOfCgroup(pid int) (attempt string) {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))

@@ -16,5 +16,7 @@ const (
 	FromTitle   Source = "title"   // the title of the tmux pane
 	FromRollout Source = "rollout" // the log that Codex writes for each thread
 	FromScreen  Source = "screen"  // the text in the tmux pane
-	FromProcess Source = "process" // the process is alive, and nothing else is known
+	// FromProcess means that a signal has stopped the agent's process, or that no other source has
+	// a status.
+	FromProcess Source = "process"
 )

@@ -13,7 +13,7 @@ import (
 type document struct {
 	session hookevents.Session
 	path    string
-	claimed bool // a process was matched to this session
+	claimed bool // one of the processes that were found has, or may have, this session
 }
 
 func (l *Finder) documents() []*document {
@@ -26,10 +26,10 @@ func (l *Finder) documents() []*document {
 }
 
 // sessionWithoutProcess returns the session of a program in the folder dir, if the session has not
-// ended and its process is unknown. The process is unknown if Codex's background server ran the
-// session's hooks. If there are several such sessions, or the only one was claimed before,
-// sessionWithoutProcess returns nil, because it cannot know which session is the right one. In each
-// case it marks these sessions as claimed, so that they do not count as additional agents.
+// ended and its process is unknown. The process is unknown, for example, if Codex's background
+// server ran the session's hooks. If there are several such sessions, or the only one was claimed
+// before, sessionWithoutProcess returns nil, because it cannot know which session is the right one.
+// In each case it marks these sessions as claimed, so that they do not count as additional agents.
 func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Session {
 	var all []*document
 	claimed := false
@@ -46,9 +46,10 @@ func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Se
 	return &all[0].session
 }
 
-// unclaimed returns a candidate for each session to which no process was matched: agents without a
-// terminal, and agents whose process is not visible. Of several sessions of one process, only the
-// one with the latest event counts. unclaimed deletes the documents of sessions that ended long ago.
+// unclaimed returns a candidate for each session to which no process was matched, for example
+// because the agent has no terminal. It leaves out sessions that have ended, and sessions of agents
+// that gaffer runs. Of several sessions of one process, only the one with the latest event counts.
+// unclaimed also deletes the documents that are no longer needed.
 func (l *Finder) unclaimed(docs []*document, seen []*candidate) []*candidate {
 	var list []*candidate
 	newest := map[host.Process]*candidate{}

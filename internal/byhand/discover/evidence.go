@@ -26,8 +26,7 @@ type Evidence struct {
 	Screen  string              // text of the agent's pane; empty if it was not read
 }
 
-// SessionFile is the session file that Claude Code writes for each of its interactive
-// processes.
+// SessionFile is the content of the session file that Claude Code writes for each of its processes.
 type SessionFile struct {
 	Session string
 	Dir     string
@@ -53,7 +52,8 @@ type Rollout struct {
 	Context int64 // size of the whole context, in tokens
 }
 
-// Agent is an agent program that the user has started without gaffer, and what is known of its state.
+// Agent is an agent program that the user has started without gaffer, and what is known of its
+// state.
 type Agent struct {
 	ID      string            `json:"id"`
 	Name    string            `json:"name"`
@@ -83,7 +83,8 @@ func hasSpinner(title string) bool {
 	return false
 }
 
-// status returns the status that a title shows. It returns false if the title shows none.
+// status returns the status that a title of Codex or Gemini CLI shows. It returns false if the
+// title shows none, and for other programs.
 func (t *Title) status(program, dir string) (hookevents.Status, bool) {
 	if t == nil {
 		return "", false

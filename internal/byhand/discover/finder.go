@@ -80,7 +80,7 @@ const (
 )
 
 // Find returns the running agents, sorted by name. It leaves out the agents that gaffer runs
-// itself. It also deletes documents of sessions that ended long ago.
+// itself. It also deletes documents of sessions that are no longer needed.
 func (l *Finder) Find(ctx context.Context) ([]Agent, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,8 +172,8 @@ func (l *Finder) environmentOf(id identity) (f startEnvironment, sure bool) {
 		f.config = filepath.Join(cmp.Or(v["HOME"], l.home), ".claude")
 	}
 	f.socket = socketOf(v["TMUX"])
-	// Try the ancestors too, because a program may remove TMUX from the environment of its
-	// children.
+	// If the process has no variable TMUX, look for it in the ancestors: a program may remove TMUX
+	// from the environment of its children.
 	for pid, i := id.pid, 0; f.socket == "" && i < 5; i++ {
 		p, ok := agentproc.Find(pid)
 		if !ok || p.Parent <= 1 {
@@ -248,8 +248,8 @@ func readSessionFile(config string, pid int) *SessionFile {
 
 // rollout returns the state of a Codex thread according to its rollout, which is Codex's log of the
 // thread. It uses the rollout that the process has open, or else the one that the hooks have named.
-// It returns nil if it cannot read a rollout. It reads the file only if the file has changed since
-// the last call.
+// It returns nil if it cannot read a rollout. While the result is cached, it reads the file again
+// only if the file has changed.
 func (l *Finder) rollout(pid int, hook *hookevents.Session) *Rollout {
 	path := agentproc.RolloutOf(pid)
 	if path == "" && hook != nil && filepath.IsAbs(hook.Transcript) {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// firstTail is how many bytes at the end of the file are read first. The last turn usually
-	// starts or ends in them. If neither is found there, maxTail bytes are read.
+	// firstTail is how many bytes at the end of the file are read first. They usually contain the
+	// start or the end of the last turn. If they contain neither, maxTail bytes are read.
 	firstTail = 64 << 10
 	maxTail   = 1 << 20
 	maxRow    = 256 << 10 // maximum length of a line, in bytes; longer lines are skipped
@@ -87,7 +87,7 @@ func (r *Rollout) applyRow(row []byte) {
 		r.Tokens, _ = payload.Get("info").Get("last_token_usage").Get("total_tokens").Int()
 		r.Context, _ = payload.Get("info").Get("model_context_window").Int()
 	}
-	if r.Status != "" { // a later row has already set the status
+	if r.Status != "" { // a later line of the log, which was read before, has set the status
 		return
 	}
 	switch kind {

@@ -27,7 +27,7 @@ var setupScreens = []struct{ text, what string }{
 var promptTexts = []string{"Esc to cancel", "Press enter to confirm", "Enter to select", "Allow execution of"}
 
 // fromScreen derives the status from the text in the pane. It is the least reliable source, because
-// the texts change with each version of the programs.
+// the texts may change with each version of the programs.
 func (e Evidence) fromScreen(time.Time) (sourceStatus, bool) {
 	if strings.TrimSpace(e.Screen) == "" {
 		return sourceStatus{}, false

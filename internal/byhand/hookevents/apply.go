@@ -50,10 +50,10 @@ var handlers = map[string]func(*Session, Event, time.Time) []Action{
 }
 
 // Apply applies an event to a session. It returns the new session and the actions that follow. For
-// the first event of a session, s is the zero Session. If the result is still the zero Session, the
-// event is ignored and there is nothing to store. This happens if the event has no handler. It also
-// happens if the first event is agent-turn-complete, because Codex sends that event even for
-// internal threads, whose start it does not report.
+// the first event of a session, s is the zero Session. Apply ignores an event that has no handler
+// or names no session. It also ignores agent-turn-complete as the first event, because Codex sends
+// it even for internal threads, whose start it does not report. If the result is the zero Session,
+// the caller must not store it.
 func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 	handle := handlers[e.Name]
 	if handle == nil || e.Session == "" || !s.known() && e.Name == "agent-turn-complete" {
@@ -110,8 +110,8 @@ func promptSubmitted(s *Session, _ Event, now time.Time) []Action {
 }
 
 // toolStarted handles the start of a tool call. It also removes earlier permission requests of the
-// same agent from the pending decisions. The user must have refused these requests, because the
-// agent continues with another call.
+// same agent from the pending decisions. They are considered refused, because the agent continues
+// with another call.
 func toolStarted(s *Session, e Event, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent == e.Agent })
 	s.Doing = describeCall(e.Tool, e.Doing)
@@ -145,8 +145,8 @@ func (s *Session) waitFor(a PendingDecision, now time.Time) {
 
 func toolSucceeded(s *Session, e Event, now time.Time) []Action { return s.toolEnded(e, false, now) }
 
-// toolFailed handles a failed tool call. If the user has interrupted the agent, the turn has ended
-// too.
+// toolFailed handles a failed tool call. If the user has interrupted the agent, the turn has also
+// ended, so the session becomes idle.
 func toolFailed(s *Session, e Event, now time.Time) []Action {
 	actions := s.toolEnded(e, !e.Interrupt, now)
 	if e.Interrupt {

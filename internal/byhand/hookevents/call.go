@@ -74,8 +74,8 @@ func HandleCall(ctx context.Context, environment Environment, program string, ar
 	return c, nil
 }
 
-// Caller returns the process of the agent that started this hook, or the zero value if that process
-// is unknown.
+// Caller returns the process of the agent that started this process, directly or indirectly. The
+// agent must be one of the given program. If Caller does not find it, it returns the zero value.
 func Caller(program string) host.Process {
 	pid := agentproc.Ancestor(program)
 	if pid == 0 {

@@ -134,7 +134,7 @@ func questions(v jsontree.Value) (list []Question) {
 }
 
 // OneLine returns a text from another program as one line without control characters. It shortens
-// the line to maxLine bytes.
+// the line to at most maxLine bytes.
 func OneLine(text string) string {
 	if len(text) > 4*maxLine {
 		text = text[:4*maxLine]

@@ -48,9 +48,9 @@ func (f Folder) Update(ctx context.Context, program, session string, change func
 	return s, replace(path, f.path+"/.new", data)
 }
 
-// lock takes the lock for all documents. A process holds the lock only while it writes a small
-// file. If ctx can be cancelled, lock polls, so that it can return when ctx ends. Otherwise it
-// blocks in the kernel.
+// lock takes the lock for all documents. A process holds the lock only while it reads and then
+// writes or deletes one small file. If ctx can be cancelled, lock polls, so that it can return when
+// ctx ends. Otherwise it blocks in the kernel.
 func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	name := f.path + "/" + lockName
 	const flags = syscall.O_RDWR | syscall.O_CREAT | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
@@ -97,7 +97,7 @@ func (f Folder) pathOf(program, session string) string {
 	return f.path + "/" + program + "." + name + ".json"
 }
 
-// Load returns the document of a session, or the zero value if the session has none.
+// Load returns the document of a session, or the zero value if there is no valid document.
 func (f Folder) Load(program, session string) Session {
 	s, _ := readDoc(f.pathOf(program, session), program, session)
 	return s
@@ -148,8 +148,9 @@ func (f Folder) Sessions() []Session {
 	return list
 }
 
-// read returns all documents with their paths. useless holds the names of files that the caller may
-// delete: invalid documents and all files with the usage of sessions.
+// read returns all documents with their paths. useless holds the names of the invalid documents,
+// which the caller may delete. It also holds the names of all files with the usage of sessions,
+// which the caller may delete if they are old.
 func (f Folder) read() (list []Session, paths, useless []string) {
 	dir, err := os.Open(f.path)
 	if err != nil {

@@ -2,13 +2,14 @@ package hookevents
 
 import "fmt"
 
-// LoopAfter is how many calls of a tool in a row count as a loop, if all of them have the same input
-// or all of them fail.
+// LoopAfter is how many calls of a tool in a row count as a loop, if all of them have the same
+// input or all of them fail.
 const LoopAfter = 3
 
 // countRepeats counts how often in a row an agent has called a tool with the same input, and how
-// often in a row the tool has failed. It sets s.Loop to the loop that the agent is in, if any. It
-// returns a NotifyLoop action when a loop begins, and each time the length of the loop has doubled.
+// often in a row the tool has failed. It sets s.Loop to a description of the loop that the agent is
+// in, or to "" if there is none. It returns a NotifyLoop action when a loop begins, and each time
+// the length of the loop has doubled.
 func (s *Session) countRepeats(e Event, failed bool) []Action {
 	if e.Tool == "" {
 		return nil

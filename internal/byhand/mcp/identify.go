@@ -9,9 +9,9 @@ import (
 // Identify returns the caller's role and attempt. The environment variable GAFFER_ROLE sets the
 // role. Without it, the agent of an attempt is a [Worker], and any other agent is a [Person].
 //
-// named is the role on the command line. If it is not empty, it replaces the role above. But if
-// GAFFER_ROLE is set or the agent belongs to an attempt, named must be that same role or [Reader].
-// Any other role is an error.
+// named is the role on the command line. If it is not empty, it replaces the caller's role. But if
+// GAFFER_ROLE is set or the agent belongs to an attempt, named must be equal to the caller's role
+// or be [Reader]. Any other role is an error.
 func Identify(getenv func(string) string, named string) (Caller, error) {
 	c := Caller{Role: Person, Attempt: getenv(caller.AttemptVar), Run: getenv(caller.RunVar), Task: getenv(caller.TaskVar)}
 	if c.Attempt != "" {

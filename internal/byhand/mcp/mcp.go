@@ -24,7 +24,7 @@ import (
 
 const (
 	// maxLine is the maximum length of a message, in bytes. It leaves room for a plan of maxPlan
-	// characters in which quotes and line breaks are escaped.
+	// ASCII characters in which quotes and line breaks are escaped.
 	maxLine = 16 << 20
 	// maxCalls is the maximum number of calls that run at the same time. Further calls wait. Calls
 	// that wait for the user do not count.
@@ -70,7 +70,8 @@ type Options struct {
 	Plans plan.Options // options for reading plans
 	// WithFleet opens the fleet, calls fn and closes the fleet again.
 	WithFleet func(ctx context.Context, fn func(Fleet) error) error
-	// Submit submits a plan as a run and ensures that a process works on it.
+	// Submit submits a plan as a run. If the run is not on a server, Submit also starts a process
+	// that works on it.
 	Submit func(ctx context.Context, p plan.Plan) (Submitted, error)
 }
 
@@ -82,8 +83,8 @@ type Server struct {
 	callSlots     chan struct{} // semaphore with a slot for each running call
 	questionSlots chan struct{} // semaphore with a slot for each open question
 
-	// clientGone ends when the client's input has ended, or when sending to the client has failed.
-	// Calls that wait for the user end then.
+	// clientGone is cancelled when the client's input has ended, or when sending to the client has
+	// failed. This ends the calls that wait for the user.
 	clientGone     context.Context
 	markClientGone context.CancelFunc
 }

@@ -121,7 +121,7 @@ type planError struct{ problem, next string }
 
 func (e *planError) Error() string { return "the plan: " + e.problem }
 
-// Invalid tells the caller that the content of the plan is wrong.
+// Invalid tells the caller that the plan is wrong, or that the call does not name a valid one.
 func (e *planError) Invalid() bool { return true }
 
 // Hint returns advice for the agent.

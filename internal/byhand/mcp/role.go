@@ -119,10 +119,11 @@ type RoleError struct{ Problem, Next string }
 
 func (e *RoleError) Error() string { return "role " + e.Problem }
 
-// Usage tells the caller that the role on the command line or in the call is wrong.
+// Usage tells the caller that a role given on the command line, in GAFFER_ROLE or in a call is
+// wrong.
 func (e *RoleError) Usage() bool { return true }
 
-// Hint returns advice for the user.
+// Hint returns advice for the user or the agent.
 func (e *RoleError) Hint() string { return e.Next }
 
 // ParseRole returns the role with this name, or a [*RoleError].

@@ -18,8 +18,8 @@ func shortened(data []byte) ([]byte, error) {
 	if err := dec.Decode(&result); err != nil {
 		return nil, err
 	}
-	// least is the smallest limit. It must be larger than the number of members of any result, so
-	// that no member of a result is removed.
+	// least is the smallest limit. No top-level member of a result is removed, because no result
+	// has more than least such members, and none of their names is longer than least.
 	const least = 16
 	for limit := maxText; ; limit /= 2 {
 		short, err := json.Marshal(shortenValue(result, limit))
@@ -30,7 +30,8 @@ func shortened(data []byte) ([]byte, error) {
 }
 
 // shortenValue keeps at most limit characters of a text, limit items of an array, or limit members
-// of an object. At each deeper level, the limit is half as large.
+// of an object. It removes members with a name longer than limit. At each deeper level, the limit
+// is half as large.
 func shortenValue(v any, limit int) any {
 	switch v := v.(type) {
 	case string:

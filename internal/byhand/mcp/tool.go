@@ -15,7 +15,6 @@ import (
 	"gaffer/team"
 )
 
-// tool is one tool of the server.
 type tool struct {
 	def    *sdk.Tool
 	need   right
@@ -190,7 +189,7 @@ const maxAnswer = 256 << 10
 // success returns an answer with a result and a text about it. reading says that the tool only
 // reads. The answer of a reading tool also has the result as text, because some programs show only
 // texts to their agent. If the result is too long, the answer of a reading tool is an error. For
-// any other tool the result is shortened, because after an error the agent would repeat an action
+// any other tool the result is shortened, because after an error the agent might repeat an action
 // that has already been done.
 func success(result any, text string, reading bool) *sdk.CallToolResult {
 	data, err := json.Marshal(result)

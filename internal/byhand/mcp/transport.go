@@ -10,8 +10,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// finishTimeout is how long requests may take after the end of the input. It is longer than any
-// wait for a lock of a file or database, so that such a request can still be answered.
+// finishTimeout is how long requests may take after the end of the input. It is longer than the
+// default timeouts for locks of files and databases, so that a request that waits for a lock can
+// still be answered.
 const finishTimeout = 2 * time.Minute
 
 // streamTransport is a transport over two streams. The MCP library drops open requests as soon as

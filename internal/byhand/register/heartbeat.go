@@ -58,9 +58,9 @@ type Metadata struct {
 	Context float64 `json:"context,omitempty"` // percentage of the context that is used, as a whole number
 }
 
-// Heartbeat returns the heartbeat that reports an agent to a server. Its meta data does not contain
-// values that change all the time, such as the cost, because the server creates an event for each
-// change of the meta data.
+// Heartbeat returns the heartbeat that reports an agent to a fleet. Its metadata does not contain
+// values that change all the time, such as the cost, because the fleet creates an event for each
+// change of the metadata.
 func Heartbeat(s discover.Agent, host string) coordinator.Heartbeat {
 	meta, _ := json.Marshal(Metadata{
 		Program: s.Program, Host: host, Source: string(s.Source), ByHand: true, Dir: s.Dir, PID: s.PID, Session: s.Session, Pane: s.Pane,

@@ -34,8 +34,8 @@ const (
 	BeatTimeout = 5 * time.Second
 )
 
-// Run reports the agents until ctx ends. Then it reports all of them as gone, because after that no
-// process would notice when they end.
+// Run reports the agents until ctx ends. Then it reports all of them as gone, because after that it
+// would not notice when they end.
 func Run(ctx context.Context, o Options) {
 	p := &reporter{Options: o, sent: map[string]sentBeat{}}
 	tick := time.NewTicker(findInterval)
@@ -68,7 +68,7 @@ type reporter struct {
 
 // sendDue sends the heartbeats that are due. A heartbeat that could not be sent is due again at the
 // next Find. If the server refuses a heartbeat, sendDue continues with the heartbeat of the next
-// agent. If the server is unreachable, sendDue stops.
+// agent. After any other error, for example if the server is unreachable, sendDue stops.
 func (p *reporter) sendDue(ctx context.Context, list []discover.Agent) {
 	now := p.Now()
 	var failed error

@@ -1,5 +1,5 @@
 // Package agentlog formats the log of an agent program for users. It prints what the
-// agent said and did, entry by entry, with times if the log has them.
+// agent said and did, entry by entry, and the times of the entries if they are known.
 package agentlog
 
 import (
@@ -19,17 +19,18 @@ type Options struct {
 	Since time.Time      // entries before this time are not printed; zero prints all entries
 	Width int            // column at which lines are wrapped; 0 means no wrapping
 	Paint func(s display.Style, text string) string
-	// Live returns the time for an entry whose time is not in the log: the current time while the
-	// log is followed, zero before. If Live is nil or returns zero, the entry gets the time of the
-	// entry before it. The first entry then gets the start time of the attempt.
+	// Live returns the time for an entry whose time is not in the log. It returns zero while old
+	// output is printed, and the current time while new output is printed as it arrives. If Live is
+	// nil or returns zero, the entry gets the time of the entry before it. The first entry then
+	// gets the start time of the attempt.
 	Live func() time.Time
 	// Heading returns the line to print above the output of an attempt, and the attempt's start
 	// time. If the line is "" or Heading is nil, no heading is printed.
 	Heading func(attempt int) (line string, began time.Time)
 	// Outcome returns a text that says how a question of the current attempt was answered and by
 	// whom, or "" if that is not known. text is the question with its options. The Writer calls
-	// Outcome once per question, before it prints the entry after the question. If Outcome is nil,
-	// answers are not printed.
+	// Outcome once per question: before it prints the next entry, or at the end of the log. If
+	// Outcome is nil, answers are not printed.
 	Outcome func(text string) string
 }
 

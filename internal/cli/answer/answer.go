@@ -22,7 +22,7 @@ import (
 // options holds the values of the command's flags.
 type options struct {
 	text   string
-	given  bool // whether the user gave a text; it may be empty
+	given  bool // whether the user gave a text, possibly an empty one
 	option int
 	deny   bool
 	scope  string
@@ -72,7 +72,7 @@ The gaffer process that works on the run passes the answer on. If there is none,
 	cmd.Flags().StringVar(&o.rule, "rule", "", "what --for allows or denies, such as 'Bash(go test:*)'")
 	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
-	// Ignore the errors: RegisterFlagCompletionFunc fails only for an undeclared flag.
+	// Ignore the errors: only a wrong call, such as one for an undeclared flag, can fail.
 	_ = cmd.RegisterFlagCompletionFunc("rule", openfleet.SuggestedRules(e))
 	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(scopes(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -106,8 +106,9 @@ The gaffer process that works on the run passes the answer on. If there is none,
 	return cmd
 }
 
-// printQuestions prints every open question in all, the oldest first. If the configured server did
-// not answer, all has only this machine's questions, and printQuestions returns the server's error.
+// printQuestions prints the open questions in all.Asked, the oldest first. If the configured server
+// did not answer, all.Asked has only this machine's questions, and printQuestions returns the
+// server's error.
 func printQuestions(e *env.Env, all openfleet.Everything, asJSON bool) error {
 	if asJSON {
 		if err := e.PrintJSON(append([]openfleet.Asked{}, all.Asked...)); err != nil {

@@ -15,7 +15,7 @@ import (
 //   - the question with this name or id
 //   - the question of the project's task with this name
 //   - the question of a task with this id in any run
-//   - if the project has no task with this name, a question whose name starts with it
+//   - if the project has no task with this name, a question whose own name starts with this name
 //
 // If a task or agent has several questions, find returns the oldest. If questions of several tasks
 // or agents match, it returns an error.

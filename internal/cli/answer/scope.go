@@ -52,9 +52,10 @@ func (o options) checkScope() error {
 	return nil
 }
 
-// lasting adds to the answer reply the scope from --for, and the rule from --rule or, by default,
-// the first rule that the question q suggests. It returns an error if the answer cannot hold for
-// later requests, for example because q does not ask for a permission.
+// lasting sets reply.Scope to the value of --for. It sets reply.Rule to the value of --rule or,
+// without that flag, to the first rule that the question q suggests. If the value of --for is once,
+// both fields become empty. Otherwise lasting returns an error if the answer cannot hold for later
+// requests, for example because q does not ask for a permission.
 func (o options) lasting(q fleet.Question, reply fleet.Reply) (fleet.Reply, error) {
 	scope := fleet.GrantScope(o.scope)
 	if scope == fleet.GrantOnce {

@@ -85,7 +85,7 @@ func New(e *env.Env) *cobra.Command {
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
 	o.open = runview.ShowFlag(cmd)
 	o.json = env.JSONFlag(cmd)
-	// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
+	// Ignore the error: only a wrong call, such as one for an undeclared flag, can fail.
 	_ = cmd.RegisterFlagCompletionFunc("questions", cobra.FixedCompletions(newrun.Questions(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := runview.CheckFlags(e, *o.open, o.detach, false); err != nil {
@@ -202,8 +202,8 @@ func (o options) work(ctx context.Context, t *runview.View, id string) error {
 }
 
 // askAboutIncomplete asks the user whether to resume an incomplete build, to replace it or to do
-// nothing, and does what the user chooses. Without a terminal it cannot ask, and returns found as
-// an error with a hint.
+// nothing, and does what the user chooses. Without a terminal it cannot ask. It then returns the
+// [*buildrun.IncompleteError] with a hint.
 func (o options) askAboutIncomplete(ctx context.Context, e *env.Env, t *runview.View, n buildrun.Request, found *buildrun.IncompleteError) error {
 	if !e.Interactive() {
 		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh replaces it and keeps it in .fctry/builds")

@@ -17,7 +17,7 @@ import (
 	"gaffer/workflow"
 )
 
-// resume holds the flags of 'gaffer build resume'.
+// resume holds the flags and the argument PLAN of 'gaffer build resume'.
 type resume struct {
 	options
 	fresh, cancel bool

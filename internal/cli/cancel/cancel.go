@@ -52,7 +52,8 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 			if err != nil {
 				return err
 			}
-			// If the run has ended and no other process works on it, write its documents here.
+			// If the run has ended and no process works on it, do here what follows the end of a
+			// run, such as writing its documents.
 			if a.App != nil && r.Status.Final() && !r.Owner.Alive {
 				if r, err = a.App.Runs.Work(ctx, run); err != nil {
 					return err

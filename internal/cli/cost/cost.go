@@ -57,7 +57,7 @@ are a part of the input.`,
 	flags.BoolVar(&o.csv, "csv", false, "print the table as CSV")
 	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
-	// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
+	// Ignore the error: only a wrong call, such as one for an undeclared flag, can fail.
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q, err := o.query(e)

@@ -86,9 +86,9 @@ func orderServers(servers []localservers.Server, root string) (list []candidate)
 }
 
 // firstLink returns a dashboard link to the named run or task, from the first server in list that
-// has that run or task. If no server has it, firstLink returns the first error. It ignores
-// servers that cannot be reached, unless the user configured them. If that leaves no server, it
-// returns a not-found error.
+// has that run or task. If no server has it, firstLink returns the first server's error. It ignores
+// the errors of servers that cannot be reached, unless the user configured the server. If all
+// errors are ignored, it returns a not-found error.
 func firstLink(ctx context.Context, e *env.Env, list []candidate, name string) (candidate, string, error) {
 	var problem error
 	for _, d := range list {

@@ -95,8 +95,8 @@ func (o options) listenOnLoopback(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-// show serves the dashboard and plays the demo until ctx ends. stop must end ctx: with the flag
-// --for, show calls it when the dashboard has been served for that time.
+// show serves the dashboard and plays the demo until ctx ends. The caller must pass a function stop
+// that ends ctx. With the flag --for, show calls stop when the time of the flag has passed.
 func (o options) show(ctx context.Context, stop func(), e *env.Env, f demo.Folder, l net.Listener) (err error) {
 	own := &env.Env{In: e.In, Out: e.Out, Err: e.Err, Getenv: f.Getenv(e.Getenv), Dir: f.Project(), Now: e.Now, Version: e.Version}
 	notice := func(text string) { e.Talk("gaffer: %s", display.Printable(text)) }

@@ -32,7 +32,8 @@ func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text str
 	}
 	b := page.BackendOf(c)
 	b.Close = func() error { c.Close(); return a.Close() }
-	// Store the token in the state folder, where workers and commands on this machine find it.
+	// Create the first access token in a file in the state folder, where workers and commands on
+	// this machine find it.
 	tokens, err := credential.LockTokenFile(filepath.Join(b.State, "token"))
 	if err == nil {
 		// Release the lock on return: no other server uses the demo's state folder.

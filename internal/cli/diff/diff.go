@@ -214,7 +214,8 @@ func selectFiles(c *fleet.Change, paths []string) error {
 	return nil
 }
 
-// isAt reports whether file is equal to the path pattern, is below it, or matches it as a glob.
+// isAt reports whether file is equal to the path pattern, is below it, or matches it as a glob. A
+// glob without a slash also matches if only the last part of the path file matches.
 func isAt(file, pattern string) bool {
 	pattern = path.Clean(pattern)
 	if pattern == "." || file == pattern || strings.HasPrefix(file, pattern+"/") {

@@ -226,7 +226,7 @@ func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
 	}
 }
 
-// leadingLines returns the number of elements at the start of lines that have the operation op.
+// leadingLines counts the lines before the first line whose operation is not op.
 func leadingLines(lines []fleet.DiffLine, op string) (n int) {
 	for n < len(lines) && lines[n].Op == op {
 		n++
@@ -264,8 +264,8 @@ func (p printer) line(out *bufio.Writer, line fleet.DiffLine, pieces []worddiff.
 	}
 }
 
-// quoteName returns a file's name as git writes it in a diff: in quotes and with escapes if it has
-// control characters, quotes, backslashes or invalid UTF-8.
+// quoteName returns a file's name in a form that git can read in a diff: in quotes and with escapes
+// if it has control characters, quotes, backslashes or invalid UTF-8.
 func quoteName(name string) string {
 	plain := utf8.ValidString(name) && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c == 0x7f })
 	if plain {

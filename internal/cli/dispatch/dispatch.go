@@ -141,7 +141,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
 	o.json = env.JSONFlag(cmd)
 	fixed := func(flag string, words ...string) {
-		// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
+		// Ignore the error: only a wrong call, such as one for an undeclared flag, can fail.
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	fixed("agent", plan.Agents()...)

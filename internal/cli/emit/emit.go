@@ -72,8 +72,8 @@ func read(ctx context.Context, e *env.Env, kind string, fields []string, data st
 	return draft, err
 }
 
-// readFields parses the event's fields. data is the value of the flag --data: the fields as text,
-// or "-" if they are on stdin. If data is empty, readFields returns no fields.
+// readFields parses the event's fields. data is the value of the flag --data: the fields as a JSON
+// object, or "-" if the object is on stdin. If data is empty, readFields returns no fields.
 func readFields(ctx context.Context, e *env.Env, data string) ([]workflow.Field, error) {
 	if data == "" {
 		return nil, nil

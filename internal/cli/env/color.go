@@ -34,8 +34,8 @@ func (e *Env) Color(w io.Writer) bool {
 	return e.Getenv("TERM") != "dumb" && display.IsTerminal(w)
 }
 
-// colorSetting returns the value of the setting color. If the settings cannot be read, it returns
-// auto and no error, because the command itself reports that error.
+// colorSetting returns the value of the setting color. If the settings cannot be read, it ignores
+// the error and returns auto.
 func (e *Env) colorSetting() string {
 	c, err := e.Config()
 	if err != nil {

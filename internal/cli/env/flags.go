@@ -34,7 +34,7 @@ func (e *Env) GlobalFlags(root *cobra.Command) {
 
 func completeSettings(root *cobra.Command) {
 	complete := func(flag string, words []string) {
-		// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
+		// Ignore the error: only a wrong call, such as one for an undeclared flag, can fail.
 		_ = root.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	var names []string

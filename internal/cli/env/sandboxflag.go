@@ -21,6 +21,6 @@ func (e *Env) SandboxFlag(cmd *cobra.Command) {
 		e.flags.settings = append(e.flags.settings, config.Setting{Name: "sandbox", Text: text, Flag: "--sandbox"})
 		return nil
 	})
-	// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
+	// Ignore the error: only a wrong call, such as one for an undeclared flag, can fail.
 	_ = cmd.RegisterFlagCompletionFunc("sandbox", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -38,7 +38,7 @@ func (e *Env) LocalFlag(flags *pflag.FlagSet) {
 }
 
 // ServerArg returns " --server ADDRESS" if a flag of this command sets the server, and ""
-// otherwise. gaffer appends the result to each command that it suggests to the user, so that the
+// otherwise. Callers append the result to a command that they suggest to the user, so that the
 // suggested command uses the same server.
 func (e *Env) ServerArg() string {
 	c, err := e.Config()

@@ -61,7 +61,8 @@ func (c *call) asks() bool {
 
 // question returns the question to ask the user: a request for permission, or a multiple-choice
 // question of Claude Code. It returns false if the user can answer only at the agent's own prompt.
-// That is so if the agent asks several questions at once, or accepts several options as an answer.
+// That is so, for example, if the agent asks several questions at once, or accepts several options
+// as an answer.
 func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 	q := fleet.Ask{From: c.Session.Worker(), Within: within, Text: c.Session.WaitsFor(), Options: []string{allow, deny}}
 	q.Ref = fmt.Sprintf("%s %s %d", c.Session.Session, c.Event.Input, c.Session.At.UnixNano())
@@ -79,9 +80,9 @@ func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 // questionTool is the tool that Claude Code uses to ask the user.
 const questionTool = "AskUserQuestion"
 
-// Timeouts of a hook that asks the user. Agent programs kill the hook 10 seconds after the user's
-// time to answer has ended (see package agentsettings). So these timeouts, together with Budget,
-// the time for the hook's other work, must be less than 10 seconds.
+// Timeouts of a hook that asks the user. An agent program kills such a hook when it has run 10
+// seconds longer than the user's time to answer (see package agentsettings). So the sum of these
+// timeouts and of Budget, the time for the hook's other work, must be less than 10 seconds.
 const (
 	openWithin     = 5 * time.Second // timeout for opening the fleet, reading the rules and storing the question
 	withdrawWithin = 2 * time.Second // timeout for closing the question in the fleet and in the agent's document
@@ -151,8 +152,8 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 
 const lookEvery = 250 * time.Millisecond
 
-// await polls the question with this id until it is answered, ctx ends or no answer is needed any
-// more. If there is no answer, reason says why.
+// await polls the question with this id until it is answered or closed, ctx ends, or no answer is
+// needed any more. If there is no answer, either reason or err says why.
 func (c *call) await(ctx context.Context, f openfleet.Fleet, id string) (a fleet.Answered, reason string, err error) {
 	for {
 		a, err := f.Question(ctx, id)

@@ -7,8 +7,8 @@ import (
 	"gaffer/workflow"
 )
 
-// addLoopEvent adds an event to the project's activity feed. It says that the agent repeats the
-// same action.
+// addLoopEvent adds an event to the project's activity feed. The event says that the agent may be
+// in a loop. text describes the action that the agent repeats.
 func (c *call) addLoopEvent(ctx context.Context, text string) error {
 	return c.addEvent(ctx, func(chunk string) workflow.Draft {
 		fields := []workflow.Field{
@@ -22,8 +22,8 @@ func (c *call) addLoopEvent(ctx context.Context, text string) error {
 	})
 }
 
-// addContextEvent adds an event to the project's activity feed. It says that the agent compacts its
-// context and may lose details.
+// addContextEvent adds an event to the project's activity feed. The event says that the agent
+// compacts its context, and why.
 func (c *call) addContextEvent(ctx context.Context, trigger string) error {
 	return c.addEvent(ctx, func(chunk string) workflow.Draft {
 		how := "because it is full"

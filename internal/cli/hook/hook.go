@@ -37,8 +37,8 @@ to stderr.`,
 }
 
 // unknown reports a hook that this version of gaffer does not know. The settings of an agent
-// program may name such a hook if a newer gaffer has written them. The error is not a usage error,
-// because the exit code of a usage error would stop the agent.
+// program may name such a hook if a newer gaffer has written them. The error is not a usage error:
+// its exit code would be 2, with which a hook tells Claude Code to block the agent's action.
 func unknown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()

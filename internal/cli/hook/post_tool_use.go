@@ -89,8 +89,9 @@ func describe(folder string, at eventProject, files []string, now time.Time) ([]
 }
 
 // recordChanges stores the changes in the workflow's state file. It does nothing if a workflow
-// command is in progress, because a command is expected to write files. It checks this first
-// without the lock of the state file, which is usually enough, and then again with the lock.
+// command is in progress, because a command is expected to write files. recordChanges first checks
+// for a command without locking the state file. If it finds none, it locks the file and checks
+// again.
 func recordChanges(ctx context.Context, s *workflow.Store, changes []workflow.UntrackedChange) error {
 	if state, err := s.Load(); err == nil && !state.Get("currentCommand").Absent() {
 		return nil

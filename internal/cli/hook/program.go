@@ -37,10 +37,9 @@ default not at all; then the agent asks at its own prompt.`,
 	}
 }
 
-// Main runs a hook without cobra's command tree, because building that tree would take longer than
-// the hook. args must be the name of an agent program and, optionally, an event as JSON. For other
-// arguments, Main does nothing and returns ok = false. The caller must then use the command tree,
-// which handles help and errors.
+// Main runs a hook. To save time, it does not build cobra's command tree. args must be the name of
+// an agent program and, optionally, an event as JSON. For other arguments, Main does nothing and
+// returns ok = false. The caller must then use the command tree, which handles help and errors.
 func Main(e *env.Env, args []string) (code int, ok bool) {
 	n := len(args)
 	plain := n == 1 || n == 2 && strings.HasPrefix(args[1], "{")

@@ -65,7 +65,7 @@ func typeFlag(cmd *cobra.Command, usage string) *string {
 	for _, t := range workflow.ItemTypes() {
 		words = append(words, string(t))
 	}
-	// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
+	// Ignore the error: only a wrong call, such as one for an undeclared flag, can fail.
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	return value
 }

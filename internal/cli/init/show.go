@@ -25,8 +25,10 @@ type file struct {
 	Path    string                `json:"path"`
 	Program agentsettings.Program `json:"program,omitempty"`
 	Action  string                `json:"action"` // create, change, remove or none
-	Kept    []string              `json:"kept"`   // settings that gaffer needs but that keep another program's value
-	Diff    string                `json:"diff"`
+	// Kept names gaffer's settings that are left out, because the file has another program's value
+	// in their place.
+	Kept []string `json:"kept"`
+	Diff string   `json:"diff"`
 }
 
 func (r report) changes() bool {

@@ -18,9 +18,10 @@ type answers struct {
 	used []string               // ids of the questions whose outcome was already returned by next
 }
 
-// next returns the outcome of the question with which text begins, or "" if the question was not
-// answered yet. If several questions have the same text, it takes the oldest whose outcome it has
-// not returned yet. If it finds no answered question in a.list, it loads the questions again.
+// next returns the outcome of a question in the log, or "" if the question was not answered yet.
+// text is the text of the question, followed by its options. If several questions have the same
+// text, next takes the oldest whose outcome it has not returned yet. If it finds no answered
+// question in a.list, it loads the questions again.
 func (a *answers) next(text string) string {
 	for try := range 2 {
 		if try > 0 {

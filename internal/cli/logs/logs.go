@@ -168,8 +168,8 @@ func heading(t fleet.Task, attempts []fleet.Attempt, n int, now time.Time) (line
 	return line + " ──", began
 }
 
-// reader is the writer to which a fleet writes a task's log. live is true once the existing part of
-// the log was written to it.
+// reader is the writer to which a fleet writes a task's log. live is true after the existing part
+// of a followed log was written, so that all further output is new.
 type reader struct {
 	*agentlog.Writer
 	last *lastLines
@@ -182,9 +182,9 @@ func (r *reader) CaughtUp() error {
 	return r.last.flush()
 }
 
-// lastLines is a writer that keeps the written lines in memory until flush is called. flush writes
-// the last n of them to the writer to. Later lines are written at once. If n is negative, all lines
-// are written at once.
+// lastLines is a writer that passes on only the last n of the lines that are written before a call
+// of flush. It passes them on when flush is called, and later lines at once. If n is negative, it
+// passes on all lines at once.
 type lastLines struct {
 	to      io.Writer
 	n       int
@@ -249,5 +249,6 @@ func waitForStart(ctx context.Context, f openfleet.Fleet, t fleet.Task, wait boo
 	return t, err
 }
 
-// errFound is what waitForStart returns to Follow, to stop it when the task has started or ended.
+// errFound is the error with which the callback of waitForStart stops Follow, because the task has
+// started or ended.
 var errFound = errors.New("found")

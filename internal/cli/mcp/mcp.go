@@ -57,7 +57,7 @@ func New(e *env.Env) *cobra.Command {
 	for _, r := range mcp.Roles() {
 		words = append(words, string(r))
 	}
-	// Ignore the error: RegisterFlagCompletionFunc fails only for an undeclared flag.
+	// Ignore the error: only a wrong call, such as one for an undeclared flag, can fail.
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	openfleet.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -9,10 +9,10 @@ import (
 	"gaffer/internal/exit"
 )
 
-// BudgetFlags adds the flags --budget and --tokens, which set a new budget for a task or a run.
-// what is the word for the flags' help: "task" or "run". The caller must call the returned function
-// after the flags were parsed: it checks and returns their values, with zero for a flag that was
-// not given.
+// BudgetFlags adds the flags --budget and --tokens, which set a new budget for a task or a run. The
+// parameter what is the word "task" or "run" for the flags' help. The caller must call the returned
+// function after the flags were parsed: it checks and returns their values, with zero for a flag
+// that was not given.
 func BudgetFlags(cmd *cobra.Command, what string) func() (fleet.Cost, error) {
 	var c fleet.Cost
 	cmd.Flags().Float64Var(&c.USD, "budget", 0, "what the "+what+" may cost, in `USD`, with what it has cost already")

@@ -28,8 +28,8 @@ func (m machine) Reviews(ctx context.Context, run string) (fleet.RunReviews, err
 // the git tree that the user has reviewed, or "" if unknown. If the change was already sent back
 // and there are no unsent comments, SendBack sends nothing and returns alreadySent = true.
 //
-// In both cases, SendBack makes sure that a process works on the run: the process that has sent the
-// comments may have died.
+// In both cases, SendBack then makes sure that a process works on the run. This is also needed if
+// the change was already sent back, because the process may have died since.
 func SendBack(ctx context.Context, f Fleet, run, task, tree string) (r fleet.Review, alreadySent bool, err error) {
 	if r, err = f.Review(ctx, run, task); err != nil {
 		return r, false, err
@@ -57,8 +57,8 @@ func HasChange(t fleet.Task) bool {
 	return t.Attempt != nil && (t.Worktree != "" || t.Branch != "" || t.Attempt.Diff != nil)
 }
 
-// ChangedPaths completes two arguments: first the name of a task that has a change, then the path
-// of a file in that change.
+// ChangedPaths completes the first argument with the names of tasks that may have a change, and
+// each later argument with the paths of the files in that change.
 func ChangedPaths(e *env.Env) Completer {
 	return complete(func(ctx context.Context, cmd *cobra.Command, args []string, typed string) (words []string) {
 		_ = withCommandFleet(ctx, e, cmd, func(f Fleet) error {

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/exit"
 )
 
-// FindRun returns the id of the run that the user means by text, or of the latest run if text is
-// empty or "-". If unfinished is true, it considers only runs that have not ended.
+// FindRun returns the id of the run that the parameter text names, or of the latest run if text is
+// empty or "-". If unfinished is true, it finds a run that has ended only by its whole id.
 func FindRun(ctx context.Context, f Fleet, text string, unfinished bool) (string, error) {
 	id, err := f.FindRun(ctx, text, unfinished)
 	if text != "" && text != "-" || exit.Of(err) != exit.CodeNotFound {

@@ -35,14 +35,15 @@ type Fleet interface {
 	Morning(ctx context.Context, everywhere bool, q fleet.MorningQuery) (fleet.MorningReport, error)
 
 	// FindRun returns the id of the run that a user means by a text, such as the start of an id. If
-	// unfinished is true, it ignores runs that have ended. FindTask returns the task that a user
-	// means by a text, such as a name. Both search only the command's project.
+	// unfinished is true, it finds a run that has ended only by its whole id. FindTask returns the
+	// task that a user means by a text, such as a name. Both search the command's project. A run of
+	// another project is found by its whole id.
 	FindRun(ctx context.Context, text string, unfinished bool) (string, error)
 	FindTask(ctx context.Context, text string) (fleet.Task, error)
 
-	// Follow calls visit with the current run: once at the start, and then after every change.
-	// Calls are at least interval apart. Follow returns when the run has ended, when visit returns
-	// an error, or when ctx ends.
+	// Follow calls visit with the current run: once at the start, and then after every change. It
+	// may also call visit without a change. Calls are at least interval apart. Follow returns when
+	// the run has ended, when visit returns an error, or when ctx ends.
 	Follow(ctx context.Context, run string, interval time.Duration, visit func(fleet.Run) error) error
 
 	// Latest returns all unfinished runs and the latest n runs of all projects, without their
@@ -123,8 +124,9 @@ type Fleet interface {
 	Turns(ctx context.Context, run, task string) ([]fleet.Turn, error)
 
 	// Log writes the output of a task's agents to w, attempt by attempt. If w has a method
-	// Begin(attempt int) error, Log calls it before the output of each attempt. If w has a method
-	// CaughtUp() error, Log calls it once all existing output is written.
+	// Begin(attempt int) error, Log calls it before the output of each attempt. If q.Follow is set
+	// and w has a method CaughtUp() error, Log calls it when all existing output is written, before
+	// it waits for new output.
 	Log(ctx context.Context, t fleet.Task, w io.Writer, q fleet.LogQuery) error
 
 	Close() error
@@ -136,8 +138,9 @@ func UsesServer(e *env.Env) (bool, error) {
 	return err == nil && c.Server() != "", err
 }
 
-// OpenFleet opens the fleet of the configured server or, if none is configured, of this machine. It
-// passes notices for the user to notice. If notice is nil, it prints them to stderr.
+// OpenFleet opens the fleet of the configured server or, if none is configured, of this machine.
+// The fleet calls the function notice with messages for the user. If notice is nil, the messages
+// are printed to stderr.
 func OpenFleet(ctx context.Context, e *env.Env, notice func(text string)) (Fleet, error) {
 	far, err := UsesServer(e)
 	if err != nil {
@@ -153,8 +156,8 @@ func OpenFleet(ctx context.Context, e *env.Env, notice func(text string)) (Fleet
 	return LocalFleet(a), nil
 }
 
-// ServerFleet returns the fleet of the configured server. It passes notices for the user to notice.
-// If notice is nil, it prints them to stderr.
+// ServerFleet returns the fleet of the configured server. The fleet calls the function notice with
+// messages for the user. If notice is nil, the messages are printed to stderr.
 func ServerFleet(e *env.Env, notice func(text string)) (*serverfleet.Fleet, error) {
 	c, err := e.Config()
 	if err != nil {

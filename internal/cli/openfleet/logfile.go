@@ -127,8 +127,8 @@ type attemptPart struct {
 }
 
 // parts returns the sections of the log that belong to the requested attempts. final says that the
-// log is complete. If it is not, and copying has begun, parts returns nil while an attempt is
-// starting, because the offset at which that attempt's output begins is still unknown.
+// caller copies the log for the last time. If final is false and copying has begun, parts returns
+// nil while an attempt is starting, because the offset of that attempt's output is still unknown.
 func (l *logFile) parts(final bool) ([]attemptPart, error) {
 	attempts, err := l.attempts()
 	if err != nil {

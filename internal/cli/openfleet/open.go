@@ -10,9 +10,9 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// OpenApp opens gaffer's app in the command's project. It passes notices for the user to notice. If
-// notice is nil, it prints them to stderr. It also writes the documents of ended runs that an
-// earlier gaffer process could not write.
+// OpenApp opens gaffer's app in the command's project. The app calls the function notice with
+// messages for the user. If notice is nil, the messages are printed to stderr. OpenApp also tries
+// to write the documents of ended runs that an earlier gaffer process could not write.
 func OpenApp(ctx context.Context, e *env.Env, notice func(text string)) (*app.App, error) {
 	opts, err := Options(e, notice)
 	if err != nil {
@@ -27,7 +27,8 @@ func OpenApp(ctx context.Context, e *env.Env, notice func(text string)) (*app.Ap
 }
 
 // Options returns the options with which OpenApp opens the app in the command's project. The app
-// passes notices for the user to notice. If notice is nil, it prints them to stderr.
+// calls the function notice with messages for the user. If notice is nil, the messages are printed
+// to stderr.
 func Options(e *env.Env, notice func(text string)) (app.Options, error) {
 	p, err := e.Project()
 	if err != nil {

@@ -31,8 +31,8 @@ func (a Asked) Answer(ctx context.Context, reply fleet.Reply) error {
 	return a.fleet.Answer(ctx, a.ID, reply)
 }
 
-// Unattended returns the id of the question's run. ok is true if the run is on this machine and no
-// gaffer process works on it any more.
+// Unattended returns ok = true and the id of the question's run if the run is on this machine and
+// no gaffer process works on it any more.
 func (a Asked) Unattended(ctx context.Context) (run string, ok bool) {
 	if a.Run == "" || a.fleet == nil || a.fleet.Where() != "" {
 		return "", false
@@ -116,7 +116,9 @@ func withPrompts(list []Asked, byHand []fleet.Worker) []Asked {
 // Everything holds the fleets that were searched for questions, and the open questions that were
 // found.
 type Everything struct {
-	Fleets []Fleet // the configured server, if any, and this machine if it has a database
+	// Fleets holds the fleets of the configured server, if any, and of this machine. If a server is
+	// configured and this machine has no database, it holds only the server's fleet.
+	Fleets []Fleet
 	Asked  []Asked // open questions of the fleets, the oldest first
 	Failed error   // why the server did not answer; nil if it did
 }

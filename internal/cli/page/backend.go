@@ -15,7 +15,8 @@ import (
 )
 
 // Backend holds what a command needs to run a server: the handlers of HTTP requests, and the
-// storage of access tokens. If a handler is nil, the server answers its requests with status 404.
+// storage of access tokens. Every handler except Protocol may be nil. The server then answers the
+// handler's requests with status 404.
 type Backend struct {
 	Protocol  server.Protocol    // handles requests of the coordinator protocol
 	Runs      server.Runs        // handles requests about runs; if nil, they get status 404

@@ -107,7 +107,8 @@ func (p *Page) Link(fragment string) (string, error) {
 // Visited reports whether a browser has logged in.
 func (p *Page) Visited() bool { return p.server.Visited() }
 
-// Watched reports whether a browser currently shows the page.
+// Watched reports whether any client, such as an open page in a browser, currently follows the
+// server's event stream.
 func (p *Page) Watched() bool { return p.server.Watched() }
 
 // Close deletes the file that publish has written, stops the server and closes the backend.

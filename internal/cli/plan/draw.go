@@ -18,7 +18,8 @@ const (
 	columns  = 80
 	maxID    = 24
 	maxAgent = 18
-	maxRows  = 40 // drawn tasks per stage; a longer stage ends with "… and N more"
+	// A stage with more than maxRows+1 tasks is drawn as maxRows tasks and a row "… and N more".
+	maxRows = 40
 )
 
 // picture draws a plan: one box per stage, an arrow to the next stage, and beside each
@@ -121,7 +122,8 @@ func (p *picture) box(n int, ids []string, last bool) {
 	fmt.Fprintf(p.out, "%s▼\n", strings.Repeat(" ", middle))
 }
 
-// line writes a row of the box. The row consists of text, and then of faint in a faint style.
+// line writes a row of the box. The row shows the parameter text, followed by the parameter faint
+// in a faint style.
 func (p *picture) line(text, faint string) {
 	room := p.width.box - 4
 	text = cells.Truncate(text, room)
@@ -149,8 +151,9 @@ func (p *picture) row(t plan.Task) (text, faint string) {
 	return text, ""
 }
 
-// needs returns a text that says what task t waits for, such as "← api, all of stage 1". If t waits
-// for a whole stage only because of its wave number, the text names the stage and not its tasks.
+// needs returns a text that says what task t waits for, such as "← api, all of stage 1". It
+// consists of the task ids in t.After and the wave that [lowerWaves.unnamed] describes. Of more
+// than four ids it lists three, and counts the others.
 func (p *picture) needs(t plan.Task) string {
 	const most = 4
 	words := slices.Clone(t.After)

@@ -14,23 +14,25 @@ type refusal struct {
 	Problems plan.Problems `json:"problems"`
 }
 
-// checked is the JSON form of a valid plan. A key that a plan file can have, too, has the same name
-// as there.
+// checked is the JSON form of a valid plan. A field that also exists in plan files has the same key
+// in both.
 type checked struct {
-	Valid      bool                `json:"valid"`
-	Name       string              `json:"name"`
-	Format     plan.Format         `json:"format"`
-	Source     string              `json:"source"`
-	SourceFile string              `json:"source_file,omitempty"`
-	Parallel   int                 `json:"parallel"`
-	OnFailure  string              `json:"on_failure"`
-	Budget     *budget             `json:"budget,omitempty"`
-	Workflow   *workflow           `json:"workflow,omitempty"`
-	Waves      [][]string          `json:"waves"`
-	Tasks      []checkedTask       `json:"tasks"`
-	Warnings   plan.Problems       `json:"warnings"`
-	Ready      bool                `json:"ready"` // the plan can run on this machine
-	Lacks      []preflight.Problem `json:"lacks"` // problems that prevent the plan from running on this machine
+	Valid      bool          `json:"valid"`
+	Name       string        `json:"name"`
+	Format     plan.Format   `json:"format"`
+	Source     string        `json:"source"`
+	SourceFile string        `json:"source_file,omitempty"`
+	Parallel   int           `json:"parallel"`
+	OnFailure  string        `json:"on_failure"`
+	Budget     *budget       `json:"budget,omitempty"`
+	Workflow   *workflow     `json:"workflow,omitempty"`
+	Waves      [][]string    `json:"waves"`
+	Tasks      []checkedTask `json:"tasks"`
+	Warnings   plan.Problems `json:"warnings"`
+	Ready      bool          `json:"ready"` // true if Lacks is empty
+	// Lacks lists the problems that prevent the plan from running on this machine. It is empty if a
+	// server runs the plan.
+	Lacks []preflight.Problem `json:"lacks"`
 }
 
 type checkedTask struct {
@@ -60,9 +62,11 @@ type checkedTask struct {
 	Permissions   *permissions            `json:"permissions,omitempty"`
 	AnswerTimeout string                  `json:"answer_timeout,omitempty"`
 	AnswerDefault string                  `json:"answer_default,omitempty"`
-	Sandbox       string                  `json:"sandbox,omitempty"` // the sandbox that the agent gets on this machine; empty if none
-	Done          bool                    `json:"done,omitempty"`
-	Line          int                     `json:"line,omitempty"`
+	// Sandbox is the sandbox that the agent gets on this machine. It is empty if the agent gets
+	// none, or if a server runs the plan.
+	Sandbox string `json:"sandbox,omitempty"`
+	Done    bool   `json:"done,omitempty"`
+	Line    int    `json:"line,omitempty"`
 }
 
 type permissions struct {

@@ -7,9 +7,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// lowerWaves determines which lower wave a task waits for. The wave number of a task is chosen by
-// the author of the plan. A task waits for all tasks of the next lower wave that occurs in the
-// plan.
+// lowerWaves determines which lower wave a task waits for. The author of a plan can give wave
+// numbers to tasks. A task with a wave number waits for all tasks of the next lower wave that
+// occurs in the plan.
 type lowerWaves struct {
 	numbers []int       // wave numbers that occur in the plan, in ascending order
 	size    map[int]int // number of tasks, by wave number

@@ -1,5 +1,6 @@
-// Package pr implements the command 'gaffer pr': it opens a pull request for the change of a task,
-// and copies the comments on the pull request into the task's review.
+// Package pr implements the command 'gaffer pr': it opens a pull request for the change of a task.
+// With --feedback, it instead adds the comments and the failed checks of the task's pull request to
+// the task's review.
 package pr
 
 import (
@@ -78,8 +79,8 @@ task's agent, in the same conversation.`,
 	return cmd
 }
 
-// fetchComments fetches the comments on the pull request and adds them to the task's review. With
-// --send, it also sends the review to the task's agent.
+// fetchComments fetches the comments and the failed checks of the pull request, and adds them to
+// the task's review as comments. With --send, it also sends the review to the task's agent.
 func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fleet.Task) error {
 	done, err := a.Landing.Feedback(ctx, t.Run, t.ID, o.into, o.program)
 	if err != nil {
@@ -93,8 +94,8 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 			return err
 		}
 		said = "there is nothing to send to the agent of %s"
-		// Send the review if it has unsent comments. If an earlier command has sent it, call
-		// SendBack too, which makes sure that a process works on the run.
+		// If there are unsent comments, SendBack sends them. If an earlier command has sent all
+		// comments, SendBack only makes sure that a process works on the run.
 		if openfleet.HasDrafts(r) || r.State == fleet.ReviewSentBack {
 			r, before, err := openfleet.SendBack(ctx, f, t.Run, t.ID, "")
 			if err != nil {

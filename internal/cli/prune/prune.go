@@ -1,5 +1,5 @@
-// Package prune implements the command 'gaffer prune': it deletes data of runs that
-// ended long ago.
+// Package prune implements the command 'gaffer prune': it deletes old data, such as the data of
+// runs that ended long ago.
 package prune
 
 import (

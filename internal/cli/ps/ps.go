@@ -114,9 +114,9 @@ func show(e *env.Env, p listing) error {
 	return table.Lines(e, nil, remarks(p, now)...)
 }
 
-// rows returns a table row for each task that is running or waits for its next attempt, and for
-// each agent started by hand. If the runs are on a server, the rows show workers instead of process
-// ids, which belong to other machines.
+// rows returns a table: a heading, and a row for each task that is running or waits for its next
+// attempt, and for each agent started by hand. If the runs are on a server, a row shows the worker
+// or the machine instead of the process id.
 func rows(p listing, now time.Time) [][]table.Cell {
 	head := []table.Cell{
 		{Text: "Run", Keep: true},
@@ -157,7 +157,7 @@ func rows(p listing, now time.Time) [][]table.Cell {
 }
 
 // byHandRow returns the table row of an agent started by hand. The cells for the attempt, the time
-// and the cost are empty, because these are unknown.
+// and the cost are empty, because [fleet.Worker] has no such data.
 func byHandRow(w fleet.Worker, now time.Time, remote bool) []table.Cell {
 	where := w.Host
 	if !remote && w.PID > 0 {

@@ -39,7 +39,7 @@ are in your time zone. The dashboard has the same report as a page.`,
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "of all projects")
 	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
-	// Ignore the error: it is returned only for an undeclared flag. The flag was declared above.
+	// Ignore the error: the flag exists and has no completion function yet.
 	_ = cmd.RegisterFlagCompletionFunc("since", cobra.FixedCompletions([]string{"yesterday", "today", "24h", "7d"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		at, err := env.Since(since, e.Now())

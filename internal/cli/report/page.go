@@ -28,8 +28,8 @@ func writePage(e *env.Env, name string, r ledger.Report, from report.Source) err
 	return nil
 }
 
-// replace replaces the file at path atomically, or creates it. If it returns an error, the old file
-// is unchanged. A file that exists keeps its permissions. A new file gets the permissions that the
+// replace replaces the file at path atomically, or creates it. If writing fails, the old file is
+// unchanged. A file that exists keeps its permissions. A new file gets the permissions that the
 // user's umask allows. Therefore replace does not use os.CreateTemp, which creates a file that only
 // the user can read.
 func replace(path string, write func(io.Writer) error) (err error) {

@@ -1,5 +1,6 @@
 // Package report implements two commands. 'gaffer report' prints statistics about the run and
-// result records. 'gaffer report morning' prints the state of the tasks since yesterday.
+// result records. 'gaffer report morning' prints what has happened to tasks since yesterday
+// evening.
 package report
 
 import (
@@ -139,11 +140,11 @@ func (o options) query(e *env.Env) (ledger.Query, error) {
 	return q, nil
 }
 
-// maxSeen is the maximum number of existing names that are listed when the user has typed a name
-// that occurs in no record.
+// maxSeen is the maximum number of existing names that are listed if a name in the query matches no
+// attempt.
 const maxSeen = 12
 
-// printUnmatched prints the names in the query that occur in no record.
+// printUnmatched prints the names in the query that match no attempt in the report's period.
 func printUnmatched(e *env.Env, list []ledger.Unmatched) {
 	for _, u := range list {
 		text := fmt.Sprintf("no record has %s %q", u.Field, display.Printable(u.Name))

@@ -12,7 +12,7 @@ import (
 	"gaffer/ledger"
 )
 
-// printServerReport prints the report about a server's records.
+// printServerReport prints a server's report about its runs, or writes it to the file of --html.
 func printServerReport(ctx context.Context, e *env.Env, o options, query ledger.Query) error {
 	f, err := openfleet.ServerFleet(e, nil)
 	if err != nil {

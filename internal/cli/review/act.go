@@ -71,7 +71,8 @@ func act(ctx context.Context, e *env.Env, f openfleet.Fleet, run, task string, a
 
 // commentAt returns a comment with a position but without text. The position is the value of
 // --comment: '.' for the whole change, PATH, PATH:LINE or PATH:FIRST-LAST. It returns an error if
-// the change has no such file, or the file no such line.
+// the change has no such file, or the file no such line. It does not check the lines of a file
+// whose diff is too large.
 func commentAt(ctx context.Context, f openfleet.Fleet, c fleet.Change, o options) (fleet.Comment, error) {
 	at := fleet.Comment{Tree: c.Tree}
 	if o.comment == "." {
@@ -195,7 +196,8 @@ func printReviews(ctx context.Context, e *env.Env, f openfleet.Fleet, run, task 
 	return nil
 }
 
-// printChange prints a change's files and comments.
+// printChange prints a line with the size of a change and the state of its review, and then the
+// comments with the agent's answers.
 func printChange(e *env.Env, c fleet.TaskChange) error {
 	state := strings.ReplaceAll(string(c.Review.State), "_", " ")
 	if err := e.Printf("%s  %s, +%d −%d in %s, %s\n", display.Printable(c.Change.Task), state, c.Change.Added, c.Change.Removed,

@@ -94,7 +94,7 @@ func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		for ctx.Err() == nil {
-			_ = f.fleet.Changes(ctx, pace, func() error { f.requestRead(); return nil }) // ignore the error: readAll reports it
+			_ = f.fleet.Changes(ctx, pace, func() error { f.requestRead(); return nil }) // ignore the error: the loop tries again
 			pause.For(ctx, retryTime)
 		}
 	})
@@ -146,7 +146,7 @@ func (f *feed) readAll(ctx context.Context) {
 	var entry screen.Entry
 	if at >= 0 {
 		entry = list.Entries[at]
-	} else { // not in the list: the task is a candidate or has no change
+	} else { // the list leaves out some tasks, such as candidates and tasks without a change
 		if entry.Task, err = f.fleet.Task(ctx, shown.Run, shown.Task); failed(err) {
 			return
 		}
@@ -268,8 +268,9 @@ func (f *feed) act(ctx context.Context, a screen.Act) error {
 }
 
 // keyOf returns the idempotency key of a new comment. If the user sends the last unsaved comment
-// again, keyOf returns its old key, because the server may have saved the comment and only its
-// answer was lost. In any case it forgets the unsaved comment.
+// again, keyOf returns its old key, so that the server does not store the comment twice: the first
+// request may have succeeded although its answer was lost. In any case keyOf forgets the unsaved
+// comment.
 func (f *feed) keyOf(a screen.Act) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

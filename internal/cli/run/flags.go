@@ -65,8 +65,7 @@ func completePlanFlags(cmd *cobra.Command) {
 }
 
 func complete(cmd *cobra.Command, flag string, words []string) {
-	// Ignore the error: it is returned only for an undeclared flag. planFlags has declared the
-	// flag.
+	// Ignore the error: planFlags has declared the flag, which has no completion function yet.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 

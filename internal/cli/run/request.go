@@ -42,9 +42,10 @@ func RequestFlags(cmd *cobra.Command) *Request {
 	return r
 }
 
-// Args returns the arguments with which [Load] reads the same plan again, even if it is called in
-// another folder. plans are the plan arguments as the user has typed them. Args returns an error if
-// there is neither a plan nor the flag --from.
+// Args returns the arguments with which [Load] reads the same plan again. plans are the plan
+// arguments as the user has typed them. Args makes the paths of plans and the value of
+// --prompts-dir absolute, and leaves other values as they are. It returns an error if there is
+// neither a plan nor the flag --from.
 func (r *Request) Args(e *env.Env, plans []string) ([]string, error) {
 	args := []string{}
 	for _, p := range plans {

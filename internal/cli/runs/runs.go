@@ -64,7 +64,7 @@ long they took and what they cost. A run with a task that waits for the user is
 	flags.IntVarP(&o.limit, "limit", "n", 20, "the latest `N` of the last 1000 runs; 0 is all of those")
 	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
-	// Ignore the error: it is returned only for an undeclared flag. The flag was declared above.
+	// Ignore the error: the flag exists and has no completion function yet.
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		since, err := o.check(e.Now())
@@ -122,9 +122,8 @@ func (o options) check(now time.Time) (since time.Time, err error) {
 const maxRead = 1000
 
 // find returns the runs that match the flags, the latest first, and the number of open questions by
-// run id. It does not apply the limit itself. Without filters it reads one run more than the limit,
-// so that the caller sees whether there are more. With filters, or without a limit, it reads
-// maxRead runs.
+// run id. It reads at most maxRead runs. Without filters it reads only one run more than the limit,
+// so that the caller sees whether there are more. The caller applies the limit.
 func find(ctx context.Context, f openfleet.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
 	limit := o.limit + 1
 	if o.limit == 0 || o.filters() {

@@ -7,8 +7,8 @@ import (
 )
 
 // Detach starts a background process that executes a run. For a run on a server it starts none,
-// because the server's workers do the work. In both cases it prints the id of the run and how to
-// watch it.
+// because the server's workers do the work. In both cases it prints the id of the run. Without
+// asJSON it also prints how to watch the run.
 func (v *View) Detach(ctx context.Context, run string, asJSON bool) error {
 	if !asJSON {
 		r, err := v.Fleet.Run(ctx, run)

@@ -68,7 +68,7 @@ func branchLines(r fleet.Run, at summaryPlace) (lines []string) {
 		there, path := at.exists(t.Worktree), display.Printable(relative(at.dir, t.Worktree))
 		_, branch := at.branches[t.Branch]
 		switch {
-		case t.Branch == "" && there: // an older gaffer version created the run, and recorded no branches
+		case t.Branch == "" && there: // no branch is recorded: print only the worktree
 			lines = append(lines, "  worktree  "+path)
 		case there:
 			lines = append(lines, "  branch    "+display.Printable(t.Branch)+" in "+path)

@@ -98,8 +98,8 @@ func (v *View) openRemoteDashboard(ctx context.Context, run string) error {
 }
 
 // openBrowser opens the link in a browser and reports whether it succeeded. If it fails, it prints
-// how to open the page. It also stores that text as a remark for the live view, because the live
-// view will cover printed text. command is the gaffer command that creates another link.
+// how to open the page. The live view will cover the printed text, so openBrowser also stores a
+// remark for the live view to show. command is the gaffer command that creates another link.
 func (v *View) openBrowser(ctx context.Context, address, link, command string) (opened bool) {
 	opened = page.OpenOrPrint(ctx, v.env, address, link, page.MayOpenBrowser(v.env), command)
 	if !opened {

@@ -7,8 +7,8 @@ import (
 	"gaffer/fleet"
 )
 
-// showLines shows a run as lines on stderr, one per change. The first signal cancels the run and
-// waits until its agents have ended. At the second signal showLines returns without waiting for
+// showLines shows a run as lines on stderr, one per change. At the first signal it cancels the run,
+// and waits until the run's agents have ended. At the second signal it returns without waiting for
 // them. After SIGHUP it returns, and a background process continues the run. If the run is on a
 // server, a signal does not change the run: showLines only stops following it.
 func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {

@@ -71,13 +71,13 @@ type liveView struct {
 	end   chan struct{}
 
 	last      fleet.Run // latest state of the run; zero until follow has received one; written by follow
-	err       error     // why the work stopped before the run ended; written by follow
+	err       error     // why following the run or working on it failed; written by follow
 	signalled bool      // a signal asked to end the run; written by follow
 	cancelled bool      // the user has cancelled the run; written by act
 }
 
-// note shows a note in the live view. It never blocks: if the view has not read earlier notes, the
-// note is dropped.
+// note shows a note in the live view. It never blocks: if the channel is full of unread notes, it
+// drops the note.
 func (l *liveView) note(text string) {
 	select {
 	case l.notes <- text:

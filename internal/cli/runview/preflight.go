@@ -20,10 +20,11 @@ import (
 // machine. The check for a plan calls [app.Preflight].
 type PreflightCheck func(context.Context, app.Options) ([]preflight.Problem, error)
 
-// CheckReady prints one line for each problem that check finds on this machine, and returns an
-// error if there is one. Call it before anything is created. If the user has not trusted a program
-// that the project names, it first asks at the terminal whether to trust it. It does not ask
-// without a terminal, if an agent has started the command, or if asJSON is true.
+// CheckReady calls check and prints the problems that it finds on this machine. It returns an error
+// if there are any. Call CheckReady before anything is created. If the user has not trusted a
+// program that the project names, CheckReady first asks at the terminal whether to trust the
+// program. It does not ask without a terminal, if an agent has started the command, or if asJSON is
+// true.
 func CheckReady(ctx context.Context, e *env.Env, name string, asJSON bool, check PreflightCheck) error {
 	opts, err := openfleet.Options(e, nil)
 	if err != nil {

@@ -46,8 +46,8 @@ type summaryPlace struct {
 	dir    string
 	exists func(path string) bool
 	remote bool
-	// changes counts the changes of the tasks. It is empty if the run is on a server, or if git
-	// does not answer.
+	// changes counts the changes of the tasks. It is zero if no task has a branch, if the run is on
+	// a server, or if git fails or does not answer in time.
 	changes fleet.Changes
 	// branches contains the branches of the repository. A value is true if the branch has commits
 	// that are not in the checked-out branch.
@@ -145,8 +145,8 @@ func verifiedText(r fleet.Run) string {
 	return fmt.Sprintf("%s by %s; %d without a check", phrase.Count(tasks, "task"), phrase.Count(checks, "check"), word)
 }
 
-// failureLines returns lines about each failed task: the cause, the output that shows the cause,
-// and what to do.
+// failureLines returns lines about the failed tasks: the cause, the output that shows the cause,
+// and what to do. After maxListed tasks it only counts the other failed tasks.
 func failureLines(r fleet.Run) (lines []string) {
 	listed, more := 0, 0
 	for _, t := range r.Tasks {

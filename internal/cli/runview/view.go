@@ -1,6 +1,5 @@
 // Package runview shows a run until it ends. For commands such as 'gaffer run' it also executes the
-// run. In a terminal it shows a live view; without a terminal it prints lines. 'gaffer run',
-// 'resume', 'retry --resume' and 'status --watch' use it.
+// run. In a terminal it shows a live view; without a terminal it prints lines.
 package runview
 
 import (
@@ -66,7 +65,8 @@ func newView(e *env.Env) *View {
 	return v
 }
 
-// use calls fn, waits until no browser shows the dashboard, and closes the fleet.
+// use calls fn, and then closes the dashboard and the fleet. Before it closes the dashboard, it may
+// wait until no browser shows the page; see [dashboard.end].
 func (v *View) use(fn func(*View) error) error {
 	err := fn(v)
 	v.dashboard.end(err)
@@ -100,8 +100,7 @@ type job struct {
 
 // Work executes a run until it has ended, and prints the result. If the run is on a server, Work
 // only follows it. If the user detaches or closes the terminal, Work hands the run to a background
-// process and returns. Work returns nil if the run is complete. In other cases the error determines
-// the exit code; see [verdict].
+// process and returns. The returned error determines the exit code; see [verdict].
 func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	v.openDashboard(ctx, run)
 	r, err := v.Fleet.Run(ctx, run)
@@ -150,9 +149,10 @@ func (v *View) printResult(end viewEnd, asJSON bool) error {
 	return verdict(end)
 }
 
-// verdict returns the error that determines the exit code. It returns nil if the run is complete
-// and no task was cancelled. In a team's run, cancelled tasks do not matter. If a team's run is not
-// complete, the error's hint says how to continue the session instead of how to retry a task.
+// verdict returns the error that determines the exit code. It returns nil if the run is complete,
+// no task was cancelled, and the user has not left the view while agents were still ending. In a
+// team's run, cancelled tasks do not matter. If a team's run is not complete, the error's hint says
+// how to continue the session instead of how to retry a task.
 func verdict(end viewEnd) error {
 	r := end.run
 	switch {

@@ -98,9 +98,9 @@ func (w *work) cancel(ctx context.Context, why string) error {
 }
 
 // follow sends the state of the run to the first channel, at the start and at every change, until
-// the run has ended or ctx ends. Then it closes the channel. A slow reader gets only the latest
-// state. The second channel receives an error if following fails. all is the wait group of the
-// goroutine that follow starts.
+// the run has ended, ctx ends or following fails. Then it closes the first channel. A slow reader
+// gets only the latest state. The second channel receives an error if following fails. all is the
+// wait group of the goroutine that follow starts.
 func follow(ctx context.Context, f openfleet.Fleet, run string, every time.Duration, all *sync.WaitGroup) (<-chan fleet.Run, <-chan error) {
 	runs, failed := make(chan fleet.Run, 1), make(chan error, 1)
 	all.Go(func() {

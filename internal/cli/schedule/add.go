@@ -65,8 +65,7 @@ func add(e *env.Env) *cobra.Command {
 	flags.DurationVar(&o.jitter, "jitter", 0, "start each run up to this much later than planned, such as 10m")
 	request := run.RequestFlags(cmd)
 	asJSON := env.JSONFlag(cmd)
-	// Ignore the errors: they are returned only for undeclared flags. The flags were declared
-	// above.
+	// Ignore the errors: the flags exist and have no completion functions yet.
 	_ = cmd.RegisterFlagCompletionFunc("missed", cobra.FixedCompletions(texts(fleet.MissedRules()), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("overlap", cobra.FixedCompletions(texts(fleet.OverlapRules()), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

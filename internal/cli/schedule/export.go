@@ -170,11 +170,12 @@ func systemdUnits(s fleet.Schedule, self string, getenv func(string) string) (se
 	return service, b.String(), nil
 }
 
-// unitPath escapes a path for a setting whose value is the whole text after the equals sign, such
-// as WorkingDirectory.
+// unitPath escapes a path for a setting in a systemd unit whose value is the whole text after the
+// equals sign, such as WorkingDirectory.
 func unitPath(path string) string { return strings.ReplaceAll(path, "%", "%%") }
 
-// unitWord escapes and quotes a text for a setting that is split into words, such as ExecStart.
+// unitWord escapes and quotes a text for a setting in a systemd unit whose value systemd splits
+// into words, such as ExecStart.
 func unitWord(text string) string {
 	text = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$", "\n", `\n`).Replace(text)
 	if strings.ContainsAny(text, " \t'\";") {

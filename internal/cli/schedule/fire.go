@@ -69,9 +69,9 @@ func sayNothingDue(ctx context.Context, e *env.Env, all *schedulerun.Schedules, 
 	return nil
 }
 
-// report prints the ids of the runs that were started. For each planned time without a run it
-// prints why the run was skipped or waits. err is the error with which a start failed, or nil;
-// report returns it.
+// report prints the ids of the runs that were started. If the run of a planned time was skipped or
+// has to wait, it prints why. err is the error with which a start failed, or nil; report returns
+// it.
 func report(e *env.Env, name string, fires []fleet.Fire, err error, asJSON bool) error {
 	if asJSON {
 		if fires == nil {

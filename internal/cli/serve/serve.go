@@ -50,7 +50,7 @@ type options struct {
 	localRuns   bool // --workers-only=false was given
 	verbose     bool
 
-	terminal bool // stdout is a terminal, and its reader is not an agent
+	terminal bool // stdout is a terminal, and no agent has started the command
 }
 
 // New creates the command 'gaffer serve'.
@@ -117,12 +117,9 @@ After SIGTERM or Ctrl-C it finishes current requests, for at most 10 seconds.`,
 }
 
 const (
-	// shortestKeep is the minimum for --keep. It leaves clients that follow events enough time to
-	// see how a run ended.
-	shortestKeep = time.Hour
-
-	minLease    = 2 * time.Second // minimum for --lease; workers send four heartbeats per lease
-	maxLogLimit = 1024            // maximum for --log-limit, in MiB
+	shortestKeep = time.Hour       // minimum for --keep
+	minLease     = 2 * time.Second // minimum for --lease
+	maxLogLimit  = 1024            // maximum for --log-limit, in MiB
 )
 
 func (o options) check() error {
@@ -320,8 +317,9 @@ func register(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (
 	return func() { _ = remove() }
 }
 
-// writeViewerFile writes the server's address to ~/.fctry/viewer.port.json. Other programs on this
-// machine look there for the address of a viewer. The function remove deletes the file.
+// writeViewerFile writes the server's address to ~/.fctry/viewer.port.json, and its process id to
+// viewer.pid in the same folder. Other programs on this machine look there for a viewer. The
+// function remove deletes both files.
 func writeViewerFile(e *env.Env, opts server.Options, l net.Listener) (remove func() error, err error) {
 	home := e.Getenv("HOME")
 	if home == "" {

@@ -1,5 +1,5 @@
-// Package session implements the commands 'gaffer session …': they read and change the
-// status of sessions and their agents.
+// Package session implements the commands 'gaffer session …': they read and change session
+// documents. A session document records the status of a group of agents.
 package session
 
 import (
@@ -63,8 +63,8 @@ func relative(base, path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// openAt returns the store of the project's sessions, and the id of the session that a user means
-// by id: "active" stands for the active session, and any other id is returned unchanged.
+// openAt returns the store of the project's sessions, and the id of a session. If id is "active",
+// it returns the id of the active session. It returns any other id unchanged.
 func openAt(e *env.Env, id string) (*session.Store, string, error) {
 	s, err := Open(e)
 	if err == nil && id == "active" {

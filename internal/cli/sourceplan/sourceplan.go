@@ -29,14 +29,14 @@ type Flags struct {
 	Report   string
 }
 
-// Add declares all flags except --report.
+// Add adds to cmd the flag --from and the flags that can be used with it, except --report.
 func (f *Flags) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.From, "from", "", "make a task from each item of `SOURCE`, such as gh:OWNER/REPO; PLAN\nhas then the defaults, and no tasks")
 	flags.IntVar(&f.Limit, "limit", 0, "with --from, take at most `N` items, the oldest first")
 	flags.BoolVar(&f.Again, "again", false, "with --from, also take items that have a complete task")
 	flags.StringVar(&f.Template, "template", "", "with --from, make the prompts from `FILE`; its {{ITEM}} is the item's text")
-	// Ignore the error: it is returned only for an undeclared flag. The flag was declared above.
+	// Ignore the error: the flag exists and has no completion function yet.
 	_ = cmd.RegisterFlagCompletionFunc("from", completeSource)
 }
 

@@ -130,8 +130,8 @@ func row(t fleet.Task, now time.Time, named, remote bool) []table.Cell {
 	return cells
 }
 
-// summary returns a line such as "Running: 2 complete, 1 queued, $0.42", and lines
-// about what needs the user's attention.
+// summary returns a line such as "Running: 2 complete, 1 queued; $0.42", and lines about what needs
+// the user's attention.
 func summary(r fleet.Run, now time.Time, remote bool) []string {
 	word := string(r.Status)
 	first := strings.ToUpper(word[:1]) + word[1:] + ": " + phrase.RunCounts(r)

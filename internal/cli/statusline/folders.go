@@ -76,7 +76,7 @@ func (p folders) documents(agent []byte) statusline.Documents {
 }
 
 const (
-	maxFront  = 64 << 10 // bytes to read of a spec, for its front matter
+	maxFront  = 64 << 10 // maximum number of bytes to read from spec.md, for its front matter
 	maxConfig = 1 << 20
 	maxHead   = 4 << 10
 )

@@ -103,7 +103,7 @@ func show(ctx context.Context, e *env.Env, o options) {
 }
 
 // storeUsage stores the usage that the agent program reports, so that views of the fleet can show
-// it. It skips agents that gaffer runs, because gaffer has better figures for them.
+// it. It does nothing if gaffer runs the agent as a task.
 func storeUsage(e *env.Env, agent []byte) {
 	doc, err := jsontree.Parse(agent)
 	if err != nil || e.Getenv(supervisor.Mark) != "" {

@@ -55,8 +55,8 @@ func Texts(e *env.Env, rows [][]string) error {
 }
 
 // Print prints a table. The first row is the heading. An empty cell is shown as a dash. In a
-// terminal, Print shortens texts so that no row is wider than the terminal. In a pipe or file no
-// text is shortened. Escape sequences of colours do not count as width.
+// terminal, Print shortens texts and drops columns so that rows fit its width. In a pipe or file it
+// prints all columns and texts in full. Escape sequences of colours do not count as width.
 func Print(e *env.Env, rows [][]Cell) error {
 	rows, widths := fit(clean(rows), terminal.Columns(e.Out))
 	var b strings.Builder

@@ -8,9 +8,8 @@ import (
 	"gaffer/team"
 )
 
-// withTeamHint gives a known error a hint for users of 'gaffer team'. The error's own hint is for
-// programs that use the documents, or for users of 'gaffer run'. withTeamHint returns any other
-// error unchanged.
+// withTeamHint replaces the hint of some errors by a hint for users of 'gaffer team'. It returns
+// any other error unchanged.
 func withTeamHint(err error) error {
 	if _, ok := errors.AsType[*team.SessionExistsError](err); ok {
 		return exit.WithHint(err, "'gaffer team status' says where it stands, 'gaffer team resume' goes on with it, --new archives it and begins another")

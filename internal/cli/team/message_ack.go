@@ -26,7 +26,7 @@ func ackCommand(e *env.Env) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "the `ROLE` whose message it is, if several have one of that id")
-	_ = cmd.RegisterFlagCompletionFunc("to", completeRoles) // an error is returned only for an undeclared flag
+	_ = cmd.RegisterFlagCompletionFunc("to", completeRoles) // cannot fail: the flag exists and has no completions yet
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkReceiver(to); err != nil {
 			return err

@@ -26,7 +26,7 @@ func listCommand(e *env.Env) *cobra.Command {
 	cmd.Flags().StringVar(&to, "to", "", "only those to this `ROLE`")
 	cmd.Flags().StringVar(&group, "group", "", "only those about the group `ID`")
 	cmd.Flags().BoolVar(&unread, "unread", false, "only unread ones")
-	_ = cmd.RegisterFlagCompletionFunc("to", completeRoles) // an error is returned only for an undeclared flag
+	_ = cmd.RegisterFlagCompletionFunc("to", completeRoles) // cannot fail: the flag exists and has no completions yet
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkReceiver(to); err != nil {

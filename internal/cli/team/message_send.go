@@ -99,7 +99,7 @@ func fieldNames(o sendOptions) []string {
 func completeRoles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var roles []string
 	for _, p := range team.Pairs() {
-		// Add the sender. The senders are all roles with messages, because each receiver also sends
+		// It is enough to add the senders, because every role that receives messages also sends
 		// messages.
 		roles = append(roles, string(p[0]))
 	}

@@ -79,7 +79,7 @@ func history(ctx context.Context, e *env.Env) (templateUses, error) {
 	u := templateUses{last: map[string]time.Time{}}
 	store := ledger.Open(c.Path("paths.ledger"), ledger.Options{Now: e.Now})
 	r, err := store.Report(ctx, ledger.Query{}, func(a ledger.Attempt) error {
-		// Ignore a start time that cannot be parsed: some records contain the literal '$START'.
+		// Ignore a start time that cannot be parsed: some run records contain the literal '$START'.
 		if at, err := timestamp.Parse(a.StartedAt, time.UTC); err == nil && at.After(u.last[a.Template]) {
 			u.last[a.Template] = at
 		}
@@ -120,8 +120,8 @@ func (u templateUses) print(e *env.Env, rows []row, dir string) error {
 	return nil
 }
 
-// missingTemplates returns the names of templates that records mention but that do not exist. The
-// name "custom" means that no template was used.
+// missingTemplates returns the names of templates that run records mention but that do not exist.
+// The name "custom" means that no template was used.
 func (u templateUses) missingTemplates(rows []row) (names []string) {
 	for _, g := range u.groups {
 		if g.Template != "custom" && !slices.ContainsFunc(rows, func(r row) bool { return r.Name == g.Template }) {

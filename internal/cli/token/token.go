@@ -68,7 +68,7 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 	cmd.Flags().StringSliceVar(&limits.Projects, "projects", nil, "a worker's token is good for tasks of these projects alone, `A,B`")
 	cmd.Flags().StringSliceVar(&limits.Pools, "pools", nil, "and for tasks that want one of these labels, `A,B`, and no others")
 	complete := cobra.FixedCompletions(roles(), cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("role", complete) // an error is returned only for an undeclared flag
+	_ = cmd.RegisterFlagCompletionFunc("role", complete) // cannot fail: the flag exists and has no completions yet
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if name == "" || !slices.Contains(roles(), role) {
 			return exit.Usage(fmt.Errorf("a token needs --role, one of %s, and --name", strings.Join(roles(), ", ")))

@@ -36,7 +36,8 @@ type validator struct {
 }
 
 // folderSettings maps a kind of document to the name of the setting whose value is the folder of
-// the project's own documents of that kind. Run and result records are in subfolders of it.
+// the project's own documents of that kind. Run and result records are in subfolders of that
+// folder.
 var folderSettings = map[kind]string{
 	runs: "paths.ledger", results: "paths.ledger", ledgers: "paths.ledger",
 	sessions: "paths.session", workflows: "paths.workflow", teams: "paths.team",
@@ -90,9 +91,9 @@ func (v *validator) projectPath(k kind) string {
 	return root
 }
 
-// store returns the ledger at root. A repair writes the path of the result file into a run record.
-// If root is in the project, this path is relative to the project's root. If not, it begins with
-// the name of the root folder.
+// store returns the ledger at root. If that ledger repairs a run record, it may write the path of
+// the result file into it. This path begins with the path of root relative to the project's root
+// or, if root is outside of the project, with the name of the folder root.
 func (v *validator) store(root string) *ledger.Store {
 	o := ledger.Options{Now: v.env.Now, LockTimeout: v.config.Duration("lock_timeout")}
 	if p, err := v.env.Project(); err == nil {

@@ -93,8 +93,8 @@ func flagBefore(marks []kindMark, i int) kind {
 	return k
 }
 
-// infer determines the kind of the documents at path from the name of the file or folder and from
-// the name of its parent.
+// infer determines the kind of the documents at path. For a file, it uses the name of the file and
+// of its folder. For a folder, it uses the name of the folder and of the files in it.
 func infer(path string) (kind, error) {
 	name, parent := filepath.Base(path), filepath.Base(filepath.Dir(path))
 	info, err := os.Stat(path)

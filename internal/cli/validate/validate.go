@@ -1,5 +1,5 @@
-// Package validate implements the command 'gaffer validate': it checks documents
-// against their protocols and repairs records.
+// Package validate implements the command 'gaffer validate': it checks documents against their
+// protocols, and repairs run and result records.
 package validate
 
 import (

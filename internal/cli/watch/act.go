@@ -8,8 +8,8 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// Focus implements [screen.Backend]. If followFocus has not read the previous focus yet, at
-// replaces that focus.
+// Focus implements [screen.Backend]. It replaces a previous focus that followFocus has not read
+// yet.
 func (f *feed) Focus(at screen.Focus) {
 	select {
 	case <-f.focuses:
@@ -55,7 +55,8 @@ func (f *feed) Retry(ctx context.Context, run, task string) error {
 }
 
 // ensureProcess makes sure that a process works on a run that the user has changed. If that fails,
-// the error's text starts with change, so that the user sees that the change itself was stored.
+// the error's text starts with the parameter change, so that the user sees that the change itself
+// was stored.
 func (f *feed) ensureProcess(ctx context.Context, run, change string) error {
 	if err := f.fleet.EnsureProcess(ctx, run); err != nil {
 		return fmt.Errorf("%s, but %w", change, err)

@@ -139,7 +139,8 @@ func (f *feed) followFocus(ctx context.Context) {
 }
 
 // followRun sends the run in focus to the screen after every change, and the newest state of the
-// task in focus to changed. It does not stop when the run ends, because the run may be resumed.
+// task in focus to the channel changed. It does not stop when the run ends, because the run may be
+// resumed.
 func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan fleet.Task) {
 	for ctx.Err() == nil {
 		known, _ := f.lastRead(focus.Run)

@@ -14,7 +14,7 @@ import (
 )
 
 // followTask sends the details of the task in focus to the screen when they have changed, and the
-// output of the task's agent. changed receives the task's states.
+// output of the task's agent. It receives the states of the task from the channel changed.
 func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-chan fleet.Task) {
 	var before fleet.Task
 	end := func() {}

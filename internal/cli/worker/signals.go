@@ -34,8 +34,7 @@ func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) erro
 	defer leave()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(working) }()
-	// A signal that came before this function was called has cancelled ctx. Count it as a signal,
-	// too.
+	// A signal that came before this function was called has cancelled ctx. Count that signal, too.
 	before := ctx.Done()
 	for n := 0; ; {
 		select {

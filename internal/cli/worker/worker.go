@@ -71,8 +71,7 @@ minutes they are ended.`,
 }
 
 func run(ctx context.Context, e *env.Env, o options) error {
-	// An agent must not start a worker, because the worker's token gives access to all tasks of the
-	// worker.
+	// Only users may start a worker. If an agent has started this process, return an error.
 	if err := e.RefuseAgents("gaffer worker"); err != nil {
 		return err
 	}

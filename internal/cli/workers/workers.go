@@ -115,8 +115,8 @@ func taskText(w serverfleet.Worker) string {
 	return w.Task
 }
 
-// statusText returns the status that the worker reported last. For an offline worker it adds the
-// age of that report.
+// statusText returns what the worker last reported about its agents, such as "running". For an
+// offline worker it adds the age of that report.
 func statusText(w serverfleet.Worker, now time.Time) string {
 	if w.Online() || w.ClaudeStatus == "" || w.ClaudeSince.IsZero() {
 		return w.ClaudeStatus

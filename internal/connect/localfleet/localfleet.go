@@ -24,8 +24,8 @@ type Options struct {
 	// Agent is the name of the agent that started this process. It is empty if a user started the
 	// process. An agent has fewer permissions than a user.
 	Agent string
-	// Workers lists the workers that send heartbeats, and the agents that users started by hand on
-	// this machine.
+	// Workers lists the workers in the store, and the agents that users started by hand on this
+	// machine.
 	Workers func(ctx context.Context) ([]fleet.Worker, error)
 }
 
@@ -87,10 +87,10 @@ func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 	return fleet.Merge(all, running), err
 }
 
-// FindRun returns the id of the run of this project that a user names. text is the whole id, a
-// unique prefix of the id or of its last part, the name of a plan for the latest run of this plan,
-// or "-" or "" for the latest run of all. If unfinished is true, a run that has ended is found only
-// by its whole id. A whole id also finds runs of other projects.
+// FindRun returns the id of the run that a user names. text is a run's whole id, a unique prefix of
+// the id or of its last part, or the name of a plan, which means the latest run of this plan. "-"
+// or "" means the latest run. A whole id finds any run. Any other text finds only runs of this
+// project. If unfinished is true, it finds only runs that have not ended.
 func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
 	return f.opts.Query.FindRun(ctx, f.opts.Project, text, unfinished)
 }
@@ -134,12 +134,13 @@ func (f *Fleet) Changes(ctx context.Context, interval time.Duration, notify func
 // Lanes returns the agent accounts that are paused, and the user's cost limits that are reached.
 func (f *Fleet) Lanes(ctx context.Context) ([]fleet.Lane, error) { return f.opts.Query.Lanes(ctx) }
 
-// Workers lists the workers that send heartbeats, and the agents that users started by hand on this
+// Workers lists the workers in the store, and the agents that users started by hand on this
 // machine.
 func (f *Fleet) Workers(ctx context.Context) ([]fleet.Worker, error) { return f.opts.Workers(ctx) }
 
 // Questions returns the open questions of agents, oldest first. It leaves out questions that belong
-// to no task and have expired. They stay open in the store until a server runs and closes them.
+// to no task and have expired. They stay open in the store until a server, or a process that works
+// on a run, closes them.
 func (f *Fleet) Questions(ctx context.Context) ([]fleet.Question, error) {
 	list, err := f.opts.Query.Questions(ctx, "")
 	now := f.opts.Now()

@@ -18,7 +18,8 @@ func (f *Fleet) ChangedFile(ctx context.Context, run, task string, q fleet.FileQ
 	return v, f.problem(err)
 }
 
-// Reviews returns the reviews of a run's tasks that have changed files.
+// Reviews returns the reviews of the changes in a run. It leaves out tasks that changed nothing and
+// were not reviewed.
 func (f *Fleet) Reviews(ctx context.Context, run string) (fleet.RunReviews, error) {
 	v, err := f.client.Runs.Reviews(ctx, run)
 	return v, f.problem(err)

@@ -20,10 +20,11 @@ const (
 	maxRetryWait = 5 * time.Second        // maximum time between two tries while the server cannot be reached
 )
 
-// Follow calls show with the state of the run, at once and then after each change, but at most once
-// per interval. It returns when the run has ended, show returns an error, or ctx ends. If the
-// server cannot be reached, Follow retries until it can, and prints a notice at the start and at
-// the end of the outage.
+// Follow calls show with the state of the run: at once, then after each change, and also regularly
+// if there is no change. Two calls are at least interval apart. Follow returns when the run has
+// ended, show returns an error, the server refuses a request, or ctx ends. If the server cannot be
+// reached, Follow repeats the request until there is an answer. It prints a notice at the start and
+// at the end of the outage.
 func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, show func(fleet.Run) error) error {
 	changes := f.listen(ctx, run)
 	defer changes.stop()

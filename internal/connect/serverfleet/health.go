@@ -9,7 +9,7 @@ import (
 	"gaffer/fleet"
 )
 
-// Health describes the state of a server. It contains only what the client's token allows to see.
+// Health describes the state of a server, as [Fleet.Doctor] has found it.
 type Health struct {
 	Server    string           `json:"server"`
 	Version   string           `json:"version,omitempty"`
@@ -83,7 +83,7 @@ func (h Health) Projects() map[string]int {
 	return slots
 }
 
-// advice returns advice for the user about problems of the server, one sentence for each problem.
+// advice returns advice for the user: one sentence for each problem that h shows.
 func (h Health) advice() (list []string) {
 	online := h.Projects()
 	if h.Role == "viewer" || h.Role == "worker" {

@@ -237,8 +237,8 @@ func (l *log) follow(ctx context.Context) error {
 		case err != nil:
 			absent.wait(ctx, err)
 		case l.next > before:
-			// Wait before the next request. The server has closed the connection, because an
-			// attempt has ended or the server is stopping.
+			// Wait before the next request. The server has ended its answer, for example because
+			// an attempt has ended or the server is stopping.
 			pause.For(ctx, minPoll)
 		default:
 			pause.For(ctx, betweenAttempts)

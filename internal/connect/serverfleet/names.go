@@ -45,7 +45,7 @@ func (n *names) requestMissing(ctx context.Context, c *coordinator.Client, tasks
 	}
 	agents, err := c.Agents.List(ctx)
 	if err != nil {
-		return // the next call tries again
+		return // the next call of requestMissing repeats the request
 	}
 	if n.byID == nil {
 		n.byID = map[string]string{}

@@ -23,9 +23,9 @@ func (e *Error) Unwrap() error { return e.err }
 // Hint returns what the user can do next, or "".
 func (e *Error) Hint() string { return e.hint }
 
-// problem converts an error of the HTTP client to the error for the user. If the server refused
-// what the user wanted to do, the text is the same as if gaffer had refused it on this machine. The
-// texts of other errors contain the server's address.
+// problem converts an error of the HTTP client to the error for the user. If the request is
+// invalid, names something that does not exist, or conflicts with the current state, the text is
+// only the server's message. The texts of other errors contain the server's address.
 func (f *Fleet) problem(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err

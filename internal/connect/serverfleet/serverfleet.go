@@ -122,15 +122,14 @@ func (f *Fleet) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	return t, nil
 }
 
-// Submit stores a plan as a run of the project. Any worker of the project may take its
-// tasks.
+// Submit stores a plan as a run of the project. It does not limit the run to one worker.
 func (f *Fleet) Submit(ctx context.Context, p plan.Plan) (string, error) {
 	return f.SubmitOn(ctx, p, "")
 }
 
-// SubmitOn is like [Fleet.Submit], but only the named worker may take the tasks; if worker is
-// empty, any worker may. The request has a random key, so that the client can repeat it without
-// creating a second run.
+// SubmitOn is like [Fleet.Submit], but only the named worker may take the tasks. If worker is
+// empty, there is no such limit. The request has a random key, so that the client can repeat it
+// without creating a second run.
 func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (string, error) {
 	p.Warnings = nil // the plan's author has already seen the warnings
 	p.Tasks = slices.Clone(p.Tasks)
@@ -233,7 +232,7 @@ func (f *Fleet) discard(ctx context.Context, run, task string, undo bool) (fleet
 	return r, f.problem(err)
 }
 
-// EnsureProcess does nothing, because the server itself starts the processes that work on its runs.
+// EnsureProcess does nothing, because the server itself starts the processes that its runs need.
 func (f *Fleet) EnsureProcess(context.Context, string) error { return nil }
 
 // Report returns the server's report about the attempts in the project's runs, as JSON.

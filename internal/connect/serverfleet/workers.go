@@ -59,10 +59,11 @@ const (
 	workerLabel  = "@"
 )
 
-// MissingLabels finds the tasks of a plan that no online worker can take, and returns their labels.
-// Each string of the result has the labels of one or more such tasks, separated by commas. It is
-// empty for tasks without labels. on is the name of the only worker that may take the tasks; if it
-// is empty, any worker may.
+// MissingLabels finds the tasks of a plan that no online worker may take, because of the project or
+// because of the labels that a task requires. It returns the labels of these tasks, separated by
+// commas: one string for each different list of labels. The string is empty for tasks without
+// labels. The parameter on is the name of the only worker that may take the tasks; if it is empty,
+// any worker may.
 func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {
@@ -82,8 +83,8 @@ func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking [
 
 // DisallowedAgents returns the agents of a plan for which a task would have to wait: workers with
 // the labels that the task needs are online, but none of them may run its agent. agentOf returns
-// the agent of a task. on is the name of the only worker that may take the tasks; if it is empty,
-// any worker may.
+// the agent of a task. The parameter on is the name of the only worker that may take the tasks; if
+// it is empty, any worker may.
 func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf func(plan.Task) string) (agents []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {

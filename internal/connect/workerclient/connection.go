@@ -83,7 +83,7 @@ type UnreachableError struct{ Err error }
 func (e *UnreachableError) Error() string { return e.Err.Error() }
 
 // AlreadyReported tells the worker not to report this error, because the [Engine] has already
-// reported that the coordinator cannot be reached.
+// reported the outage, or has sent an error to the channel of [Engine.Failed].
 func (e *UnreachableError) AlreadyReported() bool { return true }
 
 func codeOf(err error) string {

@@ -142,8 +142,8 @@ func (l *logs) run(ctx context.Context) {
 	}
 }
 
-// sendRound sends pieces of all logs in turn until there is no more new output. In each turn, the
-// logs of running attempts come first.
+// sendRound sends one piece of each log, and repeats this until no log has new output. Logs of
+// running attempts come before logs of ended attempts.
 func (l *logs) sendRound(ctx context.Context) error {
 	for again := true; again; {
 		again = false

@@ -1,7 +1,8 @@
 // Package workerclient connects a worker to a coordinator, which may be on another machine. It
-// sends the worker's requests and the output of the worker's agents over HTTP. It repeats the
-// worker's first request, and the requests with output, until they succeed. The worker itself must
-// repeat all other requests. The package reports one event when the coordinator can no longer be
+// sends the worker's requests and the output of the worker's agents over HTTP. If the coordinator
+// does not answer, the package itself repeats the worker's first request, the requests with output
+// and the requests that wait for changes. It sends all other requests once, and the worker decides
+// whether to repeat them. The package reports one event when the coordinator can no longer be
 // reached, and another event when the coordinator answers again.
 package workerclient
 
@@ -36,9 +37,9 @@ type Options struct {
 	LogOf func(store.Task) string
 }
 
-// Engine sends a worker's requests to a coordinator. It is safe for concurrent use. It repeats the
-// request of [Engine.Held], and the requests with agents' output, until they succeed. It sends
-// every other request once. If there is no answer, the worker must call the method again.
+// Engine sends a worker's requests to a coordinator. It is safe for concurrent use. [Engine.Held]
+// and [Engine.Listen] repeat requests that the coordinator does not answer. The other methods send
+// each request once: to repeat it, the worker must call the method again.
 type Engine struct {
 	opts       Options
 	connection *connection
@@ -283,8 +284,8 @@ func (e *Engine) nextAssignment(w *coordinator.Work) *engine.Assignment {
 		return nil
 	}
 	a, err := e.addHeld(*w, false)
-	// The task is invalid, so do not run it. The coordinator queues it again when the attempt's
-	// lease expires.
+	// If the task is invalid, do not run it. When the lease of the attempt expires, the coordinator
+	// ends the attempt as lost.
 	if err != nil {
 		e.opts.Report(Event{Kind: "notice", Text: err.Error()})
 		return nil
@@ -335,8 +336,8 @@ func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { e.logs.run(ctx) })
-	// The worker does not know the sequence number of the latest change yet. With -1 instead of
-	// that number, it asks only for changes after the latest one.
+	// If the worker knows no sequence number yet, or a request has failed, it sends -1. The
+	// coordinator then answers at once that the worker must check everything.
 	const now = -1
 	after, failures := int64(now), 0
 	for ctx.Err() == nil {

@@ -196,8 +196,8 @@ func (w writer) trim(limit int64) error {
 	return nil
 }
 
-// Drop deletes some pieces of an attempt's log. If unfinished is true, pieces are left and Drop
-// must be called again. After the last piece, it deletes the head.
+// Drop deletes some pieces of an attempt's log. If unfinished is true, pieces may be left, and Drop
+// must be called again. After the last piece, Drop deletes the head.
 func Drop(s *engine.Tx, attempt string) (unfinished bool, err error) {
 	list, err := s.Items(PieceKind, attempt, -1, piecesAtOnce)
 	if err != nil {
@@ -213,8 +213,8 @@ func Drop(s *engine.Tx, attempt string) (unfinished bool, err error) {
 	return false, nil
 }
 
-// pieceBytes returns the bytes of a piece, which is stored as a JSON string in base64. It does not
-// use a JSON parser, because that is too slow for logs of hundreds of megabytes.
+// pieceBytes returns the bytes of a piece, which is stored as a JSON string in base64. To save
+// time, it does not use a JSON parser.
 func pieceBytes(piece store.Item) ([]byte, error) {
 	data := piece.Data
 	if len(data) < 2 || data[0] != '"' || data[len(data)-1] != '"' {

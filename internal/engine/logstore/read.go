@@ -25,10 +25,12 @@ func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, erro
 		return nil, err
 	}
 	var out []byte
-	at := offset - maxPiece // the store returns pieces after this position; earlier pieces end before offset
+	// Items returns the pieces that start after the position at. A piece that starts at this
+	// position or before has no byte at offset, because a piece has at most maxPiece bytes.
+	at := offset - maxPiece
 	for len(out) < limit {
-		// Read only as many pieces as needed, because an unneeded piece costs more than another
-		// query.
+		// Read only as many pieces as the missing bytes need if the pieces are large. If they are
+		// small, the next round of the loop reads more.
 		list, err := r.Items(PieceKind, attempt, at, min(piecesAtOnce, 2+(limit-len(out))/maxPiece))
 		if err != nil || len(list) == 0 {
 			return out, err

@@ -18,8 +18,8 @@ type commandPattern struct {
 	// words are the words of text if text is a simple command. If prefix is set, they are the first
 	// words that a command must have.
 	words []string
-	// prefix is set if more words may follow. lastIsPrefix is also set if the last of words may be
-	// only the beginning of a word, as in the pattern "npm run test*".
+	// prefix is set if more words may follow. lastIsPrefix is set too if the last element of words
+	// may be only the beginning of a word, as in the pattern "npm run test*".
 	prefix, lastIsPrefix bool
 }
 
@@ -243,7 +243,7 @@ func (r *commandReader) statement(s *syntax.Stmt) {
 		if c.Stmt != nil {
 			r.statement(c.Stmt)
 		}
-	default: // other constructs, such as functions, can change what later commands mean
+	default: // some other constructs, such as functions, can change what later commands mean
 		r.opaque(c)
 	}
 }
@@ -261,7 +261,7 @@ func (r *commandReader) opaque(n syntax.Node) {
 			r.redirect(n)
 			return false
 		case *syntax.ExtGlob:
-			r.unreadable() // the pattern's text may contain commands, and is not parsed
+			r.unreadable() // the text of an extended glob may contain commands, and is not parsed
 		}
 		return true
 	})

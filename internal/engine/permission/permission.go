@@ -3,9 +3,9 @@
 //
 // The package is pure: it reads no files and starts no programs. It judges a shell command by its
 // syntax tree. A command is denied if a deny rule matches at least one of its parts. The allow
-// rules allow it only if each part is matched by one of them. A command that cannot be parsed is
-// allowed only by a rule with its exact text, by a rule for all calls of the tool, or by the
-// policy.
+// rules allow it if each part is matched by one of them. They need not match a script inside an
+// argument, as in sh -c 'rm x'. A command that cannot be parsed is allowed only by a rule with its
+// exact text, by a rule for all calls of the tool, or by the policy.
 package permission
 
 import (
@@ -14,7 +14,8 @@ import (
 	"strings"
 )
 
-// Policy says what happens to requests that no rule decides.
+// Policy says what happens to requests that no rule decides. The policy DenyAll denies all
+// requests.
 type Policy string
 
 // The values of Policy. They are the values of the plan's key "questions".
@@ -35,7 +36,8 @@ type Call struct {
 	Dir   string          // absolute path of the agent's work folder; empty if unknown
 }
 
-// Rules are the permission rules for an agent, by what they do with a call that they match.
+// Rules are the permission rules for an agent: rules that allow a call, rules that deny it, and
+// rules that ask the user about it.
 type Rules struct{ Allow, Deny, Ask []Rule }
 
 // Outcome is what happens to a request.

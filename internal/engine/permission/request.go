@@ -191,9 +191,9 @@ func (req *request) ruleAllows(r Rule, p part) bool {
 	return false
 }
 
-// answeredByGrant reports whether the user need not be asked because of the rule ask, since grants
-// already allow the call. That is so if each part that ask may match is allowed by a grant that is
-// at least as narrow as ask.
+// answeredByGrant reports whether the user's grants already allow a call that matches the ask rule
+// ask, so that the user need not be asked again. That is so if a grant has the exact text of the
+// command, or if each part that ask may match is allowed by a grant at least as narrow as ask.
 func (req *request) answeredByGrant(allow []Rule, ask Rule) bool {
 	if req.escapes {
 		return false

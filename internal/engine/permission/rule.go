@@ -180,7 +180,7 @@ func (d domainPattern) matches(host string) bool {
 // pathPattern is a pattern for paths of files. Each segment is a pattern of [path.Match]. The
 // segment ** matches any number of segments.
 type pathPattern struct {
-	absolute bool // relative to the file system's root; if false, to the work folder
+	absolute bool // the pattern starts at the file system's root, not at the work folder
 	segments []string
 }
 
@@ -218,7 +218,8 @@ func (p *pathPattern) matches(file []string) bool {
 }
 
 func matchSegments(pattern, file []string) bool {
-	// reached[i] says that the pattern so far matches the first i segments of the file.
+	// reached[i] says that the segments of the pattern which the loop has handled match the first i
+	// segments of the file.
 	reached := make([]bool, len(file)+1)
 	reached[0] = true
 	for k, s := range pattern {
@@ -241,8 +242,8 @@ func matchSegments(pattern, file []string) bool {
 }
 
 // protected returns the names of folders with settings or hooks that change what programs do later.
-// An allow rule covers changes to files in such a folder only if its pattern contains the folder's
-// name.
+// An allow rule for Edit, or for another tool that changes files, allows changes in such a folder
+// only if its pattern contains the folder's name.
 func protected() []string { return []string{".git", ".claude", ".codex"} }
 
 // names reports whether one of the pattern's segments is segment itself, in upper or lower case.

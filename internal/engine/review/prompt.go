@@ -7,8 +7,7 @@ import (
 	"gaffer/fleet"
 )
 
-// maxQuoted is how many lines of a file the prompt quotes at most for one comment. The agent can
-// read more lines in the file itself.
+// maxQuoted is how many lines of a file the prompt quotes at most for one comment.
 const maxQuoted = 40
 
 // Prompt returns the text that asks the agent to handle the user's comments.

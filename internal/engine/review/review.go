@@ -3,10 +3,11 @@
 // change the review that they are given; they store nothing.
 //
 //	open ──comment──> commented ──send back──> sent back ──answered──> open
-//	  └────approve────────┴──────> approved ──merge──> merged
+//	  └──approve──> approved ──merge──> merged
 //
-// A change can be discarded in every state except merged. Merging and discarding can be undone. An
-// approval becomes void if the task runs again.
+// A change can also be merged in the states open and commented. It can be discarded in every state
+// except merged. Merging and discarding can be undone. An approval becomes void if the task is
+// queued again.
 package review
 
 import (
@@ -313,9 +314,8 @@ func RecordAnswers(r *fleet.Review, rounds []int, answers map[string]Answer, att
 	return found
 }
 
-// EndRound sets a review that was sent back to open, because the agent no longer works on the
-// comments. If the review has drafts, the new state is commented. EndRound does nothing in any
-// other state.
+// EndRound ends the state "sent back", because the agent no longer works on the comments. The new
+// state is open, or commented if the review has drafts. In any other state, EndRound does nothing.
 func EndRound(r *fleet.Review) {
 	if r.State == fleet.ReviewSentBack {
 		r.State = fleet.ReviewOpen
@@ -325,7 +325,8 @@ func EndRound(r *fleet.Review) {
 
 // VoidApproval sets the state of an approved review to open, because the agent works on the change
 // again. It does the same with a merged review, because the agent's next commits are not merged
-// yet. r.Landing still describes the last merge.
+// yet. If the review has drafts, the new state is commented. r.Landing still describes the last
+// merge.
 func VoidApproval(r *fleet.Review) {
 	if r.State == fleet.ReviewApproved || r.State == fleet.ReviewMerged {
 		r.State = fleet.ReviewOpen

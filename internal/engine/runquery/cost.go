@@ -52,7 +52,7 @@ func (l *Querier) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport
 	return report, err
 }
 
-// costCount adds up the attempts of a cost report.
+// costCount adds up the costs of the attempts in a cost report.
 type costCount struct {
 	query fleet.CostQuery
 	total costSum

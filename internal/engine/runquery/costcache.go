@@ -15,14 +15,13 @@ import (
 type attemptCost struct {
 	started      time.Time
 	agent, model string
-	account      string // such as "claude", or "claude/work" with the user's account work
+	account      string // such as "claude", or "claude/work" for the user's account named work
 	running      bool
 	spent        store.Amount
 }
 
 // costCache keeps the costs of runs that have ended, so that the large rows of their attempts and
-// tasks are not read for each report. The page of costs requests a report every few seconds while
-// agents work. The zero value is ready to use.
+// tasks are not read for each report. The zero value is ready to use.
 type costCache struct {
 	mu       sync.Mutex
 	byRun    map[string]endedCosts

@@ -37,8 +37,9 @@ func (e *AmbiguousError) Error() string {
 // Conflict marks the error as a conflict: the user must name one of the matching ids.
 func (e *AmbiguousError) Conflict() bool { return true }
 
-// NotFoundAs converts store.ErrNotFound to a [*NotFoundError]. what is the kind of the row, such as
-// "run", and name is the name that the user gave. NotFoundAs returns any other err unchanged.
+// NotFoundAs converts store.ErrNotFound to a [*NotFoundError]. The parameter what is the kind of
+// the row, such as "run", and name is the name that the user gave. NotFoundAs returns any other err
+// unchanged.
 func NotFoundAs(err error, what, name string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{what, name}
@@ -90,8 +91,8 @@ func latestNamed(runs []store.Run, name string, err error) (string, error) {
 
 // matchID returns the id in ids that the user means by text. forms returns the forms in which a
 // user may write an id, such as its short form. If no id equals text, matchID returns the only id
-// with a form that begins with text. If text is empty or "-", it returns the first id. what is the
-// kind of the ids, for errors.
+// with a form that begins with text. If text is empty or "-", it returns the first id. The
+// parameter what is the word for such an id in errors, such as "run".
 func matchID(what, text string, ids []string, forms func(id string) []string) (string, error) {
 	if (text == "" || text == "-") && len(ids) > 0 {
 		return ids[0], nil

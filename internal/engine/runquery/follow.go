@@ -108,7 +108,7 @@ func (f *follower) refresh(r store.Reader) error {
 		return err
 	}
 	run := f.querier.runOf(row)
-	// Copy the tasks, because the receiver of the previous state still uses the old slice.
+	// Copy the tasks, because the caller of Follow may still use the slice of the previous state.
 	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts
 	for _, id := range changed {
 		if err := f.readTask(r, &run, id); err != nil {

@@ -133,7 +133,8 @@ func (l *Querier) Attempts(ctx context.Context, key store.TaskKey) (list []fleet
 	return list, err
 }
 
-// Lanes returns the paused accounts of agents, for example those at a rate limit.
+// Lanes returns the paused accounts of agents, for example those at a rate limit, and the user's
+// cost limits that are reached.
 func (l *Querier) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) (err error) {
 		paused, err = pausedAccounts(r)

@@ -300,9 +300,9 @@ func (c *morningCount) addTask(rows morningRows, t store.Task, spec plan.Task, w
 }
 
 // endOf returns when a task ended: at the end of its last attempt. For a task without an ended
-// attempt, no time is stored. Then endOf returns when the last of the tasks that it needs ended or,
-// if none of these has ended, when its run ended. If the run has not ended, endOf returns when the
-// run was created.
+// attempt, no time is stored. Then endOf returns the latest end of an attempt at one of the tasks
+// that it needs. If there is none, endOf returns the end of the run or, if the run has not ended,
+// the time at which the run was created.
 func (rows morningRows) endOf(t store.Task) (at time.Time) {
 	if t.LastAttempt != "" {
 		return rows.attempts[t.LastAttempt].Ended
@@ -321,7 +321,8 @@ func (rows morningRows) endOf(t store.Task) (at time.Time) {
 	return rows.run.Created
 }
 
-// endedBefore reports whether a run ended before a time.
+// endedBefore reports whether a run ended before the time at. For a run that has not ended, the
+// result is false.
 func endedBefore(run store.Run, at time.Time) bool {
 	return !run.Ended.IsZero() && run.Ended.Before(at)
 }

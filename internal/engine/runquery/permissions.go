@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Permissions counts the requests of agents for permission since q.Since, grouped by the rule that
-// would answer them. The rule of the latest request comes first. Permissions leaves out requests in
-// runs that Options.Hide hides.
+// Permissions counts the requests of agents for permission since q.Since. It groups them by the
+// last of the rules that were suggested for a request. The rule of the latest request comes first.
+// Permissions leaves out requests in runs that Options.Hide hides.
 func (l *Querier) Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error) {
 	count := permissionCount{}
 	err := l.store.Read(ctx, func(r store.Reader) error {
@@ -47,8 +47,8 @@ type permissionCount map[string]*fleet.PermissionRequest
 func (c permissionCount) add(q store.Question) {
 	rule := q.Tool
 	if len(q.Suggestions) > 0 {
-		// Use the last suggestion, which is the widest rule, so that similar requests are counted
-		// together.
+		// Use the last suggestion, which is usually the widest rule, so that similar requests are
+		// counted together.
 		rule = q.Suggestions[len(q.Suggestions)-1]
 	}
 	p := c[rule]

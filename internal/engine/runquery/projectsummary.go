@@ -94,9 +94,9 @@ func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spen
 }
 
 // addQuestions adds the open questions of runs to the summary g, and subtracts the tasks that wait
-// for an answer from g.Running. It returns the open questions that belong to no run and have not
-// expired. A question without a run belongs to a task nevertheless if its Task, the name of the
-// asking agent, has the form RUN/TASK.
+// for an answer from g.Running. A question without a run has the name of the asking agent in its
+// field Task. If this name has the form RUN/TASK, the question counts as a question of that task.
+// addQuestions returns the other questions without a run that are open and have not expired.
 func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *fleet.Summary) (others []fleet.Question, err error) {
 	questions, err := r.Questions(true)
 	tasks := map[store.TaskKey]bool{}

@@ -18,10 +18,10 @@ const (
 )
 
 // Search returns at most limit runs and tasks that contain all words of a text, ignoring case. Runs
-// that match by their names come first, then tasks by their names, then tasks by their prompts and
-// results. In each group, the latest run comes first. For a task, some of the words may be in the
-// names of its run instead. If ctx ends, Search sets Partial and returns what it has found until
-// then.
+// come first. If the store can search for ids, tasks with all words in their ids come next. Then
+// come the tasks with the words in their names, prompts or results. In each group, the latest run
+// comes first. For a task, some of the words may be in the id, name, project or source file of its
+// run instead. If ctx ends, Search sets Partial and returns what it has found until then.
 func (l *Querier) Search(ctx context.Context, text string, limit int) (found fleet.Found, err error) {
 	words := strings.Fields(strings.ToLower(text))
 	words = words[:min(len(words), maxSearchWords)]
@@ -90,9 +90,9 @@ func without(words []string, texts ...string) (left []string) {
 	return left
 }
 
-// wanted returns the words that a task of a run must contain: those that are not in the names of
-// the run. If the run's names contain all words, the task must contain all words too, because it
-// should not match only because of its run's names.
+// wanted returns the words that a task of a run must contain: those that are not in the run's own
+// id, name, project or source file. If these contain all words, the task must contain all words
+// too, because it should not match only because of its run.
 func (s *search) wanted(run store.Run) []string {
 	if left := s.missing(run); len(left) > 0 {
 		return left

@@ -7,8 +7,8 @@ import (
 )
 
 // KeyError reports a key that not every database can store, because it contains a zero byte or is
-// not valid UTF-8. Only keys are checked. Other texts are stored in the row's JSON, which escapes
-// zero bytes.
+// not valid UTF-8. The labels and the account of a task and the kind of an event are checked like
+// keys. Other texts are not checked, because they are stored as JSON, which escapes zero bytes.
 type KeyError struct{ Kind, Key string }
 
 func (e *KeyError) Error() string {
@@ -18,7 +18,8 @@ func (e *KeyError) Error() string {
 // Invalid marks the error as the caller's mistake.
 func (e *KeyError) Invalid() bool { return true }
 
-// check returns a [*KeyError] if a key in one of the changed rows is not valid.
+// check returns a [*KeyError] if a key in one of the changed rows contains a zero byte or is not
+// valid UTF-8.
 func (r *rows) check() error {
 	var bad error
 	key := func(kind string, keys ...string) {

@@ -1,7 +1,7 @@
 package store
 
 // Deletions lists the keys of rows to delete. The last event of a store is never deleted, even if
-// it is in Events, because the store computes the next event's sequence number from it.
+// it is in Events, because the SQLite store computes the next event's sequence number from it.
 type Deletions struct {
 	// Runs contains the ids of runs to delete. The plans of these runs are deleted too. Their tasks
 	// and events are deleted only if they are listed in Tasks and Events.

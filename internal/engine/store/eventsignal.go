@@ -42,9 +42,10 @@ func (b *EventSignal) state() (int64, <-chan struct{}) {
 }
 
 // Wait blocks until an event with a sequence number above cursor exists. It returns an error if ctx
-// ends or readLast fails. Events of other processes may not be announced. So while Wait blocks, it
-// also polls the database: it calls readLast, which returns the last sequence number, once per
-// interval. If several goroutines wait, only one of them polls.
+// ends or readLast fails. Announce is not always called for the events of other processes. So while
+// Wait blocks, it also polls the database once per interval: it calls readLast, which returns the
+// sequence number of the last event. If several goroutines wait, only one of them polls in each
+// interval.
 func (b *EventSignal) Wait(ctx context.Context, cursor int64, interval time.Duration, readLast func(context.Context) (int64, error)) error {
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
@@ -69,15 +70,15 @@ func (b *EventSignal) Wait(ctx context.Context, cursor int64, interval time.Dura
 	}
 }
 
-// untilNext returns how long a waiter sleeps before it polls again: until the next time that is a
-// multiple of every. So all waiters wake at the same time, which costs less than many separate
-// wake-ups.
+// untilNext returns how long a waiter sleeps before it polls again. The sleep ends at a time that
+// is a multiple of the polling interval, which is the parameter every. So all waiters wake at the
+// same time.
 func untilNext(now time.Time, every time.Duration) time.Duration {
 	return now.Truncate(every).Add(every).Sub(now)
 }
 
 // poll reads the sequence number of the last event with readLast, and announces it. It does nothing
-// if another waiter is polling or has polled recently.
+// if another waiter is polling or if the last poll was less than half an interval ago.
 func (b *EventSignal) poll(ctx context.Context, interval time.Duration, readLast func(context.Context) (int64, error)) error {
 	if !b.polling.TryLock() {
 		return nil

@@ -26,7 +26,7 @@ func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 	return put, dropped
 }
 
-// Item returns the item with a key, or [ErrNotFound].
+// Item returns the item with the given key, or [ErrNotFound].
 func (tx *Tx) Item(key ItemKey) (Item, error) {
 	change, err := get(tx, itemsOf, key, func(key ItemKey) (itemChange, error) {
 		item, err := tx.stored.Item(key)
@@ -50,9 +50,9 @@ func (tx *Tx) DropItem(key ItemKey) {
 // whose Seq is greater than cursor.
 func (tx *Tx) Items(kind, parent string, cursor int64, limit int) ([]Item, error) {
 	fetch := limit
-	// Fetch more than limit items, because the transaction may have deleted some of the first ones.
-	// The limit MaxInt32, which means all items, is not changed: then the query is the same each
-	// time, and a Loader loads its result only once.
+	// Fetch more than limit items, because the transaction may have deleted some of them. Do not
+	// increase the limit MaxInt32, which means: all items. Then the query stays the same when the
+	// transaction changes items, and a [Loader] loads its result only once.
 	if limit < math.MaxInt32 {
 		fetch += len(tx.earlier.items.keys) + len(tx.own.items.keys)
 	}

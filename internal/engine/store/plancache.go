@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// PlanCache caches the plans of runs. Every request about a run needs its plan, which can be large
-// but never changes. PlanCache is safe for concurrent use. The zero value is ready to use.
+// PlanCache caches the plans of runs. The methods that look up a run also return its plan, which
+// can be large but never changes. PlanCache is safe for concurrent use. The zero value is ready to
+// use.
 type PlanCache struct {
 	mu    sync.Mutex
 	byRun map[string]json.RawMessage
@@ -14,7 +15,7 @@ type PlanCache struct {
 }
 
 // maxPlanBytes is the maximum total size of the cached plans, in bytes. If a new plan does not fit,
-// all cached plans are removed first.
+// all cached plans are removed first. A plan that is larger than the maximum is cached alone.
 const maxPlanBytes = 64 << 20
 
 // Get returns the plan of a run. If the plan is not in the cache, Get calls read and adds the

@@ -33,7 +33,7 @@ type Run struct {
 	Source     string `json:"source,omitempty"`
 	SourceFile string `json:"source_file,omitempty"`
 	// Project is the path of the folder that the run works in. It is empty if the run is not bound
-	// to one machine.
+	// to a folder on one machine.
 	Project string `json:"project,omitempty"`
 	Base    string `json:"base,omitempty"` // id of the commit that the run's worktrees start from
 	// OnlyWorker is the name or id of the only worker that may claim the run's tasks. Empty means:
@@ -54,7 +54,7 @@ type Run struct {
 	Ready    int         `json:"ready"`              // number of queued tasks that workers may claim
 	Active   int         `json:"active"`             // number of running tasks
 	Failed   int         `json:"failed"`             // number of failed tasks that are not Optional
-	Stopping string      `json:"stopping,omitempty"` // why no more tasks may start; empty if tasks may start
+	Stopping string      `json:"stopping,omitempty"` // why the run is stopping and starts no more tasks; else empty
 	// Conducted is set if a program, the run's conductor, adds tasks to the run and ends the run.
 	// If Conducted is not set, the run ends with its last task.
 	Conducted bool `json:"conducted,omitempty"`
@@ -71,14 +71,15 @@ type Run struct {
 // OnFail says what happens to the other tasks of a run when a task fails.
 type OnFail string
 
-// The values of OnFail. Empty means: the other tasks continue.
+// The values of OnFail. Empty means: only the tasks that need the failed task, and the tasks of
+// later waves, are cancelled.
 const (
 	StopOnFail OnFail = "stop" // no more tasks start
 	EndOnFail  OnFail = "end"  // no more tasks start, and running tasks are ended
 )
 
-// WaveCount says how many tasks of a wave are unfinished. Tasks of a wave may start when all lower
-// waves have ended.
+// WaveCount says how many tasks of a wave are unfinished. Tasks of a wave may start when all tasks
+// of lower waves have ended.
 type WaveCount struct {
 	Wave int `json:"wave"`
 	Open int `json:"open"`
@@ -114,12 +115,12 @@ type Task struct {
 	// task has fallbacks, it is all Agents, joined by " > ".
 	Account string `json:"lane,omitempty"`
 	// Agents contains the task's agent and then its fallbacks, as written in the plan. It is empty
-	// if the task has no fallback.
+	// if the task has no fallback that it can use.
 	Agents          []string `json:"agents,omitempty"`
 	Retries         int      `json:"retries"`
 	CountedAttempts int      `json:"attempts"`          // number of attempts that count against Retries
 	Tries           int      `json:"tries"`             // number of all attempts at the task
-	Lost            int      `json:"lost,omitempty"`    // number of attempts lost since the submission or last user retry
+	Lost            int      `json:"lost,omitempty"`    // number of lost attempts; 0 again when a user retries the task
 	RunningAttempt  string   `json:"attempt,omitempty"` // id of the running attempt; empty if none is running
 	LastAttempt     string   `json:"last,omitempty"`    // id of the last attempt that has ended; empty if none has ended
 	NewConversation bool     `json:"fresh,omitempty"`   // the next attempt starts a new conversation
@@ -128,12 +129,13 @@ type Task struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 	Spent   Amount        `json:"spent,omitzero"`   // cost of all ended attempts
 	Worked  time.Duration `json:"worked,omitempty"` // working time of all ended attempts
-	// Outcome is the failure class of the last attempt, or empty if that attempt succeeded. If the
-	// task has ended without a new attempt, Outcome is "dependency", "cancelled" or "budget".
+	// Outcome is the failure class of the last attempt. It is empty if that attempt succeeded, or
+	// if a user has queued the task again. A task that ended before its next attempt can also have
+	// the Outcome "dependency", "cancelled" or "budget".
 	Outcome string `json:"outcome,omitempty"`
 
 	HasMessages bool `json:"mail,omitempty"`      // set when a user sends a message to the agent; never reset
-	SentBack    bool `json:"sent_back,omitempty"` // the user has sent review comments that the agent has not answered
+	SentBack    bool `json:"sent_back,omitempty"` // set when a user sends review comments; reset when the task ends
 	// EndedAs is set while the task is queued again only because of a user's message. It is the
 	// final status that the task gets back if the message is withdrawn.
 	EndedAs Status `json:"ended,omitempty"`
@@ -167,14 +169,14 @@ type Attempt struct {
 	// program uses its own account.
 	Account string `json:"account,omitempty"`
 	// Fallback is the fallback agent that works on this attempt, as written in the plan. It is
-	// empty if no fallback but the task's own agent works on it.
+	// empty if the task's own agent works on it.
 	Fallback string `json:"fallback,omitempty"`
 	// After is the id of the attempt that the worker has ended in the request in which it claimed
 	// this attempt. It is empty if the worker has ended none in that request.
 	After  string `json:"after,omitempty"`
 	Status Status `json:"status"`
-	// Lease is the end of the attempt's lease. Heartbeats extend the lease. When it has ended, the
-	// attempt counts as lost.
+	// Lease is the end of the attempt's lease. Heartbeats extend the lease. After the end of the
+	// lease, the engine may end the attempt as lost.
 	Lease time.Time `json:"lease"`
 	// Deadline is when the engine asks the worker to end the attempt. The engine does not ask while
 	// the attempt waits for a user. Zero means: no deadline.
@@ -189,7 +191,7 @@ type Attempt struct {
 	Counted        Amount   `json:"counted,omitzero"`
 	Day            string   `json:"day,omitempty"`             // day to which the attempt's cost belongs, such as 2026-11-18
 	HasMessages    bool     `json:"mail,omitempty"`            // users' messages may be waiting for the agent
-	PromptMessages []string `json:"prompt_messages,omitempty"` // ids of the messages that the attempt's prompt contains
+	PromptMessages []string `json:"prompt_messages,omitempty"` // ids of the new messages in the attempt's first prompt
 
 	fleet.Progress // the progress that the worker reported last
 	fleet.Ending   // how the attempt ended; empty while it runs
@@ -229,13 +231,14 @@ type Worker struct {
 	Meta           json.RawMessage `json:"meta,omitempty"`
 	Version        string          `json:"version,omitempty"`
 
-	// Now is what the worker is doing, if the worker is itself an agent. No event is appended when
-	// only Now, HeldAttempts or times change.
+	// Now is what the worker is doing, if the worker is itself an agent. A heartbeat appends no
+	// event about the worker if it changes only Now, HeldAttempts or times other than Left.
 	Now fleet.AgentActivity `json:"now,omitzero"`
 
 	Owner string `json:"owner,omitempty"` // id of the credential that registered the worker and may act for it
-	// OwnerName is the name of the Owner credential if this credential has the role worker. Other
-	// credentials with the same name and role may act for the worker too.
+	// OwnerName is the name of the Owner credential if this credential has the role worker and was
+	// not made from another credential. Other credentials with the same name and role may act for
+	// the worker too.
 	OwnerName string   `json:"holder,omitempty"`
 	Channels  []string `json:"channels,omitempty"` // channels of the coordinator protocol from which the worker takes tasks
 	// HeldAttempts contains the ids of the attempts that are assigned to the worker. Some of them
@@ -243,7 +246,7 @@ type Worker struct {
 	HeldAttempts []string  `json:"holds,omitempty"`
 	Created      time.Time `json:"created,omitzero"`
 	// Updated is when the row last changed. Heartbeats and claims that change only Now,
-	// HeldAttempts or times are not counted.
+	// HeldAttempts or times other than Left do not count.
 	Updated time.Time `json:"updated,omitzero"`
 	// Left is when the worker reported that it has left. A worker that works only for one run also
 	// leaves when this run ends. Zero means: the worker has not left.
@@ -275,7 +278,7 @@ type Question struct {
 	Task     string          `json:"task"`
 	Text     string          `json:"text"`
 	Options  json.RawMessage `json:"options,omitempty"`
-	Asker    string          `json:"asker,omitempty"` // id of the credential that asked; empty if the question belongs to a task
+	Asker    string          `json:"asker,omitempty"` // id of the asking credential; empty if unknown or for a task's question
 	Asked    time.Time       `json:"asked"`
 	Expires  time.Time       `json:"expires,omitzero"`
 	Default  string          `json:"default,omitempty"`
@@ -305,9 +308,10 @@ func (q Question) Standalone() bool { return q.Run == "" }
 // Account says whether an account of an agent program is paused, for example because of a rate
 // limit. An account has the name of the program, such as claude, if it is the program's own
 // account. Other accounts of the user have names such as claude/work. While an account is paused,
-// tasks of its agent start only if another account of the agent is free. There is also one row for
-// each combination of an agent and its fallbacks (see Chain). In JSON, SQL and the API, an account
-// is called a lane.
+// tasks of its agent start only if another account of the agent, or a fallback, is free. There is
+// also one row for each combination of an agent and its fallbacks (see Chain), and one for each of
+// the user's spending limits for the day and the month. In JSON, SQL and the API, an account is
+// called a lane.
 type Account struct {
 	Name   string    `json:"name"`
 	Until  time.Time `json:"until,omitzero"`   // end of the pause; zero if the account is not paused
@@ -338,10 +342,10 @@ type Cursor struct {
 	Seq  int64  `json:"seq"`
 }
 
-// Event describes one change. Row and AttemptRow contain the changed rows as they are after the
-// change. If no event was deleted, runs, tasks and attempts can be restored from the events, except
-// for fields that change without an event. Only the first event of a run contains its Plan, and
-// only the first event of a task contains its Spec.
+// Event describes one change. In events about runs, tasks and attempts, Row and AttemptRow contain
+// the changed rows as they are after the change. If no event was deleted, these rows can be
+// restored from the events, except for fields whose changes are in no event. Only the first event
+// of a run contains its Plan, and only the first event of a task contains its Spec.
 type Event struct {
 	// Seq is the sequence number of the event. Events are numbered from 1 without gaps. The numbers
 	// of deleted events are not used again.

@@ -9,8 +9,8 @@ import (
 // search for texts itself, which is faster than decoding all rows. The function [Pattern] makes the
 // patterns for its methods.
 type TaskSearcher interface {
-	// TaskIDsLike returns the ids of a run's tasks that match all of the given patterns of SQL's
-	// LIKE. It returns at most limit ids, sorted.
+	// TaskIDsLike returns the ids of those tasks of a run whose ids match all of the given patterns
+	// of SQL's LIKE. It returns at most limit ids, sorted.
 	TaskIDsLike(run string, patterns []string, limit int) ([]string, error)
 	// TasksLike returns the tasks of a run for which each pattern matches the stored JSON of the
 	// task, of its Spec, or of one of its attempts. A pattern also matches names of JSON members,

@@ -1,13 +1,13 @@
-// Package store defines the database of gaffer: its rows (runs, tasks, attempts, workers,
-// questions, items, events) and the interface of a store. It contains no rules about the rows; the
-// rules are in package engine. There are implementations for SQLite
-// ([gaffer/internal/engine/store/sqlite]) and PostgreSQL ([gaffer/internal/engine/store/postgres]),
-// and one in memory for simulations. All of them pass the same tests (package storetest).
+// Package store defines the database of gaffer: its rows (such as runs, tasks, attempts, workers
+// and events) and the interface of a store. It contains no rules about the rows; the rules are in
+// package engine. There are implementations for SQLite ([gaffer/internal/engine/store/sqlite]) and
+// PostgreSQL ([gaffer/internal/engine/store/postgres]), and one in memory for simulations. All of
+// them pass the same tests (package storetest).
 //
-// Every change is made in a transaction ([Store.Write]) and is durable when Write returns.
-// Transactions run one after the other: each sees the changes of all earlier ones, including those
-// of other processes on the same database. A call of Write is called a request. Requests that wait
-// at the same time share one database transaction.
+// Every change is made in a transaction ([Store.Write]) and, except in memory, is durable when
+// Write returns. Transactions run one after the other: each sees the changes of all earlier ones,
+// including those of other processes on the same database. A call of Write is called a request.
+// Requests that wait at the same time may share one database transaction.
 package store
 
 import (
@@ -72,8 +72,8 @@ type Reader interface {
 	// Events returns at most limit events whose Seq is above cursor. Their sequence numbers have
 	// gaps where events were deleted.
 	Events(cursor int64, limit int) ([]Event, error)
-	// EventsOf returns at most limit events of a run whose Seq is above cursor. It does not scan
-	// events of other runs. If run is empty, it returns none.
+	// EventsOf returns at most limit events of a run whose Seq is above cursor. If run is empty, it
+	// returns none.
 	EventsOf(run string, cursor int64, limit int) ([]Event, error)
 	LastSeq() (int64, error)
 	// EventsWithoutRows returns the same events as Events, but leaves Row and AttemptRow empty.
@@ -113,7 +113,7 @@ type DueAttemptLister interface {
 }
 
 // RunningAttempts returns all running attempts, in the order of [Attempt.Due]. To get all of them,
-// it asks for the attempts that are due before the latest possible time.
+// it asks for the attempts that are due before the latest time that a database can store.
 func RunningAttempts(r DueAttemptLister) ([]Attempt, error) {
 	return r.DueAttempts(time.Unix(0, math.MaxInt64), math.MaxInt32)
 }

@@ -36,8 +36,9 @@ type Loader interface {
 var ErrNotLoaded = errors.New("not loaded yet")
 
 // Tx gives one request access to a transaction. A request is one call of [Store.Write]; several
-// requests may share a transaction. The request sees its own changes at once. Later requests in the
-// same transaction see them too, unless the request fails.
+// requests may share a transaction. The request sees its own changes at once, except for those of
+// [Tx.DeleteRows]. Later requests in the same transaction see its changes too, unless the request
+// fails.
 type Tx struct {
 	stored  Transaction
 	read    *rows // rows that the transaction has read from the database
@@ -72,7 +73,7 @@ type rows struct {
 // allTasks holds the keys of all tasks of a run.
 type allTasks struct {
 	keys       []TaskKey
-	dependents map[string][]TaskKey // by the id of a task: the tasks that depend on it
+	dependents map[string][]TaskKey // by the id of a task: the keys of the tasks that need it
 }
 
 // table holds rows of one kind, such as tasks, in the order in which they were added.
@@ -117,8 +118,8 @@ func (t *table[K, V]) put(key K, row V) {
 func (t *table[K, V]) has(key K) bool { return t.find(key) >= 0 }
 
 // merge puts the rows of later, the table of a later request, into t. They replace the rows with
-// the same keys. If t is empty, requests, the number of requests that will probably be merged, is
-// its initial capacity.
+// the same keys. If t is empty, merge allocates memory for as many rows as the parameter requests
+// says.
 func (t *table[K, V]) merge(later *table[K, V], requests int) {
 	if t.keys == nil && len(later.keys) > 0 {
 		t.keys, t.rows = make([]K, 0, requests), make([]V, 0, requests)
@@ -129,7 +130,7 @@ func (t *table[K, V]) merge(later *table[K, V], requests int) {
 }
 
 func (r *rows) merge(later *rows, requests int) {
-	r.runs.merge(&later.runs, 1) // capacity for one row, because most transactions change only one run
+	r.runs.merge(&later.runs, 1) // allocate memory for only one row: a transaction changes few runs
 	r.tasks.merge(&later.tasks, requests)
 	r.attempts.merge(&later.attempts, requests)
 	r.workers.merge(&later.workers, requests)
@@ -192,47 +193,47 @@ func get[K comparable, V any](tx *Tx, tableOf func(*rows) *table[K, V], key K, s
 	return row, err
 }
 
-// Run returns the run with an id, or [ErrNotFound].
+// Run returns the run with the given id, or [ErrNotFound].
 func (tx *Tx) Run(id string) (Run, error) {
 	return get(tx, func(r *rows) *table[string, Run] { return &r.runs }, id, tx.stored.Run)
 }
 
-// Task returns the task with a key, or [ErrNotFound].
+// Task returns the task with the given key, or [ErrNotFound].
 func (tx *Tx) Task(key TaskKey) (Task, error) {
 	return get(tx, tasksOf, key, tx.stored.Task)
 }
 
 func tasksOf(r *rows) *table[TaskKey, Task] { return &r.tasks }
 
-// Attempt returns the attempt with an id, or [ErrNotFound].
+// Attempt returns the attempt with the given id, or [ErrNotFound].
 func (tx *Tx) Attempt(id string) (Attempt, error) {
 	return get(tx, attemptsOf, id, tx.stored.Attempt)
 }
 
 func attemptsOf(r *rows) *table[string, Attempt] { return &r.attempts }
 
-// Worker returns the worker with an id, or [ErrNotFound].
+// Worker returns the worker with the given id, or [ErrNotFound].
 func (tx *Tx) Worker(id string) (Worker, error) {
 	return get(tx, workersOf, id, tx.stored.Worker)
 }
 
 func workersOf(r *rows) *table[string, Worker] { return &r.workers }
 
-// Question returns the question with an id, or [ErrNotFound].
+// Question returns the question with the given id, or [ErrNotFound].
 func (tx *Tx) Question(id string) (Question, error) {
 	return get(tx, questionsOf, id, tx.stored.Question)
 }
 
 func questionsOf(r *rows) *table[string, Question] { return &r.questions }
 
-// Account returns the agent account with a name, or [ErrNotFound].
+// Account returns the agent account with the given name, or [ErrNotFound].
 func (tx *Tx) Account(name string) (Account, error) {
 	return get(tx, accountsOf, name, tx.stored.Account)
 }
 
 func accountsOf(r *rows) *table[string, Account] { return &r.accounts }
 
-// IdempotencyRecord returns the idempotency record with a key, or [ErrNotFound].
+// IdempotencyRecord returns the idempotency record with the given key, or [ErrNotFound].
 func (tx *Tx) IdempotencyRecord(key string) (IdempotencyRecord, error) {
 	return get(tx, func(r *rows) *table[string, IdempotencyRecord] { return &r.idempotencyRecords }, key, tx.stored.IdempotencyRecord)
 }
@@ -240,8 +241,8 @@ func (tx *Tx) IdempotencyRecord(key string) (IdempotencyRecord, error) {
 // PutRun adds a run, or replaces the run with the same id.
 func (tx *Tx) PutRun(r Run) { tx.own.runs.put(r.ID, r) }
 
-// PutTask adds a task, or replaces the task with the same key. The task's run must exist or be put
-// in the same transaction. The Needs of an existing task must not change.
+// PutTask adds a task, or replaces the task with the same key. The Needs of an existing task must
+// not change.
 func (tx *Tx) PutTask(t Task) { tx.own.tasks.put(t.TaskKey, t) }
 
 // PutAttempt adds an attempt, or replaces the attempt with the same id.
@@ -292,7 +293,7 @@ func (tx *Tx) Tasks(run string) ([]Task, error) {
 	return overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.Run == run }, bySeq)
 }
 
-// cacheTasksOf stores the committed tasks of a run in r, so that the transaction reads them only
+// cacheTasksOf stores in r the committed tasks of a run, so that the transaction reads them only
 // once.
 func (r *rows) cacheTasksOf(run string, tasks []Task) {
 	all := &allTasks{dependents: map[string][]TaskKey{}}
@@ -311,8 +312,8 @@ func (r *rows) cacheTasksOf(run string, tasks []Task) {
 	r.tasksByRun[run] = all
 }
 
-// cacheDependents stores the committed tasks that depend on a task in r, so that the transaction
-// reads them only once.
+// cacheDependents stores in r the committed tasks that depend on the task with the given key, so
+// that the transaction reads them only once.
 func (r *rows) cacheDependents(of TaskKey, tasks []Task) {
 	keys := make([]TaskKey, len(tasks))
 	for i, t := range tasks {
@@ -384,7 +385,7 @@ func (w *WaitQuery) matches(t *Task) bool {
 }
 
 // Idle reports whether t is queued, not ready, and does not wait for another task. It may still
-// have to wait for its NotBefore, its wave, its account, or the run's parallel limit.
+// have to wait, for example for its NotBefore, its wave, its account, or the run's parallel limit.
 func (t *Task) Idle() bool { return t.Status == Queued && !t.Ready && t.Blockers == 0 }
 
 // DelayHasPassed reports whether t is idle, and its NotBefore is set and has passed.

@@ -9,7 +9,8 @@ import (
 )
 
 // Writer implements the method Write for all implementations of [Store]. Each call of Write is a
-// request. Requests that wait at the same time share one database transaction and one commit.
+// request. Requests that wait at the same time share one database transaction and one commit. A
+// request that deletes rows gets a transaction of its own.
 type Writer struct {
 	// Open begins a write transaction of the database. It waits while another write transaction is
 	// open, in this process or in another one.

@@ -81,8 +81,8 @@ func (s *Server) Sweep(ctx context.Context) (more bool, err error) {
 // machine sleeps, but leases expire during that time too.
 func (s *Server) clock() time.Time { return s.Now().Round(0) }
 
-// checkOnline sets s.online to whether any worker is online. It reads the store at most once per
-// maxGap.
+// checkOnline sets s.online to whether any worker is online. It does nothing if the last successful
+// check was less than maxGap ago.
 func (s *Server) checkOnline(ctx context.Context) error {
 	now := s.clock()
 	if since := now.Sub(s.onlineChecked); since >= 0 && since < maxGap {

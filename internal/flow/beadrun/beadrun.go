@@ -61,14 +61,14 @@ const (
 type Request struct {
 	Plan     plan.Plan // each task must have a Dispatch, which names the task's bead
 	Terminal TerminalMode
-	// If Force is set and another agent already works on one of the beads, that agent and all its
+	// If Force is set and one of the beads already has an unfinished task, that task and all its
 	// processes are ended first.
 	Force bool
 }
 
-// Dispatch submits beads as one run and returns the id of the run. If an agent already works on one
-// of the beads and q.Force is set, Dispatch ends that agent and tries again. If q.Force is not set,
-// Dispatch submits nothing and returns an [*engine.BeadHeldError].
+// Dispatch submits beads as one run and returns the id of the run. If one of the beads already has
+// an unfinished task and q.Force is set, Dispatch ends that task and tries again. If q.Force is not
+// set, Dispatch submits nothing and returns an [*engine.BeadHeldError].
 func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	inTmux := false
 	if q.Terminal != Headless {
@@ -99,9 +99,9 @@ func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	}
 }
 
-// Prepare completes tasks for beads, so that they can be submitted as a part of any run. It sets
-// missing values in the field Dispatch of each task, in place, and returns tasks. The agents of the
-// tasks run without a terminal.
+// Prepare completes tasks for beads, so that they can be submitted as a part of any run. It changes
+// the field Dispatch of each task in place, and returns the given slice. The agents of the tasks
+// run without a terminal.
 func (b *Beads) Prepare(ctx context.Context, tasks []plan.Task) ([]plan.Task, error) {
 	for i := range tasks {
 		if err := b.prepare(ctx, &tasks[i], false); err != nil {

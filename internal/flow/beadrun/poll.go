@@ -206,10 +206,9 @@ func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 }
 
 // pollRecords returns the attempts that are running according to the ledger's records but not
-// according to the store. These are attempts of other programs, and attempts of gaffer's ended runs
-// whose records were not completed. inStore has the names of the attempts that are running
-// according to the store. If repair is true, pollRecords also completes the records of stale
-// attempts.
+// according to the store. These are attempts of other programs, and ended attempts of gaffer whose
+// records were not completed. inStore has the names of the attempts that are running according to
+// the store. If repair is true, pollRecords also completes the records of stale attempts.
 func (b *Beads) pollRecords(ctx context.Context, inStore map[string]bool, repair bool) (list []Polled, err error) {
 	err = b.opts.Ledger.Unfinished(ctx, func(r ledger.Attempt) error {
 		if inStore[attemptName(r.Bead, r.Attempt)] {
@@ -322,9 +321,7 @@ func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 }
 
 // finishRecords handles those attempts in stale that belong to runs of this project. It writes the
-// ledger's records of these runs, and removes the attempts from stale. If the task of such an
-// attempt is running again, the attempt's record stays unchanged. All other removed attempts have
-// complete records.
+// missing ledger records of these runs, and removes the attempts from stale.
 func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) error {
 	var runs []store.Run
 	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {

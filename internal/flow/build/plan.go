@@ -35,8 +35,8 @@ type Plan struct {
 	File string `yaml:"-"` // path of the plan's file
 }
 
-// Phase is a named group of chunks: a milestone of the build, which is reached when all of them are
-// completed.
+// Phase is a milestone of the build: a named group of chunks. The milestone is reached when all
+// these chunks are completed.
 type Phase struct {
 	Name   string `yaml:"phase"`
 	Chunks []ID   `yaml:"chunks"`
@@ -158,9 +158,9 @@ func Of(text json.RawMessage) (*Build, error) {
 // TaskName returns the id of the engine's task for a chunk.
 func TaskName(id ID) string { return "chunk-" + string(id) }
 
-// FromState creates a plan from the state of a build that another program has started. It returns a
-// [*StateError] if the build cannot be continued, because ids of chunks are missing or not unique,
-// or the plan would not be valid.
+// FromState creates a plan from the build run in the workflow state, for example if another program
+// has started the build. It returns a [*StateError] if the build cannot be continued, because ids
+// of chunks are missing or not unique, or the plan would not be valid.
 func FromState(run workflow.BuildRun) (Plan, error) {
 	p := Plan{
 		Name: run.RunID, Priorities: run.Plan.Priorities, PrioritySource: run.Plan.PrioritySource, SpecVersion: run.Plan.SpecVersion,
@@ -173,7 +173,7 @@ func FromState(run workflow.BuildRun) (Plan, error) {
 		seen[c.ID] = true
 		chunk := Chunk{ID: ID(c.ID), Name: cmp.Or(c.Name, "chunk "+string(c.ID)), Sections: c.Sections, Scenarios: c.Scenarios}
 		for _, id := range c.DependsOn {
-			// Keep a dependency only if chunk c is not completed and another chunk has the id.
+			// Keep a dependency only if chunk c is not completed and a chunk with this id exists.
 			// [workflow.BuildRun.Resume] handles dependencies on unknown ids.
 			if c.Status != workflow.Completed && slices.ContainsFunc(run.Chunks, func(o workflow.Chunk) bool { return o.ID == id }) {
 				chunk.DependsOn = append(chunk.DependsOn, ID(id))

@@ -30,8 +30,8 @@ type Outcome struct {
 	Screenshot string
 }
 
-// Progress is the state of a build: the status of its chunks and its activity feed. It is computed
-// from the engine's events. The same events always give the same Progress.
+// Progress is the state of a build: the status of its chunks. It is computed from the engine's
+// events.
 type Progress struct {
 	Build Build
 	Ended store.Status // final status of the engine's run; empty while the run continues
@@ -101,7 +101,8 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	case to == store.Running && tried != nil:
 		return s.started(i, *tried, at), nil
 	case tried == nil && (to == store.Queued || to == store.Cancelled):
-		// The user has retried the chunk, or it was cancelled before an attempt started: reset it.
+		// The task was queued, for example because the user has retried it, or it was cancelled
+		// while it was queued. So reset the chunk.
 		*c = planned(*c)
 		return nil, nil
 	case tried == nil && to == store.Failed:
@@ -171,7 +172,7 @@ func (s *Progress) started(i int, a store.Attempt, at string) []workflow.Draft {
 }
 
 // isolation returns "fresh session" or "resumed session", the words of the workflow protocol. A
-// session is resumed if earlier attempts of the same conversation have used tokens.
+// session is resumed if earlier attempts of the same conversation have spent tokens or money.
 func isolation(a store.Attempt) string {
 	if a.SpentEarlier != (store.Amount{}) {
 		return "resumed session"
@@ -224,8 +225,8 @@ func planned(c workflow.Chunk) workflow.Chunk {
 	}
 }
 
-// failureReason returns one line about why an attempt failed. If checks failed, the line contains
-// the names of these checks.
+// failureReason returns one line about why an attempt failed. If checks failed and their results
+// are known, the line contains the names of the failed checks.
 func failureReason(a store.Attempt, outcome func(string, int) (Outcome, bool)) string {
 	if o, known := outcome(a.Task, a.Number); known && a.Class == failure.VerifyFailed {
 		var failed []string

@@ -83,7 +83,8 @@ func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, s
 }
 
 // writeRun writes the build run and the active section to the state, or removes both if the build
-// is completed. If the build has ended, it also writes the next step for the user.
+// is completed. If the build has ended, writeRun also ends the build's step of the workflow (see
+// finish).
 func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec SpecInfo) error {
 	if s.Ended == store.Complete && s.Build.Run.Outcome() == workflow.RunCompleted {
 		workflow.ClearRun(root)

@@ -123,7 +123,7 @@ func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 			}
 			skip = true
 		}
-		// If the build's step has begun before, the check of earlier steps has already passed.
+		// If the build's step is already the current step, do not check the earlier steps again.
 		again := state.WorkflowStep == workflow.ExecutorBuild
 		return workflow.BeginStep(root, workflow.ExecutorBuild, skip || again)
 	})
@@ -178,7 +178,7 @@ type Found struct {
 	Problem error
 	Resume  workflow.Resume
 	Health  workflow.Health
-	Engine  string // id of the engine's run; empty if gaffer does not run the build
+	Engine  string // id of the engine's run; empty if there is none
 	Status  store.Status
 	Owner   int // pid of the gaffer process that executes the run; 0 if there is none
 }

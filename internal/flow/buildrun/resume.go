@@ -17,8 +17,8 @@ type Resumption struct {
 	// Rebuild holds the ids of completed chunks to build again.
 	Rebuild []workflow.ID
 	// Plan is the plan with which the build continues. If it is nil, the build continues with the
-	// plan that was submitted. If gaffer did not submit one, the plan is derived from the workflow
-	// state.
+	// plan that was submitted. If gaffer's database has no such plan, the plan is derived from the
+	// workflow state.
 	Plan *build.Plan
 }
 
@@ -184,8 +184,8 @@ func (b *Builds) Plan(ctx context.Context) (build.Plan, error) {
 }
 
 // planOf returns the plan of the build f. If the argument plan is not nil, planOf returns it.
-// Otherwise it returns the plan that was submitted or, if there is none, a plan that is derived
-// from the workflow state.
+// Otherwise it returns the plan that was submitted or, if gaffer's database has no such plan, a
+// plan that is derived from the workflow state.
 func (b *Builds) planOf(ctx context.Context, f Found, plan *build.Plan) (build.Plan, error) {
 	if plan != nil {
 		return *plan, nil

@@ -119,7 +119,7 @@ func (w *Writer) catchUp(ctx context.Context) error {
 }
 
 // Feed returns all feed events of the build whose engine run has this id. It computes them from the
-// events in the store. The feed in the workflow state should contain the same events.
+// events in the store. Tests compare them with the feed in the workflow state.
 func (b *Builds) Feed(ctx context.Context, id string) ([]workflow.Event, error) {
 	var w *Writer
 	err := b.opts.Store.Read(ctx, func(r store.Reader) error {

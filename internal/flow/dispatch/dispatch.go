@@ -19,7 +19,7 @@ import (
 
 // Settings holds the user's settings for all beads. A bead's own agent, repository, template,
 // branch and variables have precedence. Model applies only to beads with neither an agent nor a
-// model. Timeout, Retries and Questions replace the values of the bead.
+// model. If Timeout, Retries or Questions is set, it replaces the bead's own value.
 type Settings struct {
 	Agent, Model string
 	Repo         string // absolute path of the repository

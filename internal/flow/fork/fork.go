@@ -31,8 +31,8 @@ type Source struct {
 type Attempt struct {
 	Number  int
 	Thread  string       // id of the conversation
-	Account string       // name of the account that the agent used; empty for the program's own account
-	Used    fleet.Amount // what this attempt and all earlier attempts of the same conversation have used
+	Account string       // name of the account; empty for the account of the agent's program
+	Used    fleet.Amount // cost of the conversation up to the end of this attempt
 }
 
 // turn is a turn of the conversation. point is the id that the agent program has given to the end
@@ -63,8 +63,8 @@ func Turns(s Source) ([]fleet.Turn, error) {
 	return list, err
 }
 
-// read reads the conversation of the task's last attempt from the logs of all attempts that
-// continued it. It returns an [*Error] if no attempt has ended.
+// read reads the conversation of the task's last attempt from the logs of all attempts that belong
+// to this conversation. It returns an [*Error] if no attempt has ended.
 func read(s Source) (c conversation, err error) {
 	if len(s.Attempts) == 0 {
 		return c, &Error{Text: fmt.Sprintf("no attempt of task %s has ended", s.Task.ID), Next: "fork it when it has ended"}

@@ -27,8 +27,8 @@ var handlers = map[workflow.ItemType]handler{
 	workflow.ReferenceItem: referenceHandler,
 }
 
-// ideaHandler returns a handler that finds the spec sections that an idea affects. If the idea
-// affects no section, the summary of the analysis is fallback.
+// ideaHandler returns a handler that finds the spec sections that an idea affects. If there is a
+// spec but the idea affects none of its sections, the summary of the analysis is fallback.
 func ideaHandler(fallback string) handler {
 	return func(_ context.Context, _ *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
 		matches := s.Affected(item.Content)
@@ -44,8 +44,8 @@ func analysis(matches []spec.Match, summary string) []workflow.Field {
 	return []workflow.Field{{Name: "affectedSections", Value: sections}, {Name: "summary", Value: summary}}
 }
 
-// describeMatches returns a text about which sections an idea affects, and why. If the idea affects
-// no section, describeMatches returns fallback.
+// describeMatches returns a text about which sections an idea affects, and why. If there is a spec
+// but the idea affects none of its sections, describeMatches returns fallback.
 func describeMatches(s spec.Spec, matches []spec.Match, fallback string) string {
 	switch {
 	case !s.Found:

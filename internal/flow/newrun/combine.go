@@ -11,7 +11,7 @@ import (
 )
 
 // Combine combines several plans into one. Tasks of different plans do not depend on each other,
-// except that tasks with the same wave number form one wave. The combined plan gets the strictest
+// except that waves with the same number become one wave. The combined plan gets the strictest
 // limits of all plans: the smallest number of parallel tasks, and the strictest reaction to a
 // failure. The budgets are added up. If several prompts were given as text, they would have the
 // same id, so numbers are added to their ids.
@@ -76,7 +76,7 @@ func harder(a, b plan.OnFailure) bool {
 }
 
 // checkCombinable returns an error if the plans cannot be combined, because one of them is a
-// workflow or two tasks have the same id. A workflow has its own branch, so it must run alone.
+// workflow, which must run alone, or because two tasks have the same id.
 func checkCombinable(plans []plan.Plan) error {
 	var problems plan.Problems
 	from := map[string]plan.Plan{}

@@ -215,8 +215,8 @@ func shortDuration(d time.Duration) string {
 }
 
 // fits returns an error if a task has a property for which the form has no field. first is the
-// first task of the plan, and index is the index of t. fits finds only the most common of these
-// properties; FormOf then compares the whole plan.
+// first task of the plan, and index is the index of t. fits does not check all properties, so
+// FormOf compares the whole plan afterwards.
 func fits(t, first plan.Task, index int) error {
 	id := "prompt"
 	if index > 0 {
@@ -239,9 +239,9 @@ func fits(t, first plan.Task, index int) error {
 	return nil
 }
 
-// withoutOrigin returns the plan without the fields that say where it was read from. It also
-// replaces empty lists and maps of tasks by nil, so that reflect.DeepEqual does not distinguish
-// them.
+// withoutOrigin returns the plan without its warnings and without the fields that say where it was
+// read from. It also replaces empty lists and maps of tasks by nil, because reflect.DeepEqual
+// distinguishes them from nil.
 func withoutOrigin(p plan.Plan) plan.Plan {
 	p.Format, p.Source, p.SourceFile, p.Warnings = "", "", "", nil
 	p.Tasks = slices.Clone(p.Tasks)

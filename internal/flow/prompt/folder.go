@@ -17,8 +17,7 @@ import (
 
 const (
 	extension = ".md"
-	// maxFile is the maximum size of a template, in bytes. A larger prompt would be too large for
-	// an agent.
+	// maxFile is the maximum size of a template, in bytes.
 	maxFile = 1 << 20
 )
 
@@ -56,7 +55,7 @@ func List(dir string) ([]Template, []error) {
 }
 
 // Load reads the template called name in the folder dir. It returns a [*NotFoundError] if the file
-// is missing, and a [*BrokenError] if it cannot be used.
+// is missing, and a [*BrokenError] if the content of the file is not a valid template.
 func Load(dir, name string) (Template, error) {
 	t, err := read(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -106,9 +106,9 @@ func blockers(b teamstate.Brief, most int) string {
 	return section("What keeps the group from going on", fencedList(list, most, ""))
 }
 
-// historyList returns a list of what happened to the group before. The agent needs this list,
-// because each step starts a new agent without a memory of earlier steps. The tech lead's latest
-// decision comes before the older ones.
+// historyList returns a list of what happened to the group in earlier steps. The agent needs this
+// list, because each step starts a new agent without a memory of earlier steps. The tech lead's
+// latest decision comes before the older ones.
 func historyList(b teamstate.Brief, maxBytes int) string {
 	g := b.Status
 	list := []string{starts(g), tests(g.TestResults), labelLine("gaffer could not merge what was approved", b.Unmerged)}

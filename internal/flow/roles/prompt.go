@@ -98,7 +98,7 @@ func withRequiredVariables(t prompt.Template) string {
 }
 
 // minPromptSize returns an upper bound for the size of the prompt, in bytes, if every variable is
-// cut to the lowest level.
+// cut to the smallest of the sizeLevels.
 func minPromptSize(t prompt.Template) int {
 	u := templateUses[slices.IndexFunc(templateUses, func(u templateUse) bool { return u.name == t.Name })]
 	b := completeBrief(teamstate.Brief{Step: teamstate.Step{Purpose: u.purpose}}, u)

@@ -1,9 +1,9 @@
 // Package roles defines the prompt and the agent for each role of a team, such as developer.
 //
-// A prompt is created from a Markdown template, which is part of the project or of gaffer. The
+// A prompt is created from a Markdown template, which is part of the project or of gaffer. Many
 // values of the template's variables come from users, agents and programs and are not trusted.
-// Before a value is inserted, it is cut to a maximum size, stripped of control characters, and put
-// into a Markdown code block that it cannot end.
+// Before such a value is inserted, it is cut to a maximum size, stripped of control characters, and
+// put into Markdown code (a code block or inline code) that it cannot end.
 package roles
 
 import (
@@ -35,7 +35,8 @@ type Set struct {
 }
 
 // Load reads the settings of the roles from c, and the templates of the roles from subfolders of
-// the folder templates. An error names the file or the setting that is wrong.
+// the folder whose path is the parameter templates. If the subfolders lack a template, Load uses
+// gaffer's own template. An error names the file or the setting that is wrong.
 func Load(c *config.Config, templates string) (Set, error) {
 	rules, err := newrun.Permissions(c)
 	if err != nil {
@@ -88,8 +89,8 @@ func folders(c *config.Config, u templateUse, templates string) ([]string, error
 	return list, nil
 }
 
-// checkRole returns an error if the settings of a role contain an unknown agent, an invalid
-// template name or an invalid label. The general checks of settings do not find these mistakes.
+// checkRole returns an error if the settings of a role contain an unknown agent, an invalid name of
+// a template folder, or an invalid label.
 func checkRole(c *config.Config, name string) error {
 	r := c.Role(name)
 	if err := checkAgent(c, r.Agent); err != nil {

@@ -38,7 +38,7 @@ var templateUses = []templateUse{
 	{teamstate.Unblock, team.TechLead, "tech-lead-unblock", teamstate.Words(teamstate.Unblock)},
 }
 
-// Templates returns the names of all templates, in the order in which a session needs them.
+// Templates returns the names of all templates.
 func Templates() []string {
 	var list []string
 	for _, u := range templateUses {

@@ -18,9 +18,10 @@ const (
 	minItem = 200
 )
 
-// clean makes untrusted text safe to print. The result is valid UTF-8 with uniform line ends. It
-// has no control characters except tabs and newlines, and no characters that change the direction
-// or visibility of text. Long rows of backquotes are shortened.
+// clean makes untrusted text safe to print. The result is valid UTF-8, and every line separator is
+// a newline. Control characters except tabs and newlines are removed. Common characters that are
+// invisible or override the direction of writing are removed, too. Long rows of backquotes are
+// shortened.
 func clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -36,8 +37,8 @@ func clean(text string) string {
 	return strings.TrimRight(strings.TrimLeft(text, "\n"), " \t\n")
 }
 
-// printable returns r if it is safe to print, a newline if r is another line separator, and -1 if r
-// must be removed.
+// printable returns r if it is safe to print. It returns a newline for any other line separator,
+// such as a carriage return, and -1 if r must be removed.
 func printable(r rune) rune {
 	switch {
 	case r == '\n' || r == '\t':
@@ -136,7 +137,7 @@ func joined(list []string, each int) string {
 }
 
 // joinFitting shortens each item to maxItem bytes, and joins as many items as fit into maxTotal
-// bytes. A last line says how many items were dropped.
+// bytes. If it drops items, a last line says how many.
 func joinFitting(list []string, maxItem, maxTotal int) string {
 	const more = "… and %d more"
 	var b strings.Builder
@@ -162,7 +163,7 @@ func oneLine(text string) string {
 }
 
 // commas joins at most 20 names by commas. If there are more names, it adds a note that says how
-// many.
+// many are left out.
 func commas(list []string) string {
 	const most = 20
 	short := make([]string, 0, most+1)

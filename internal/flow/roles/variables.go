@@ -11,19 +11,19 @@ import (
 type Variable struct {
 	Name string
 	Doc  string // description in one line, without a full stop
-	// Most is the maximum size of the value, in bytes. It is 0 for a value without untrusted text,
-	// and for a name, which is always short.
+	// Most is the maximum size of the untrusted text in the value, in bytes. It is 0 if the value
+	// has no untrusted text, or only names, which are always short.
 	Most int
-	// Lines is true if the value has several lines. A variable with several lines must be the only
-	// text on its line.
+	// Lines is true if the value may have several lines. In a template, such a variable must be the
+	// only text on its line.
 	Lines bool
 
 	value func(b teamstate.Brief, most int) string
 }
 
-// Variables returns all variables that templates may use. If a value would be longer than Most
-// bytes, gaffer drops the middle of a text, or the last items of a list, and adds a note that says
-// how much was dropped.
+// Variables returns all variables that templates may use. If a text is longer than Most bytes, its
+// middle is left out. If a list is longer, its long items are shortened and, if needed, its last
+// items are left out. A note in the value says how much was left out.
 func Variables() []Variable {
 	return slices.Concat(inlineVariables(), blockVariables(), sectionVariables())
 }
@@ -47,7 +47,7 @@ func inlineVariables() []Variable {
 	}
 }
 
-// blockVariables returns the variables whose value has several lines and is never empty.
+// blockVariables returns the variables whose value may have several lines and is never empty.
 func blockVariables() []Variable {
 	return []Variable{
 		{"RULES", "what holds for every role: no memory, what is data, whose documents are whose", 0, true, func(teamstate.Brief, int) string { return rules() }},

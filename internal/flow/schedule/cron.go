@@ -13,7 +13,7 @@ import (
 // field is one of the five fields of a cron expression.
 type field struct {
 	name    string
-	allowed string // the values that the field may have, for messages
+	allowed string // the values that the field may have, as text for messages
 	flag    cron.ParseOption
 }
 
@@ -28,7 +28,7 @@ var fields = []field{
 // weekdays is the index of the field "day of the week" in fields.
 const weekdays = 4
 
-// shortcuts maps each word that stands for a cron expression to that expression.
+// shortcuts maps each word that users may write instead of a cron expression to that expression.
 var shortcuts = map[string]string{
 	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }
@@ -104,8 +104,8 @@ func fieldProblem(err error) string {
 	return text
 }
 
-// sundayIsZero replaces 7 by 0 in the field for the day of the week, because the parser knows only
-// 0 as Sunday. A range that ends with 7 becomes a list of days.
+// sundayIsZero replaces 7 by 0 in the field for the day of the week. Both mean Sunday, but the
+// parser does not accept 7. A range that ends with 7 becomes a list of days.
 func sundayIsZero(part string) string {
 	items := strings.Split(part, ",")
 	for i, item := range items {
@@ -167,8 +167,8 @@ func (t Times) OnCalendar() []string {
 	return []string{week + " " + days + " " + clock}
 }
 
-// calendarList returns the values of a field in the form of a systemd timer. count is the number of
-// possible values. If the field has all of them, calendarList returns "*".
+// calendarList returns the values of a field as a systemd timer writes them, such as "02,14". count
+// is the number of possible values. If the field has all of them, calendarList returns "*".
 func calendarList(set uint64, count int) string {
 	list := values(set)
 	if len(list) == count {

@@ -1,7 +1,7 @@
 // Package schedule has the rules of schedules: at which times runs are planned, what happens to
 // planned times that were missed, and what happens at a planned time if an earlier run has not
-// ended. Except for [LocalZone], the functions are pure: they get the current time as an argument,
-// and return a changed copy of the [Schedule].
+// ended. The package does not read the clock: callers pass the current time. The exported methods
+// of a [Schedule] do not modify it; they return a changed copy.
 package schedule
 
 import (
@@ -114,7 +114,7 @@ func (s Schedule) delay(planned time.Time) time.Duration {
 func (s Schedule) StartTime(planned time.Time) time.Time { return planned.Add(s.delay(planned)) }
 
 // due returns the planned times that are not decided yet and whose start time has come, the
-// earliest first.
+// earliest first. It stops at the first planned time whose start time has not come.
 func (s Schedule) due(times Times, now time.Time) (list []time.Time) {
 	for after := s.Through; ; {
 		after = times.Next(after)
@@ -151,7 +151,7 @@ func (s Schedule) NeedsDecision(now time.Time) bool {
 type Decision struct {
 	Now    time.Time
 	Active func(run string) bool // reports whether a run has not ended
-	Holder string                // name of the process that decides, and that will start the runs
+	Holder string                // id of the process that decides, and that will start the runs
 }
 
 // Decide decides what happens at the planned times up to d.Now, and starts a waiting run if no
@@ -264,9 +264,9 @@ func (s *Schedule) add(planned time.Time, count int, d Decision) {
 	s.Fires = append(s.Fires, f)
 }
 
-// addMissed adds an entry to Fires for a planned time whose run starts late. If an earlier run has
-// not ended, the new run waits. If the rule for overlaps allows both runs at once, the new run
-// starts.
+// addMissed adds an entry to Fires for a planned time under the rule [fleet.MissedRunAll]. If an
+// earlier run has not ended, the new run waits, except if the rule for overlaps allows several runs
+// at once.
 func (s *Schedule) addMissed(planned time.Time, d Decision) {
 	f := newFire(planned, 1, d.Now)
 	f.Status = fleet.FireStarting
@@ -411,8 +411,8 @@ func (s Schedule) Pause() Schedule {
 	return s
 }
 
-// Resume returns the schedule in the state active. Planned times up to now get no runs and do not
-// count as missed.
+// Resume returns the schedule in the state active. Planned times up to now that are not decided yet
+// get no runs and do not count as missed.
 func (s Schedule) Resume(now time.Time) Schedule {
 	if s.Through.Before(now) {
 		s.Through = now

@@ -8,8 +8,8 @@ import (
 
 // Times are the planned times of a schedule.
 type Times struct {
-	// spec computes with the times that a wall clock in zone shows. They are represented as times
-	// in UTC, see wallClock.
+	// spec is the parsed cron expression. It must be used with the times that a wall clock in zone
+	// shows, represented as times in UTC (see wallClock).
 	spec *cron.SpecSchedule
 	zone *time.Location
 }

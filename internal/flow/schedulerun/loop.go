@@ -16,10 +16,11 @@ const (
 	lookEvery    = time.Second      // how often the loop checks whether a planned time has come
 	processEvery = 30 * time.Second // how often the loop looks for runs that no process works on
 	firstRetry   = time.Minute      // how long to wait after the first failed start of a process
-	maxRetry     = time.Hour        // maximum wait; the wait doubles after each failure
+	maxRetry     = time.Hour        // maximum wait between two tries to start a process
 )
 
-// retry says when to try again to start a process for a run, and how long that wait is.
+// retry says when to try again to start a process for a run. wait is the time between the last try
+// and the next one.
 type retry struct {
 	at   time.Time
 	wait time.Duration

@@ -4,8 +4,8 @@
 // For each decision, one transaction records which planned times were decided, and which process
 // starts the run. This process then submits the run with an idempotency key, which is made of the
 // schedule and the planned time. So a crash at any point neither loses a run nor starts it twice.
-// Until the run exists, any process that uses the store may submit it again, and the key ensures
-// that there is only one run.
+// If this process dies before the run exists, another process of the same user on the same machine
+// submits the run again. The key ensures that there is only one run.
 package schedulerun
 
 import (
@@ -56,9 +56,9 @@ func New(opts Options) *Schedules {
 	return &Schedules{opts: opts, holder: opts.NewID(), retries: map[string]retry{}}
 }
 
-// The store has an item for each schedule. The item has the kind kind, and its id is the schedule's
-// name. The item of a removed schedule has the kind removedKind, and its id is the schedule's id,
-// because several removed schedules can have the same name.
+// The store has an item for each schedule. The constants kind and removedKind are the kinds of
+// these items. The id of an item is the schedule's name. For a removed schedule, it is the
+// schedule's id, because several removed schedules can have the same name.
 const (
 	kind        = "schedule"
 	removedKind = "schedule-removed"
@@ -350,7 +350,7 @@ func notMine(n schedule.Schedule) error {
 }
 
 // decide decides what happens at the planned times of a schedule up to now, and stores the result.
-// It returns the ids of the entries in Fires whose runs this process must start.
+// It returns the ids of the entries in the schedule's Fires whose runs this process must start.
 func (s *Schedules) decide(ctx context.Context, name string) (decided schedule.Schedule, start []string, err error) {
 	err = s.opts.Engine.Do(ctx, "schedule "+name, func(tx *engine.Tx) error {
 		n, err := get(tx, name)
@@ -499,7 +499,7 @@ func (s *Schedules) renew(ctx context.Context, name, fire string, lease time.Dur
 
 // RunNow starts a run of a schedule at once, whatever its planned times are. by is the user who
 // asks for the run; empty means the user of this process. If the run or its process could not be
-// started, RunNow returns both the entry in Fires and an error.
+// started, RunNow returns an error and the run's entry in the schedule's Fires.
 func (s *Schedules) RunNow(ctx context.Context, name, by string) (fleet.Fire, error) {
 	by = cmp.Or(by, s.opts.User)
 	var n schedule.Schedule
@@ -541,7 +541,7 @@ func (s *Schedules) startAndShow(ctx context.Context, n schedule.Schedule, fire 
 // Fire decides what happens at the planned times of one schedule up to now, and starts the runs
 // that are due. It is for programs such as cron, which start gaffer at each planned time. If the
 // schedule has a jitter, Fire first waits for the delayed start time. It returns the entries that
-// it has added to Fires, and the entries whose runs it has started.
+// were added to the schedule's Fires, and the entries whose runs were started.
 func (s *Schedules) Fire(ctx context.Context, name string) (fires []fleet.Fire, err error) {
 	n, err := s.stored(ctx, name)
 	if err != nil {
@@ -583,8 +583,8 @@ func (s *Schedules) stored(ctx context.Context, name string) (n schedule.Schedul
 	return n, err
 }
 
-// waitForDelay waits until the run for the next planned time may start, which can be later because
-// of a jitter. If the planned time has not come yet, waitForDelay returns at once.
+// waitForDelay waits until the run for the first undecided planned time may start. A jitter can
+// delay this start. If the planned time itself has not come yet, waitForDelay returns at once.
 func (s *Schedules) waitForDelay(ctx context.Context, n schedule.Schedule) error {
 	times, err := n.Times()
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// marker returns a text that identifies the comment about a result. It is part of the comment, so
-// that a later process can find out whether the comment exists. It is an HTML comment, which is
-// invisible on the page of an issue.
+// marker returns an HTML comment that identifies the issue comment about a result. The issue
+// comment contains the marker, so that a later process can find out whether the issue comment
+// exists. The page of the issue does not show the marker.
 func (r Result) marker() string {
 	return fmt.Sprintf("<!-- gaffer report %s/%s %d -->", r.Run, r.Task, r.Number)
 }

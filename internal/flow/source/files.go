@@ -37,8 +37,7 @@ func (t *table) List(context.Context) ([]Item, error) {
 	return itemsOf(t.Name(), tasks), err
 }
 
-// itemsOf returns an item for each task. The prompts stay unchanged, because the user has written
-// them.
+// itemsOf returns an item for each task.
 func itemsOf(source string, tasks []plan.Task) []Item {
 	items := make([]Item, len(tasks))
 	for i, t := range tasks {
@@ -106,7 +105,8 @@ type inboxSource struct {
 
 func (s *inboxSource) Name() string { return "inbox:" + s.inbox.Path() }
 
-// maxIdea is the maximum length of an idea in the inbox, in bytes.
+// maxIdea is the maximum length of an idea from the inbox in a prompt, in bytes. A longer idea is
+// cut.
 const maxIdea = 256 << 10
 
 func (s *inboxSource) List(context.Context) ([]Item, error) {
@@ -143,8 +143,8 @@ func safeID(id string) string {
 
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-// lineID returns id, the id of an inbox item, if it is a short line. Otherwise it returns the first
-// digits of the id's hash.
+// lineID returns id, the id of an inbox item, if it is a short line. Otherwise it returns the
+// result of safeID.
 func lineID(id string) string {
 	if len(id) <= 200 && cleanLine(id, 200) == id {
 		return id

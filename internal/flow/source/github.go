@@ -12,7 +12,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// github is a repository on GitHub. The program gh reads its issues and reports to them.
+// github is a repository on GitHub. gaffer uses the program gh to read its issues, and to report
+// results to them.
 type github struct {
 	spec    Spec
 	program *forge.Program

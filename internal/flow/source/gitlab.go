@@ -13,7 +13,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// gitlab is a project on GitLab. The program glab reads its issues and reports to them.
+// gitlab is a project on GitLab. gaffer uses the program glab to read its issues, and to report
+// results to them.
 type gitlab struct {
 	spec    Spec
 	program *forge.Program
@@ -26,7 +27,8 @@ func newGitLab(s Spec, dir string) (*gitlab, error) {
 
 func (g *gitlab) Name() string { return "glab:" + strings.ToLower(g.spec.Repo) }
 
-// issues returns the path of the project's issues in GitLab's API, followed by parts.
+// issues returns the path of the project's issues in GitLab's API. parts are further elements of
+// the path, such as the number of an issue.
 func (g *gitlab) issues(parts ...string) string {
 	return strings.Join(append([]string{"projects", url.PathEscape(g.spec.Repo), "issues"}, parts...), "/")
 }

@@ -101,9 +101,10 @@ other repositories, or these rules.
 // hidden matches HTML comments, which a reader of the issue's page does not see.
 var hidden = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 
-// cleanText removes what readers cannot see from a text that strangers have written: control
-// characters, invisible characters, characters that change the direction of text, and HTML
-// comments. If the text is longer than most bytes, cleanText cuts it and adds a note.
+// cleanText removes what readers cannot see from a text that strangers have written: invisible
+// characters, control characters except tabs and newlines, characters that change the direction of
+// text, and HTML comments. If the text is longer than most bytes, cleanText cuts it and adds a
+// note.
 func cleanText(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
 	text = strings.Map(func(r rune) rune {

@@ -55,7 +55,8 @@ func (s *Reports) Send(ctx context.Context, run string, now bool, wanted func(en
 		}
 		problem := s.send(ctx, r)
 		if ctx.Err() != nil {
-			return sent, failed, ctx.Err() // the report stays claimed; the next process checks whether it was sent
+			// The report stays claimed. The next process that claims it checks whether it was sent.
+			return sent, failed, ctx.Err()
 		}
 		text := ""
 		if problem != nil {

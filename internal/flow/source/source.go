@@ -2,9 +2,8 @@
 // of the issue tracker beads, the project's inbox, and tables. It turns each item into a task. When
 // the task has ended, it reports the result to the source.
 //
-// The text of an issue was written by strangers. So it is used only as a part of the prompt,
-// between two marker lines that the text cannot contain. It never becomes a key of a plan, a file
-// name or an argument of a command.
+// Strangers write the issues. So the body of an issue is used only as a part of the prompt, between
+// two marker lines that the body cannot contain. It cannot set other fields of the task.
 package source
 
 import (
@@ -22,9 +21,9 @@ type Item struct {
 	plan.SourceItem
 	TaskID string
 	Author string
-	Text   string // text of an issue; empty if Task is set
-	// Task is the item's task. It is set if the user has written the item, as in a table, and nil
-	// for an issue. The task has an ID, a Name and a Prompt, and the plan's defaults are applied.
+	Text   string // text of an issue on GitHub or GitLab; empty if Task is set
+	// Task is the item's task, with the plan's defaults. It is set if the user has written the
+	// item, as in a table. It is nil for an issue on GitHub or GitLab.
 	Task *plan.Task
 }
 
@@ -37,7 +36,7 @@ type Result struct {
 	Complete    bool // the task is complete; if false, it failed or was cancelled
 	Outcome     string
 	PullRequest string // address of the task's pull request; empty if there is none
-	// MaybeSent means that an earlier process may have reported this result to the source already.
+	// MaybeSent means that an earlier try may have reported this result to the source already.
 	MaybeSent bool
 }
 
@@ -50,7 +49,7 @@ type Source interface {
 	// the order of their file.
 	List(ctx context.Context) ([]Item, error)
 	// Report reports the result r to the source, in the way that item.Report says. If r.MaybeSent
-	// is set, Report first checks whether the source already has this report.
+	// is set and the source already has this report, Report does not add it a second time.
 	Report(ctx context.Context, item plan.SourceItem, r Result) error
 }
 

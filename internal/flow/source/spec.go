@@ -26,12 +26,13 @@ const (
 type Spec struct {
 	Kind    Kind
 	Repo    string   // path of the repository on GitHub or GitLab, such as ada/shop
-	Numbers []int    // numbers of the wanted issues; empty means all issues
+	Numbers []int    // only issues with these numbers are wanted; empty means any number
 	Labels  []string // only issues with all these labels are wanted
 	File    string   // path of the file for Beads or Table; for Beads, empty means beadsFile
 }
 
-// SpecError reports that a text cannot be a spec, a label, or a variable of a template.
+// SpecError reports that a text cannot be a spec, a label or a variable of a template. It also
+// reports that results cannot be sent to a source.
 type SpecError struct{ Text, Problem string }
 
 func (e *SpecError) Error() string { return fmt.Sprintf("%.120q: %s", e.Text, e.Problem) }

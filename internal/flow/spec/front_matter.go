@@ -12,7 +12,8 @@ func (f front) version() string {
 	return versionText(f["version"])
 }
 
-// maxLinesBeforeFront is the maximum number of lines before the front matter.
+// maxLinesBeforeFront is the number of lines at the start of a spec in which the front matter must
+// begin.
 const maxLinesBeforeFront = 20
 
 // frontMatter reads the front matter of a spec. The front matter is between two lines of --- at the
@@ -64,8 +65,8 @@ func StatusOf(beginning []byte) string {
 	return found["status"]
 }
 
-// shortSynopsis is the key in front for the nested value "short" below "synopsis". Other nested
-// values are ignored.
+// shortSynopsis is the key under which the type front stores the value "short" that is nested below
+// "synopsis". Other nested values are ignored.
 const shortSynopsis = "synopsis.short"
 
 // read stores the value of a line "key: value" that is not indented, or of the indented line

@@ -69,7 +69,7 @@ func plainText(v jsontree.Value) string {
 
 // OfFile returns the section that describes a file. file is a path relative to the project. If
 // several globs of the mapping match the file, the glob with the most literal characters has
-// precedence. If the spec does not have the section in the mapping, OfFile returns a section that
+// precedence. If the mapping names a section that is not in the spec, OfFile returns a section that
 // has only an alias or a number.
 //
 // If no glob matches, OfFile returns the section whose text names the file, or a folder of the

@@ -31,7 +31,9 @@ type parser struct {
 	titled   bool // the title of the document has been read
 	sections []Section
 	starts   []sectionStart
-	aliases  map[string]int // number of sections by alias; variants such as #setup-2 count for #setup, too
+	// aliases has a counter for each alias in use. uniqueAlias appends this counter to the alias of
+	// a further section, as in #setup-2.
+	aliases map[string]int
 }
 
 // sectionStart holds the offsets of the heading and of the text of a section.
@@ -47,8 +49,8 @@ func (p *parser) line(line string, size int) {
 	if !ok {
 		return
 	}
-	// The first heading of level 1 is the title of the document, unless it has a number or an
-	// alias: then it is a section.
+	// The first heading of level 1 that has no number and no alias is the title of the document,
+	// not a section.
 	if section.Level == 1 && !p.titled && section.Number == "" && section.Alias == "" {
 		p.titled = true
 		return
@@ -122,8 +124,8 @@ func (b *blocks) inside(line string) bool {
 	return false
 }
 
-// opensFence reports whether a line that starts with mark opens a fenced block. Inline code may
-// also start with ```, but then it contains further backquotes.
+// opensFence reports whether a line of text opens a fenced block. mark is the result of fenceOf for
+// the line. Inline code may also start with ```, but then it contains further backquotes.
 func opensFence(mark, text string) bool {
 	return strings.HasPrefix(mark, "~") || mark != "" && !strings.Contains(text[len(mark):], "`")
 }

@@ -92,8 +92,8 @@ func (s Spec) Similar(minSimilarity float64) []Pair {
 		names = append(names, section.bare())
 	}
 	n := len(names)
-	// common[i*n+j] is the dot product of the word vectors of the sections i and j. common[i*n+i]
-	// is the squared norm of the word vector of section i.
+	// For i < j, common[i*n+j] is the dot product of the word vectors of the sections i and j.
+	// common[i*n+i] is the squared norm of the word vector of section i.
 	common := make([]float64, n*n)
 	for _, word := range slices.Sorted(maps.Keys(uses)) {
 		weight := math.Log(float64(n) / float64(len(uses[word])))

@@ -65,8 +65,8 @@ func ParseScenarios(data []byte) []Scenario {
 		feature  *Feature
 		tier     *string
 		one      *Scenario // the scenario that is being parsed
-		// last is the text that the next quoted line continues, unless that line has Given, When or
-		// Then of its own. It is nil if there is no such text.
+		// last is the text of the last Given, When or Then. A quoted line without a keyword of its
+		// own continues this text. last is nil if there is no text to continue.
 		last *string
 	)
 	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\ufffd")) {

@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Limits of an outcome. gaffer keeps only the end of a program's output, about 48 KiB, and cannot
-// parse a truncated line. So the line with the outcome must be much shorter. In JSON a text may
-// take twice its size.
+// Limits of an outcome. gaffer keeps only the last 48 KiB of a line of output, and cannot parse a
+// truncated line. So the line with the outcome must be shorter. Encoded as JSON, a text may take
+// twice its size.
 const (
 	maxConflicts = 100     // maximum number of files in the list of conflicts
 	maxNames     = 4 << 10 // maximum total bytes of the names in the list of conflicts

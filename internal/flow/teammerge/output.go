@@ -33,7 +33,7 @@ func (t *tailBuffer) drop() {
 	}
 }
 
-// escapes matches terminal escape sequences, which set colours and move the cursor.
+// escapes matches terminal escape sequences, such as those that set colours or move the cursor.
 var escapes = lazyregexp.New("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)?|[@-Z\\\\^_])")
 
 // text returns the kept output as printable lines. If earlier output was dropped, the first kept
@@ -53,7 +53,8 @@ func (t *tailBuffer) text() string {
 	return text
 }
 
-// removeControls returns text without control characters and escape sequences.
+// removeControls returns text without escape sequences, and without control characters except
+// newlines and tabs.
 func removeControls(text string) string {
 	text = escapes().ReplaceAllString(strings.ToValidUTF8(text, "�"), "")
 	return strings.Map(func(c rune) rune {

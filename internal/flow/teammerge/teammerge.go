@@ -1,10 +1,10 @@
 // Package teammerge is the program that merges the work of a team. Each start of the program merges
 // one branch. While the team works, it merges the branch of a group into the session's branch, and
 // tests the merge result. When all groups are complete, it merges the session's branch into the
-// user's branch.
+// user's branch if the user wants that.
 //
 // The program runs as a task of the engine. It can be killed at any time. When it is started again,
-// it skips the work that was completed. Interrupted work leaves nothing behind.
+// it skips the work that was completed. The next merge deletes what an interrupted merge has left.
 package teammerge
 
 import (
@@ -31,7 +31,7 @@ type Spec struct {
 	Branch  string   `json:"branch"` // branch that is merged into the branch Into
 	Into    string   `json:"into"`
 	Tests   []string `json:"tests,omitempty"` // shell commands that test the merge result
-	Scratch string   `json:"scratch"`         // folder for the worktree in which the merge result is tested
+	Scratch string   `json:"scratch"`         // parent folder of the worktree in which the merge result is tested
 	Message string   `json:"message,omitempty"`
 
 	// Deliver is true if Into is the user's branch. If this branch cannot be updated, the program
@@ -40,8 +40,8 @@ type Spec struct {
 	Deliver bool `json:"deliver,omitempty"`
 }
 
-// Main runs [Run] as a program in the current folder and returns the exit code. It
-// stops its tests on SIGINT and SIGTERM.
+// Main runs [Run] as a program in the current folder and returns the exit code. On SIGINT and
+// SIGTERM, it stops the running test.
 func Main(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -89,7 +89,8 @@ func (c *Conductor) stepEnded(e store.Event) error {
 	case step.Role == team.PM:
 		c.ended = append(c.ended, step.ID)
 	}
-	// gaffer itself does a step without a role. The answer is then the last line of its output.
+	// If the step has no role, gaffer itself has done it. Then the answer is the last line of its
+	// output.
 	if step.Role == "" {
 		ending.Answer = lastLine(ending.Answer)
 	}

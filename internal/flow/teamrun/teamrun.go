@@ -2,8 +2,8 @@
 // [teamstate.Session], adds the steps that the session requests to the run, and writes the team's
 // documents.
 //
-// All state of a [Conductor] can be computed from the events. If its process dies, another
-// conductor reads all events from the start and continues.
+// All state of a [Conductor] can be computed from the events and the git repository. If its process
+// dies, another conductor reads all events of the run and continues.
 package teamrun
 
 import (
@@ -53,8 +53,8 @@ type Conductor struct {
 	seq         int64 // sequence number of the last applied event
 	changes     teamstate.Changes
 	stopReasons map[string]string // why a task was asked to stop, by task id
-	// stale has the ids of groups whose branch may have changed. The value is true if a developer
-	// has worked on the branch.
+	// stale has the ids of groups whose branch may have changed. The value is true if the group's
+	// last ended step was the work of a developer.
 	stale map[string]bool
 	ended []string // ids of ended steps whose worktree is no longer needed
 }
@@ -105,7 +105,7 @@ func (c *Conductor) Run(ctx context.Context) {
 
 // turn applies new events and starts the steps that follow from them. If the team's documents
 // cannot be written, turn still starts the steps and then returns an error. That is safe, because
-// the documents can always be computed again from the events.
+// the documents can always be computed again from the events and the git repository.
 func (c *Conductor) turn(ctx context.Context) error {
 	if err := c.update(ctx); err != nil {
 		return err
@@ -132,8 +132,8 @@ func (c *Conductor) startNext(ctx context.Context) error {
 }
 
 // ignoreConflict returns nil if err is an [*engine.ConflictError], and err otherwise. The engine
-// returns this error if the run was stopped in the meantime. It can be ignored, because the
-// conductor reads the event about the stop next.
+// returns this error if, for example, the run was stopped in the meantime. The conductor ignores
+// the error, because it reads the event about the stop next.
 func ignoreConflict(err error) error {
 	if conflict := (*engine.ConflictError)(nil); errors.As(err, &conflict) {
 		return nil

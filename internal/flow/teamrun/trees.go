@@ -43,7 +43,9 @@ func (c *Conductor) readChanges(ctx context.Context) error {
 				return ctx.Err()
 			}
 			if err != nil {
-				c.opts.Notice(fmt.Sprintf("team: %v", err)) // print the error only: the merge of this branch will report it again
+				// Only print the error: before the branch is merged, the merge step tries to commit
+				// again.
+				c.opts.Notice(fmt.Sprintf("team: %v", err))
 			}
 		}
 		files, commits, err := c.opts.Trees.Changes(ctx, t.Base.Commit, t.Branch)

@@ -80,8 +80,8 @@ func (e *NotResumableError) Hint() string {
 
 // Resume returns the id of the run that continues the session in the team's documents. If n has a
 // budget, Resume gives it to the run. If gaffer has not run the session yet, because it was only
-// initialised or another program ran it, Resume submits a run for it with the other fields of n.
-// This run continues from the state in the documents.
+// initialised or another program ran it, Resume submits a run for it with the settings in n. This
+// run continues from the state in the documents.
 //
 // If a gaffer process already executes the run, Resume returns a [*runlock.OwnedError]. If the
 // session cannot be continued, it returns a [*NotResumableError] and leaves the documents
@@ -209,9 +209,8 @@ func (s *Sessions) End(ctx context.Context) error {
 	return s.abandon(ctx)
 }
 
-// abandon ends the run of the session in the team's documents, because another session begins. It
-// records the end of the run in the documents. It does nothing if there is no run or the run has
-// ended.
+// abandon ends the run of the session in the team's documents, and records the end of the run in
+// the documents. It does nothing if there is no run or the run has ended.
 func (s *Sessions) abandon(ctx context.Context) error {
 	snap, err := s.project.open().Resume(ctx)
 	if err != nil {

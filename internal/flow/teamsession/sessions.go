@@ -47,8 +47,7 @@ type Options struct {
 	WriteDocuments func(ctx context.Context, run string) error
 }
 
-// Sessions starts and continues the team session of a project. A project has one
-// session at a time.
+// Sessions starts and continues the team session of a project. A project has one session at a time.
 type Sessions struct {
 	opts    Options
 	project Project
@@ -63,13 +62,15 @@ type Request struct {
 	Mode         team.Mode // [team.Unplanned] means that the project manager chooses the mode
 	Developers   int
 	Iterations   int
-	Tests        []string      // shell commands that test each merge
+	Tests        []string      // shell commands that test each merge of a group's branch
 	TestsTimeout time.Duration // time limit of a merge with its tests; 0 means [teamstate.DefaultTestsTimeout]
 	Into         string        // the user's branch that gets the result at the end; empty means none
 	Budget       plan.Budget
-	Roles        string              // path of a file that assigns agents to roles; empty means none
-	Questions    plan.QuestionPolicy // how questions of all agents are answered; empty means that the roles' settings decide
-	Fresh        bool                // archive an existing session and start a new one
+	Roles        string // path of a file that assigns agents to roles; empty means none
+	// Questions says how the questions of all agents are answered. If it is empty, the settings of
+	// each role decide.
+	Questions plan.QuestionPolicy
+	Fresh     bool // archive an existing session and start a new one
 
 	found *teamstate.Found // state of another program's session to continue; nil for a new session
 }
@@ -88,8 +89,8 @@ func (s *Sessions) Start(ctx context.Context, n Request) (started Started, err e
 	if _, err := s.project.Roles(n.Roles); err != nil {
 		return started, err
 	}
-	// Check the repository and the target branch before anything starts, so that the
-	// user learns of problems early.
+	// Check the repository and the target branch before anything starts, so that the user learns of
+	// problems early.
 	repo, err := worktree.Open(ctx, s.project.Root)
 	if err != nil {
 		return started, err

@@ -54,8 +54,8 @@ func parseAnswer(p Purpose, answer string) (team.Answer, error) {
 }
 
 // contradiction describes the part of an answer that contradicts its status, or returns "" if no
-// part does. An approval must not have an issue with the priority critical or high. A success must
-// not have failed tests.
+// part does. An approval must not have an issue with the priority critical or high. An answer with
+// the status PASS or COMPLETE must not have failed tests.
 func contradiction(said team.Answer) string {
 	tests := said.Body.Get("test_results")
 	switch said.Status {
@@ -109,8 +109,8 @@ func either(words []team.Word) string {
 	return strings.Join(list, " or ")
 }
 
-// feedbackText returns the feedback in an answer. If there is none, it returns the summary, or the
-// whole answer if that is only a status line. said is the parsed answer.
+// feedbackText returns the feedback in an agent's answer or, if there is none, the summary. If the
+// answer has neither, feedbackText returns the whole answer. said is the parsed answer.
 func feedbackText(said team.Answer, answer string) string {
 	for _, text := range []string{said.Body.Get("feedback").Text(), bodyText(said)} {
 		if strings.TrimSpace(text) != "" {

@@ -7,15 +7,16 @@ import (
 	"gaffer/team"
 )
 
-// escalation returns a counter of how often one role was started on the group. The counter is above
-// its limit, so the group now needs help from the role helper. Starts before the last help do not
-// count. escalation returns false if there is no such counter.
+// escalation returns a counter of how often one role was started on the group, if the counter is
+// above its limit and the role helper has to help in this case. It returns false if there is no
+// such counter. Starts before the last help for the group do not count.
 func (g *group) escalation(helper team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.To == helper })
 }
 
-// tooOften returns the counter of how often this role was started on the group, and whether the
-// counter is above its limit. Starts before the last help for the group do not count.
+// tooOften returns the counter of how often this role was started on the group, if the counter is
+// above its limit. Otherwise it returns false. Starts before the last help for the group do not
+// count.
 func (g *group) tooOften(role team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.Role == role })
 }

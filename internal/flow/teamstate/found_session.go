@@ -35,8 +35,8 @@ type FoundError struct{ Problem string }
 func (e *FoundError) Error() string { return e.Problem }
 
 // ReadFound returns the session that the documents describe. It returns nil if nothing has happened
-// in the session yet. If the session is finished, contradicts itself or has an unknown status, it
-// returns a [*FoundError].
+// in the session yet. If gaffer cannot continue the session, for example because it is finished or
+// its documents contradict each other, ReadFound returns a [*FoundError].
 func ReadFound(s team.Snapshot) (*Found, error) {
 	pm, o := s.PM, s.Orchestrator
 	f := &Found{
@@ -180,8 +180,9 @@ func statusInPM(g team.TaskGroup, pm team.PMState) (team.WorkStatus, error) {
 	return "", fmt.Errorf("group %s is %q, a status that gaffer does not know", g.ID, clip(string(g.Status), 60))
 }
 
-// assignTasks completes the references between tasks and groups, so that each task names its group
-// and each group lists its tasks. In the documents, a group may list tasks by id or by description.
+// assignTasks completes the plan that was read from the documents. It sets missing ids and groups
+// of tasks, fills empty task lists of groups, and adds tasks that only a group names. In the
+// documents, a group may list tasks by id or by description.
 func (f *Found) assignTasks() {
 	for i := range f.Tasks {
 		if f.Tasks[i].ID == "" {

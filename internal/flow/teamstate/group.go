@@ -22,8 +22,8 @@ type group struct {
 	// unblocked is the tech lead's answer UNBLOCKED, which is applied when a developer is free. It
 	// is nil if there is no such answer.
 	unblocked *team.Answer
-	// approved is the tech lead's answer APPROVED, which is applied when the branch is merged. It
-	// is nil if there is no such answer.
+	// approved is the tech lead's answer that approves the work. It is applied when the branch is
+	// merged. It is nil if there is no such answer.
 	approved *team.Answer
 
 	helped team.Iterations // values of status.Iterations when a role last helped the group
@@ -54,9 +54,9 @@ func newGroup(id string, allowed int) *group {
 	}
 }
 
-// move changes the group's status by the rules of the team protocol, because an agent of the role
-// has started or answered. If the rules do not allow the change, move returns an error and changes
-// nothing.
+// move applies an answer of this role to the group's status, by the rules of the team protocol. For
+// the start of an agent, the answer has the status [team.WordStarted]. If the rules do not allow
+// the change, move returns an error and changes nothing.
 func (g *group) move(role team.Role, answer team.Answer, at time.Time) error {
 	next, err := team.Advance(g.status, role, answer, at)
 	if err == nil {

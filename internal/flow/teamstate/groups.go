@@ -69,8 +69,8 @@ func (s *groupSet) dependenciesComplete(id string) bool {
 	return true
 }
 
-// statuses returns the content of group_status.json, but without files and commits, because these
-// come from git.
+// statuses returns the content of group_status.json, except for the files and commits of the
+// groups. [Session.Contents] adds them.
 func (s *groupSet) statuses() team.Groups {
 	var all team.Groups
 	for _, g := range s.list {

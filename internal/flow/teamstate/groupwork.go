@@ -107,12 +107,12 @@ func (w groupWork) escalate(g *group, by team.Role, said team.Answer) {
 // when resuming.
 const noReply = "The user has let the session go on without an answer. Take the most likely meaning, and say which it is."
 
-// maxHelpless is how many times in a row the tech lead can fail to help a group before the session
-// stops and the user must act.
+// maxHelpless is a limit: if the tech lead fails to help a group this many times in a row, the
+// session stops and the user must act.
 const maxHelpless = 2
 
-// helpless records that the tech lead was started to help a group but gave no help. These starts
-// have their own limit, because no other limit stops them.
+// helpless records that the tech lead was started to help a group but gave no help. After
+// maxHelpless such starts in a row, it stops the session.
 func (w groupWork) helpless(g *group, step Step) {
 	if g.helpless++; g.helpless == maxHelpless {
 		w.ending.stop(

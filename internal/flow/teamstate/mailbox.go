@@ -101,7 +101,8 @@ func (b *mailbox) handled(g *group, receiver team.Role, word team.Word) {
 }
 
 // messagesTo returns the messages about a group that an agent of the role receiver gets when it
-// starts: those that are not handled yet. They list the changed files and commits in c.
+// starts: those that are not handled yet. c has the group's changed files and commits, which
+// handoffs and test reports list.
 func (b *mailbox) messagesTo(receiver team.Role, group string, c Change) []team.Message {
 	var list []team.Message
 	for _, m := range b.messages {
@@ -112,7 +113,8 @@ func (b *mailbox) messagesTo(receiver team.Role, group string, c Change) []team.
 	return list
 }
 
-// with returns a copy of m that lists the changed files and commits in c.
+// with returns a copy of m. If m is a handoff, the copy lists the files and commits in c. If m is a
+// test report, the copy lists the files in c.
 func (m message) with(c Change) team.Message {
 	out := m.Message
 	switch body := m.Body.(type) {

@@ -11,8 +11,8 @@ import (
 
 // merged handles the end of the merge of a group's branch, which the tech lead has approved. If the
 // merge succeeded, the group becomes complete. If there were conflicts or failed tests, the group
-// goes back to a developer; the list of the tech lead's decisions still gets the approval. If the
-// merge could not run, the session stops, because no agent can help.
+// goes back to a developer, but the approval is still listed among the tech lead's decisions. If
+// the merge step failed or its result cannot be read, the session stops with an error.
 func (w groupWork) merged(step Step, e Ending) error {
 	g := w.groups.find(step.Group)
 	g.since = w.history.events

@@ -30,7 +30,7 @@ type running struct {
 type redo struct {
 	purpose Purpose
 	group   string
-	problem string // what was wrong with the answer; empty if there was no answer
+	problem string // why the agent's last answer could not be used; empty if there is no such answer
 }
 
 func (s *schedule) begin(step Step, at time.Time) {
@@ -38,8 +38,8 @@ func (s *schedule) begin(step Step, at time.Time) {
 	s.running = append(s.running, running{step, at})
 }
 
-// end removes the running step with this id, and returns it. ok is false if the step is not
-// running.
+// end removes the running step with this id, and returns it. ok is false if no running step has
+// this id.
 func (s *schedule) end(id string) (r running, ok bool) {
 	i := slices.IndexFunc(s.running, func(r running) bool { return r.ID == id })
 	if i < 0 {
@@ -105,8 +105,9 @@ func (s *schedule) whyWait(step Step, busy []running) string {
 	return ""
 }
 
-// due returns all steps that are needed, the most urgent first. It includes steps that must wait
-// for running steps.
+// due returns the steps that are needed next, the most urgent first. It includes steps that must
+// wait for running steps. It leaves out steps of groups that have reached the maximum number of
+// started agents.
 func (s *schedule) due() []Step {
 	if s.ending.finished {
 		return nil
@@ -123,8 +124,8 @@ func (s *schedule) due() []Step {
 			steps = append(steps, step)
 		}
 	}
-	// The most urgent purposes come first. Work that is closer to completion is more urgent. So a
-	// free developer continues started work before it begins new work.
+	// order lists the purposes, the most urgent first. Among the steps with the purpose Work,
+	// repeated steps come first, and the first steps of new groups come last.
 	order := []Purpose{Plan, Split, Check, Deliver, Merge, Review, Unblock, Test, Work}
 	rank := func(step Step) int {
 		rank := slices.Index(order, step.Purpose)
@@ -181,7 +182,8 @@ func (s *schedule) managerStep() (Step, bool) {
 	return s.step(Check, "", "every group of the open phases is complete"), true
 }
 
-// groupStep returns the next step that a waiting group needs, and false if it needs none.
+// groupStep returns the next step for a group that has no running step. It returns false if there
+// is no such step, or if the step must wait, for example for a group that this group depends on.
 func (s *schedule) groupStep(g *group) (Step, bool) {
 	if g.redo != nil {
 		step := s.step(g.redo.purpose, g.id, g.why)
@@ -197,8 +199,7 @@ func (s *schedule) groupStep(g *group) (Step, bool) {
 		}
 		return s.developerStep(g, true)
 	case team.QAFailed:
-		// If the group is blocked or its tests have failed too often, the tech lead helps first.
-		// Otherwise, a developer tries again.
+		// If the group is blocked or QA was started too often for it, the tech lead helps first.
 		if g.blocked() {
 			return s.step(Unblock, g.id, g.why), true
 		}
@@ -226,8 +227,8 @@ func (s *schedule) groupStep(g *group) (Step, bool) {
 
 // developerStep returns the step in which a developer works on a group. It returns false if the
 // step cannot start yet: open is false, or a group that this group depends on is not complete. If
-// developers were started too often for the group, developerStep returns a step for the project
-// manager instead.
+// developers or the tech lead were started too often for the group, developerStep returns a step
+// for the project manager instead.
 func (s *schedule) developerStep(g *group, open bool) (Step, bool) {
 	if e, stuck := g.escalation(team.PM); stuck {
 		return s.step(Split, g.id, stuckReason(g.id, e)), true

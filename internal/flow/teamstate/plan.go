@@ -9,15 +9,15 @@ import (
 	"gaffer/team"
 )
 
-// plan is the project manager's plan. To change it, callers replace it by a changed copy. Only
-// openNext changes a plan in place.
+// plan is the project manager's plan. While a session uses a plan, only openNext changes it in
+// place. All other changes replace the plan by a changed copy.
 type plan struct {
 	mode      team.Mode
 	reasoning string
 	tasks     []team.Task
 	groups    []team.TaskGroup
 	phases    []phase
-	settled   map[string]bool // groups that another program has completed; they are not checked
+	settled   map[string]bool // set of ids of groups that another program has completed; check skips them
 }
 
 // phase is a set of groups. Agents may work on these groups once the phase is open. An open phase
@@ -25,7 +25,9 @@ type plan struct {
 type phase struct {
 	groups []string
 	opened bool
-	number int // the phase's number if another program wrote the plan; 0 means its position in the plan
+	// number is the phase's number in a plan that another program has written. 0 means that the
+	// phase's position in the plan is its number.
+	number int
 }
 
 const (
@@ -78,7 +80,8 @@ func (p *plan) openNext() (number int, groups []string) {
 	return cmp.Or(p.phases[i].number, i+1), p.phases[i].groups
 }
 
-// check returns an error if the plan is too large, or if a group could never be completed.
+// check returns an error if the plan is too large, if checkGroup finds a problem, or if groups
+// depend on each other in a cycle.
 func (p plan) check() error {
 	switch {
 	case len(p.groups) > maxGroups:
@@ -98,7 +101,8 @@ func (p plan) check() error {
 }
 
 // checkGroup returns an error if a group has no tasks, has no phase, or depends on a group that
-// cannot be complete before it, such as a group in a later phase.
+// cannot be complete before it, such as a group in a later phase. It does not check groups that
+// another program has completed.
 func (p plan) checkGroup(g team.TaskGroup) error {
 	own := p.phaseOf(g.ID)
 	switch {
@@ -140,7 +144,8 @@ func (p plan) cycle() []string {
 }
 
 // layers sorts groups into layers. The groups in a layer depend only on groups in earlier layers or
-// in done. cyclic holds the groups that are in a cycle, or that depend on a group in a cycle.
+// in done. cyclic holds the groups that fit in no layer: those that depend, directly or indirectly,
+// on a cycle or on an unknown group.
 func layers(groups []team.TaskGroup, done []string) (sorted [][]string, cyclic []team.TaskGroup) {
 	placed := map[string]bool{}
 	for _, id := range done {
@@ -169,8 +174,8 @@ func layers(groups []team.TaskGroup, done []string) (sorted [][]string, cyclic [
 }
 
 // phasesOf creates closed phases with at most [team.MaxDevelopers] groups each, in the order of the
-// layers that the function layers returns. Groups that can never start because of a cycle come
-// last; the method check rejects them later.
+// layers that the function layers returns. Groups that fit in no layer come last; the method check
+// rejects them later.
 func phasesOf(groups []team.TaskGroup, done []string) []phase {
 	in, left := layers(groups, done)
 	var rest []string

@@ -14,7 +14,8 @@ import (
 	"gaffer/team"
 )
 
-// draft is the plan in an agent's answer, as the agent wrote it. Only its ids have been checked.
+// draft is the plan in an agent's answer. It is not fully checked yet: plan.with finds further
+// problems, such as cycles.
 type draft struct {
 	tasks  []draftTask
 	groups []team.TaskGroup
@@ -29,8 +30,9 @@ type draftTask struct {
 // names of branches, folders and steps.
 const maxID = 64
 
-// checkID returns an error if id cannot be part of a branch name and of a file name. kind says in
-// the error what the id is for, such as "group".
+// checkID returns an error if id is too long, cannot be part of a branch name and of a file name,
+// or looks like the id of a step of the project manager. kind says what has the id, such as
+// "group"; it is used in the error.
 func checkID(kind, id string) error {
 	if err := statefile.CheckName(kind, id); err != nil {
 		return err

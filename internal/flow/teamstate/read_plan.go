@@ -48,7 +48,8 @@ func readPlan(body jsontree.Value, wanted team.Mode, items []Item) (p plan, drop
 	return p, dropped, err
 }
 
-// simplify renames the only group of a simple plan to mainGroup.
+// simplify gives the only group of a simple plan the id mainGroup, and removes its dependencies. It
+// returns an error if the plan does not have exactly one group.
 func (d *draft) simplify() error {
 	if len(d.groups) != 1 {
 		return fmt.Errorf("simple mode has one group, this has %d", len(d.groups))
@@ -131,7 +132,8 @@ func (p plan) task(id string) int {
 	return slices.IndexFunc(p.tasks, func(t team.Task) bool { return t.ID == id })
 }
 
-// checkAll returns an error if a task is in several groups, or if check finds a problem.
+// checkAll returns an error if a task is in several groups, or if check finds a problem. It ignores
+// groups that another program has completed.
 func (p plan) checkAll() error {
 	in := map[string]string{}
 	for _, g := range p.groups {
@@ -148,9 +150,9 @@ func (p plan) checkAll() error {
 	return p.check()
 }
 
-// split returns a plan in which a stuck group is split. The group keeps its id, but shares its
-// tasks with new groups in the same phase. Groups that depended on the stuck group now depend on
-// the new groups too.
+// split returns a plan in which a stuck group is split. The group keeps its id, but some of its
+// tasks move to new groups in the same phase. Groups that depend on the stuck group also depend on
+// the new groups.
 func (p plan) split(stuck string, body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {
@@ -201,8 +203,8 @@ func (d draft) parts(p plan, stuck team.TaskGroup) (added []string, err error) {
 	return added, nil
 }
 
-// extend returns the plan with the new groups in body added. The new groups are in additional
-// phases, which are closed at first. extend returns an error if a group already exists.
+// extend returns a plan that also has the groups in body. These groups are in additional phases,
+// which are closed at first. extend returns an error if the plan already has one of the groups.
 func (p plan) extend(body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {

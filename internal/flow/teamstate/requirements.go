@@ -12,8 +12,8 @@ import (
 var listItem = lazyregexp.New(`^(\s*)(?:(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s*)?|\[[ xX]\]\s+)(\S.*)$`)
 
 // Items splits the text requirements into single requirements: the items of its outermost list.
-// Lines that follow an item or are indented below it belong to the item. If the list has fewer than
-// two items, the whole text is one requirement.
+// A line belongs to the item before it if the line is indented more than the item, or if no blank
+// line is between them. If the list has fewer than two items, the whole text is one requirement.
 func Items(requirements string) []Item {
 	texts := listed(requirements)
 	if len(texts) < 2 {

@@ -1,9 +1,11 @@
-// Package teamstate is the state machine of a team. A project manager plans groups of tasks,
-// developers work on them, a QA expert tests, a tech lead reviews, and gaffer merges approved work.
+// Package teamstate is the state machine of a team of agents. A project manager plans groups of
+// tasks, developers work on them, a QA expert tests, a tech lead reviews, and gaffer merges
+// approved work.
 //
 // The package does no I/O and reads no clock. A [Session] receives events in order. It returns the
-// steps to start next and the content of the documents. The same events give the same result, so
-// after a crash another process continues exactly where the first process stopped.
+// steps to start next and the content of the files that describe the session. The same events give
+// the same result, so after a crash another process continues exactly where the first process
+// stopped.
 package teamstate
 
 import (
@@ -69,8 +71,8 @@ type Step struct {
 	Role    team.Role `json:"role,omitempty"` // role of the agent; empty if gaffer does the step itself
 	Group   string    `json:"group,omitempty"`
 	Purpose Purpose   `json:"purpose"`
-	// Again is set if the step repeats an earlier one only to get a new answer from the agent. It
-	// says what was wrong with the earlier answer.
+	// Again is set if the step repeats an earlier step because the agent's answer could not be
+	// used. It says what was wrong with that answer.
 	Again  string `json:"again,omitempty"`
 	Reason string `json:"reason"` // why the step is started; it is logged
 }
@@ -135,9 +137,9 @@ type Brief struct {
 	Tasks        []team.Task    // tasks of the group; for the project manager, all tasks
 	Change       Change         // what the group has changed
 	Work         string         // the developer's last message about the group
-	Messages     []team.Message // messages from other roles that the agent gets
+	Messages     []team.Message // messages from other roles to the agent
 	// Feedback says what a developer has to do after a review, a test or a failed merge. It is set
-	// if the agent is a developer, and if the purpose of the step is [Split].
+	// only if the agent is a developer or the purpose of the step is [Split].
 	Feedback string
 	Guidance string       // advice of the project manager and the tech lead to the group, newest last
 	Groups   []team.Group // state of all groups; set for the project manager only
@@ -147,7 +149,7 @@ type Brief struct {
 	// the user did not answer a question. It is set for the project manager only.
 	Missing   string
 	Words     []team.Word // status words that the agent's answer may have
-	Tests     []string    // shell commands that test each merge
+	Tests     []string    // shell commands that test each merge of a group's branch
 	Issues    []Issue     // issues of the last review that requested changes, with the developer's replies
 	Unmerged  string      // why the last merge of the group failed; empty if it did not
 	Unusable  string      // the previous answer, if it could not be used and the step asks for a new one

@@ -114,7 +114,7 @@ func (g *group) countTests(body jsontree.Value) {
 }
 
 // results returns a copy of the group's test results. Callers change the copy and store it, because
-// documents that were returned earlier still refer to the original.
+// the contents that [Session.Contents] has returned still refer to the original.
 func (g *group) results() team.TestResults {
 	if g.status.TestResults == nil {
 		return team.TestResults{}

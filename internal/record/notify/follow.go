@@ -14,15 +14,16 @@ import (
 const (
 	eventsPerPage = 1000            // number of events read at a time
 	checkEvery    = 5 * time.Second // how often workers and budgets are checked
-	// If more than pauseAfter has passed since the last check, this program was suspended and may
-	// have missed heartbeats.
+	// If more than pauseAfter has passed since the last check, the follower assumes that this
+	// program was suspended and may have missed heartbeats of workers.
 	pauseAfter = 3 * checkEvery
-	// The position in the events is stored after every storeEvery events. After a crash, up to
-	// about storeEvery events are read again.
+	// The position in the event log is stored with each queued notification, and otherwise after
+	// about storeEvery events. After a crash, about storeEvery events at most are read again.
 	storeEvery = 5 * eventsPerPage
 )
 
-// follower reads the events of the store and returns the notifications that they cause.
+// follower finds out what the user must be notified about. It reads the store's events, and
+// regularly checks the budgets of runs and the heartbeats of workers.
 type follower struct {
 	store   store.Store
 	run     string // id of the only run to follow; empty means all runs
@@ -33,8 +34,8 @@ type follower struct {
 	cursor    cursor
 	storedSeq int64 // value of cursor.Seq that was last stored
 	lastCheck time.Time
-	// listeningSince is when this program started, or last resumed after it was suspended. It may
-	// have missed earlier heartbeats.
+	// listeningSince is when this program started, or last resumed after it was suspended.
+	// Heartbeats that workers sent before that time may have been missed.
 	listeningSince time.Time
 	// reported has the ids of the Budget, Offline and Report notifications that must not be queued
 	// again.
@@ -49,8 +50,8 @@ func newFollower(opts Options) follower {
 	}
 }
 
-// begin sets the position from which events are read to c. It also finds out which of the followed
-// runs have a budget.
+// begin sets the follower's position in the event log to c. It also finds out which of the followed
+// active runs have a budget.
 func (f *follower) begin(ctx context.Context, c cursor) error {
 	f.cursor, f.storedSeq = c, c.Seq
 	return f.store.Read(ctx, func(r store.Reader) error {
@@ -191,8 +192,8 @@ func readRows(r store.Reader, e store.Event) (known eventWithRows, err error) {
 	return known, err
 }
 
-// rowOf decodes the row that is stored in an event into target. It is the row that the event has
-// changed, with its values after the change.
+// rowOf reads the JSON data of an event from the store and decodes it into target. For most events,
+// the data is the database row that has changed, with its values after the change.
 func rowOf(r store.Reader, e store.Event, target any) error {
 	list, err := r.Events(e.Seq-1, 1)
 	if err != nil {

@@ -16,8 +16,9 @@ type Options struct {
 	Store    store.Store
 	Channels []Channel
 	Run      string // id of the run to follow; empty for all runs in the store
-	// From is used only if no earlier notifier has stored its position: then notifications are sent
-	// for the events after the sequence number From. Zero means: only for events from now on.
+	// From is a sequence number: notifications are sent for the events after it. Zero means: only
+	// for events from now on. From is ignored if an earlier notifier has stored its position in the
+	// event log.
 	From   int64
 	Kinds  []Kind
 	Rules  Rules
@@ -60,8 +61,9 @@ func (t *Notifier) Stop() {
 	t.all.Wait()
 }
 
-// Finish sends the queued notifications and ends the notifier. It returns when that is done, when
-// the timeout has passed, or when ctx ends.
+// Finish sends the queued notifications that may be sent now, and ends the notifier. It returns
+// when that is done, when the timeout has passed, or when ctx ends. Unsent notifications stay
+// queued in the store.
 func (t *Notifier) Finish(ctx context.Context, timeout time.Duration) {
 	t.endWaiting()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -94,9 +96,9 @@ type channelSender struct {
 	sending   bool // this program has reserved the channel in the store
 }
 
-// run sends notifications until ctx ends. If idle ends first, run reads the events once more,
-// because the read in progress may have missed the latest ones. Then it sends the notifications
-// that are still queued, and returns.
+// run sends notifications until ctx ends. If the context idle ends before ctx, run reads the events
+// once more, because it may not have read the latest ones yet. Then it sends the queued
+// notifications that may be sent now, and returns.
 func (l *channelSender) run(ctx, idle context.Context) {
 	defer l.release(ctx)
 	for tries := 0; ctx.Err() == nil; {
@@ -197,8 +199,8 @@ func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	l.sending, l.nextCheck = true, time.Time{}
 	outcome := l.send(ctx, m.message())
 	if ctx.Err() != nil {
-		// It is unknown whether the message has arrived. The method run frees the channel, so that
-		// another program sends the message again.
+		// ctx has ended, so it is unknown whether the message has arrived. When run returns, it
+		// frees the channel, so that another program can send the message again.
 		return false, ctx.Err()
 	}
 	l.reportChange(outcome)
@@ -248,8 +250,8 @@ func (l *channelSender) waitForWork(idle context.Context) {
 	<-within.Done()
 }
 
-// release stores the cursor. If this program has reserved the channel, release frees it, so that
-// other programs can send over it.
+// release stores the sender's position in the event log. If this program has reserved the channel,
+// release frees it, so that other programs can send over it.
 func (l *channelSender) release(ctx context.Context) {
 	if !l.begun {
 		return

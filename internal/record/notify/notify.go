@@ -1,12 +1,13 @@
 // Package notify notifies the user when an agent asks a question, a task has failed and will not be
-// retried, a worker is offline, a run has ended, or a budget is used up.
+// retried, a worker is offline, a run has ended, or most of a budget is used. It also sends a daily
+// report.
 //
-// Notifications are computed from the store's events. A notification stays queued in the store
-// until it is sent. So if several programs use one store and one of them ends, another one sends
-// the notification.
+// Notifications are computed from the data in the store, most of them from events. A notification
+// stays queued in the store until it is sent. So if several programs use one store and one of them
+// ends, another one sends the notification.
 //
-// Each notification is sent at least once. It is sent twice, with the same id, if a program dies
-// after sending it and before storing that it was sent.
+// A notification is sent twice, with the same id, if a program dies after sending it and before
+// storing that it was sent.
 package notify
 
 import (
@@ -22,10 +23,10 @@ type Kind string
 // The kinds of notifications. Users can choose the first five in their settings.
 const (
 	Waiting  Kind = "waiting"  // an agent waits for an answer of the user
-	Failed   Kind = "failed"   // a task has failed and will not be retried
+	Failed   Kind = "failed"   // a task has failed for good, or a schedule could not start a run
 	Offline  Kind = "offline"  // a worker no longer sends heartbeats
 	Finished Kind = "finished" // a run has ended
-	Budget   Kind = "budget"   // most or all of a budget or of a user's limit is spent
+	Budget   Kind = "budget"   // most or all of a run's budget or of the user's spending limit is used
 	Report   Kind = "report"   // the daily report about what has happened to tasks
 	Digest   Kind = "digest"   // several notifications in one message
 	Test     Kind = "test"     // a test message that the user requested
@@ -36,11 +37,13 @@ func Kinds() []Kind { return []Kind{Waiting, Failed, Offline, Finished, Budget} 
 
 // Notification is one notification. Receivers get it as JSON.
 type Notification struct {
-	// ID is computed from the event, so that all programs use the same id for the same
-	// notification.
-	ID       string         `json:"id"`
-	Kind     Kind           `json:"kind"`
-	Time     time.Time      `json:"time"`  // time of the event
+	// ID depends only on what the notification is about, so that all programs use the same id for
+	// the same notification. Only a test message has a random id.
+	ID   string `json:"id"`
+	Kind Kind   `json:"kind"`
+	// Time is when the event happened, or when gaffer noticed the problem. For a digest, it is the
+	// latest time of its notifications.
+	Time     time.Time      `json:"time"`
 	Title    string         `json:"title"` // one short line
 	Text     string         `json:"text"`  // details, in a few lines
 	Next     string         `json:"next,omitempty"`

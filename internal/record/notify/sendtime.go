@@ -40,9 +40,10 @@ func (m nextAction) message() Notification {
 	return digest(m.id, notes)
 }
 
-// next decides what to send at the time now. open holds the queued notifications, oldest first. A
-// message that could not be sent completely may still have arrived. next returns such a message
-// again with the same id and content, so that the receiver can recognize it.
+// next decides what to send at the time now. The parameter open holds the queued notifications,
+// oldest first. If sending a message was interrupted or has failed temporarily, the message may
+// still have arrived. Then next returns the message again with the same id and content, so that the
+// receiver can recognize it.
 func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 	if len(open) == 0 {
 		return nextAction{}
@@ -105,8 +106,8 @@ func (s sender) recentlySent(now time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(s.Sent), func(t time.Time) bool { return now.Sub(t) >= minute || t.After(now.Add(minute)) })
 }
 
-// backoff returns how long to wait before the next message. tries is the number of messages in a
-// row that could not be sent.
+// backoff returns how long to wait before the next try. tries is the number of tries in a row that
+// have failed.
 func backoff(tries int) time.Duration {
 	wait := minBackoff
 	for range tries - 1 {

@@ -43,7 +43,7 @@ func nameOf(run store.Run) string {
 	return line(run.ID, maxTitle/2)
 }
 
-// elapsed formats a duration in the same form as all screens of gaffer: 42s, 2m 34s, 1h 05m.
+// elapsed formats a duration, such as 42s, 2m 34s or 1h 05m.
 func elapsed(d time.Duration) string {
 	s := int(max(d, 0) / time.Second)
 	switch {
@@ -77,7 +77,7 @@ func spentOf(spent, budget store.Amount) string {
 func dollars(micro int64) string { return fleet.Money(float64(micro) / 1e6) }
 
 // tally returns a text such as "2 waiting, 1 failed": the number of notifications of each of the
-// [Kinds]. The most urgent kinds come first.
+// [Kinds], in the order of Kinds.
 func tally(notes []Notification) string {
 	var parts []string
 	for _, k := range Kinds() {
@@ -94,7 +94,7 @@ func tally(notes []Notification) string {
 	return strings.Join(parts, ", ")
 }
 
-// Maximum numbers of lines in the text of a digest and of notifications in its JSON document.
+// Maximum numbers of notifications that a digest lists: in its text, and in its field Notes.
 const (
 	digestLines = 8
 	digestNotes = 100

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// The HTTP headers that gaffer adds to each message.
+// The HTTP headers with which gaffer describes a message. HeaderSignature is added only if messages
+// are signed.
 const (
 	HeaderID   = "Gaffer-Notification"
 	HeaderTime = "Gaffer-Timestamp" // time of sending, in seconds since 1970
@@ -35,8 +36,8 @@ type Webhook struct {
 	client *http.Client
 }
 
-// NewWebhook returns a channel that posts notifications to a URL. It verifies certificates and does
-// not follow redirects.
+// NewWebhook returns a channel that posts notifications to a URL. The channel verifies TLS
+// certificates and does not follow redirects.
 func NewWebhook(address string, secret []byte, agent string, now func() time.Time) *Webhook {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxResponseHeaderBytes, transport.MaxIdleConns = 64<<10, 1
@@ -78,7 +79,7 @@ func (w *Webhook) Send(ctx context.Context, n Notification) error {
 	}
 	defer func() { _ = res.Body.Close() }()                      // ignore the error: the body was only read
 	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*maxText))   // read only the start, which is used in an error message
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // read the remaining body, so that the connection can be reused
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // read the rest of a short body, so that the connection can be reused
 	return responseError(res.StatusCode, res.Header, line(string(said), maxText/2))
 }
 
@@ -122,8 +123,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// responseError returns the error for a response with this status, or nil for a success. If a retry
-// may succeed, the error is a [*TemporaryError].
+// responseError returns the error for a response with the status code, or nil for a success. If a
+// retry may succeed, the error is a [*TemporaryError].
 func responseError(code int, header http.Header, said string) error {
 	if code >= 200 && code < 300 {
 		return nil

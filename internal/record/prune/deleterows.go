@@ -63,7 +63,8 @@ func (t *deleter) deleteTaskBatch(ctx context.Context, run string, tasks []OldTa
 }
 
 // deleteItems deletes old inputs and notes that clients of the coordinator protocol have sent. An
-// input is text or key presses for an agent. A note is an event.
+// input is text or key presses for an agent. A note is an event of the protocol, in contrast to an
+// event of the store.
 func (t *deleter) deleteItems(ctx context.Context) error {
 	for _, of := range []struct {
 		keys []store.ItemKey
@@ -107,8 +108,8 @@ func (t *deleter) deleteWorkers(ctx context.Context) error {
 	return nil
 }
 
-// isUnused reports whether a worker can be deleted: it exists, has sent no heartbeat since
-// t.found.Before, and is running no attempt.
+// isUnused reports whether a worker can be deleted: it exists, has neither sent a heartbeat nor
+// changed since t.found.Before, and is running no attempt.
 func (t *deleter) isUnused(tx *store.Tx, id string) (bool, error) {
 	w, err := tx.Worker(id)
 	if errors.Is(err, store.ErrNotFound) {

@@ -1,5 +1,5 @@
-// Package prune deletes old rows of the store: runs with all their rows, ended tasks of protocol
-// clients, idempotency records (answers stored for repeated requests), workers that have
+// Package prune deletes old rows of the store, such as runs with all their rows, ended tasks of
+// protocol clients, idempotency records (answers stored for repeated requests), workers that have
 // disappeared, and the events about all of these.
 //
 // [Find] finds the old rows, and [Delete] deletes them. Delete uses many small transactions, so
@@ -22,7 +22,7 @@ import (
 
 // Retention says which rows are old enough to delete.
 type Retention struct {
-	Before time.Time // a row is old if it ended before this time
+	Before time.Time // a run is old if it ended before this time
 	Now    time.Time
 	// KeepLatest is how many runs of each project are kept even if they are old. These are the runs
 	// that ended last. 0 keeps none.
@@ -35,12 +35,14 @@ type Retention struct {
 }
 
 // ProtocolRows finds the rows that clients of the coordinator protocol have created. The protocol
-// groups tasks in channels and chains. Each channel or chain is stored as a run that never ends.
+// groups tasks in channels and chains. Each channel or chain is stored as a run. The run does not
+// end when all of its tasks have ended.
 type ProtocolRows interface {
 	// OwnsRun reports whether a run holds the tasks of a channel or a chain.
 	OwnsRun(run string) bool
 	// FindOld returns three kinds of rows that are older than the time before: tasks that have
-	// ended, inputs that an agent has claimed, and notes.
+	// ended, inputs that an agent has claimed, and notes. An input is text or key presses for an
+	// agent, and a note is an event of the protocol.
 	FindOld(r store.Reader, before time.Time) (OldProtocolRows, error)
 }
 
@@ -62,8 +64,8 @@ type OldTask struct {
 	Inputs      store.ItemList // inputs of the task that no agent has claimed
 }
 
-// repeatWithin is how long idempotency records are kept. Such a record is the stored answer to a
-// request that a client may repeat.
+// repeatWithin is how long idempotency records are kept at least. Such a record is the stored
+// answer to a request that a client may repeat.
 const repeatWithin = 24 * time.Hour
 
 // Found is the result of [Find]: the old rows that [Delete] may delete, and counts of these rows.
@@ -239,7 +241,8 @@ func (l *search) findProtocolRows() (err error) {
 	return err
 }
 
-// findWorkers finds workers that have sent no heartbeat since l.Before and are running no attempt.
+// findWorkers finds workers that have neither sent a heartbeat nor changed since l.Before, and are
+// running no attempt.
 func (l *search) findWorkers() error {
 	running, err := store.RunningAttempts(l)
 	if err != nil {
@@ -311,8 +314,8 @@ func (f *Found) orphan(e store.Event, existingRuns map[string]bool) bool {
 	return false
 }
 
-// DeletedUpTo returns the sequence number of the last event that may have been deleted, or 0 if no
-// event was deleted yet. A reader that starts at an earlier event may miss events.
+// DeletedUpTo returns the highest sequence number of all deleted events, or 0 if no event was
+// deleted yet. A reader that starts at an earlier event may miss events.
 func DeletedUpTo(r store.Reader) (int64, error) {
 	c, err := r.Cursor(deletedUpToCursor)
 	if errors.Is(err, store.ErrNotFound) {

@@ -18,8 +18,8 @@ type eventContent struct {
 	attempt *store.Attempt
 }
 
-// decodeEvent decodes an event. ok is false if the event does not change any document. That is so
-// for most events, such as events about questions.
+// decodeEvent decodes an event. ok is false if the event does not change any document, for example
+// because it is about a question.
 func decodeEvent(e store.Event) (n eventContent, ok bool, err error) {
 	n.Event = e
 	switch {

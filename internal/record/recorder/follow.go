@@ -26,8 +26,9 @@ func (r *Recorder) open(ctx context.Context) error {
 	return r.openFrom(ctx, cursor.Seq)
 }
 
-// openFrom does the same as open, but always sets r.state and does not read the stored cursor. The
-// ledger records for events up to the sequence number recorded are not written again.
+// openFrom does the same as open, but always sets r.state and does not read the stored cursor.
+// Instead, the parameter recorded is the sequence number up to which the ledger records of events
+// are already written.
 func (r *Recorder) openFrom(ctx context.Context, recorded int64) error {
 	run, tasks, last, err := r.readRows(ctx)
 	if err != nil {

@@ -52,7 +52,7 @@ func entryOf(n eventContent, stopping bool) (entry, bool) {
 }
 
 // resultOf returns the ledger's result for an attempt that has ended. OutputSummary is the agent's
-// last message, if there is one. Reason is the same message if the attempt succeeded. If it failed,
+// last message, or what went wrong. Reason is the same text if the attempt succeeded. If it failed,
 // Reason is the failure class, so that reports can count the failures of each class.
 func resultOf(a store.Attempt) *ledger.Result {
 	r := &ledger.Result{

@@ -9,8 +9,8 @@ import (
 )
 
 // writeTogether writes the start and the end of several ended attempts in one batch, which is
-// faster than one by one. It writes only first attempts at tasks. It ignores errors, because the
-// caller later writes each missing record separately and reports its error.
+// faster than one by one. It leaves out tasks that already have a run record. It ignores errors,
+// because the caller later writes each missing record separately and reports its error.
 func (r *Recorder) writeTogether(ctx context.Context) {
 	list := r.pending[:min(len(r.pending), lookahead)]
 	ends := map[attemptKey]*ledger.Result{}

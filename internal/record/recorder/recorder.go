@@ -2,10 +2,10 @@
 // status.json and, for each attempt, a run record and a result record in the ledger.
 //
 // The store is authoritative. A recorder reads the events of one run in order and computes the
-// run's state in terms of the session protocol. Its output depends only on the events, never on a
-// clock, so writing it again produces the same bytes. A cursor in the store contains the sequence
-// number of the last event whose run and result records are written. status.json needs no cursor:
-// every recorder rewrites the whole file when it starts.
+// run's state in terms of the session protocol. Its output depends only on the data in the store,
+// never on a clock, so writing it again produces the same bytes. A cursor in the store contains the
+// sequence number of the last event whose run and result records are written. status.json needs no
+// cursor: every recorder rewrites the whole file when it starts.
 package recorder
 
 import (
@@ -45,8 +45,7 @@ type Options struct {
 	CheckInterval time.Duration
 }
 
-// The defaults of the fields Pace and CheckInterval of [Options]. After an event, the document is
-// up to date after at most one pace plus the duration of one write.
+// The defaults of the fields Pace and CheckInterval of [Options].
 const (
 	DefaultPace          = 100 * time.Millisecond
 	DefaultCheckInterval = 2 * time.Second
@@ -59,7 +58,7 @@ type Recorder struct {
 	cursor    string // name of the run's cursor in the store
 	recording *session.Recording
 	state     *sessionState // nil until open was called
-	seq       int64         // sequence number of the last event that was applied to state
+	seq       int64         // sequence number of the last event that was read
 	// recorded is the value of the stored cursor: the sequence number of the last event whose
 	// ledger records are written.
 	recorded         int64
@@ -74,7 +73,6 @@ type Recorder struct {
 
 // Writing a document with at least manyAgents agents needs much time and memory. So the next write
 // of such a document waits largeShare times as long as the last write took, but at most maxPace.
-// For ten thousand agents this wait is about a second.
 const (
 	manyAgents = 2000
 	largeShare = 10
@@ -107,8 +105,8 @@ func New(opts Options) *Recorder {
 	return &Recorder{opts: opts, cursor: CursorOf(opts.Run), failing: map[string]error{}, writtenWithStart: map[attemptKey]bool{}}
 }
 
-// Run writes documents until the run has ended and everything is written, or until ctx ends. It
-// continues after errors: it prints each problem once and tries again with the next events.
+// Run writes documents whenever the run has changed. It returns when the run has ended, or when ctx
+// ends. Run continues after errors: it prints each problem once and tries again later.
 // [Recorder.Flush] returns the problems that remain. The only error that Run returns is ctx.Err().
 func (r *Recorder) Run(ctx context.Context) error {
 	for {
@@ -150,8 +148,8 @@ func (r *Recorder) runUntilError(ctx context.Context) error {
 	}
 }
 
-// Flush writes all documents up to the last event, including documents that other programs have
-// damaged or deleted. It returns errors about what could not be written. It must not be called
+// Flush writes all documents up to the last event. It also writes documents again that other
+// programs have deleted. It returns errors about what could not be written. It must not be called
 // while Run is running.
 func (r *Recorder) Flush(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
@@ -191,8 +189,8 @@ func (r *Recorder) flush(ctx context.Context) error {
 func (r *Recorder) close() { r.recording.Close() }
 
 // RefusedError reports that everything was written except some ledger records that can never be
-// written. For example, another program may have created a file with the same name. Such a file
-// stays unchanged.
+// written. For example, another program may have written a record with the same file name. Such a
+// file stays unchanged.
 type RefusedError struct{ Err error }
 
 func (e *RefusedError) Error() string { return e.Err.Error() }
@@ -230,8 +228,8 @@ func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	// If the last call of write left the document unwritten because it was too early, return now,
-	// so that the caller writes the document.
+	// If the last call of write did not write the document, for example because it was too early,
+	// return now, so that the caller tries again.
 	if r.state.unwritten {
 		return nil
 	}

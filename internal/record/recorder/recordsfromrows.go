@@ -10,7 +10,7 @@ import (
 
 // RecordsOf returns the ledger records of a task's attempts, computed from database rows. It is
 // faster than [Records], which reads all events. Two values may differ from the result of Records:
-// whether a retry was planned after the last attempt, and how many retries were allowed when an
+// whether a retry was planned when an attempt ended, and how many retries were allowed when an
 // attempt started.
 func RecordsOf(reader store.Reader, t store.Task, attempts []store.Attempt, project string, l *ledger.Store) ([]ledger.AttemptRecords, error) {
 	spec, err := plan.DecodeTask(t.Spec)

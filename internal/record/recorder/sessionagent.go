@@ -10,13 +10,12 @@ import (
 	"gaffer/session"
 )
 
-// afterStatusChange returns the agent a as it is after the status of its task has changed. The
-// session protocol calls a task an agent.
+// afterStatusChange returns the agent a, changed to match the new status of its task. The session
+// protocol calls a task an agent.
 //
 // If an attempt failed and will be retried, the agent stays running and keeps its start time. Until
-// the next attempt starts, the agent has no pid, and its error describes the failure. The agent is
-// set back to queued only if its task had ended, and a user retries the task or sends a message to
-// its agent.
+// the next attempt starts, the agent has no pid, and its error describes the failure. If an ended
+// task is queued again, for example because a user retries it, the agent becomes queued.
 func afterStatusChange(a session.Agent, n eventContent) session.Agent {
 	switch to := n.task.Status; {
 	case to == store.Queued && n.attempt != nil && n.attempt.Status == store.Complete:
@@ -31,7 +30,8 @@ func afterStatusChange(a session.Agent, n eventContent) session.Agent {
 		a = asStarted(a, n)
 	case to == store.Complete:
 		a = asEnded(a, session.Complete, n)
-		// n.attempt is nil if the task is complete again because the user has withdrawn a message.
+		// n.attempt is nil if the task was complete, was queued again because of a user's message,
+		// and is complete again because the message was withdrawn.
 		if n.attempt != nil {
 			a.ExitCode = exitOf(*n.attempt)
 		}
@@ -63,8 +63,8 @@ func asStarted(a session.Agent, n eventContent) session.Agent {
 	return a
 }
 
-// asEnded returns the agent with the status final and without an exit code and an error. The caller
-// sets these if they are known.
+// asEnded returns the agent a with its status set to the parameter final, and without an exit code
+// and an error. The caller sets the exit code and the error if they are known.
 func asEnded(a session.Agent, final session.State, n eventContent) session.Agent {
 	a.Status, a.CompletedAt = final, session.Time{Time: n.At}
 	a.DurationSeconds = seconds(a.StartedAt.Time, n.At)
@@ -73,8 +73,9 @@ func asEnded(a session.Agent, final session.State, n eventContent) session.Agent
 }
 
 // seconds returns the duration between two times in whole seconds, as written to a document. It
-// returns at least 1, because programs that show the document take 0 as unknown. It returns 0 if
-// end is before start, which happens if the clock was set back. It returns nil if start is zero.
+// returns 1 for a shorter duration, because programs that show the document take 0 as unknown. It
+// returns 0 if end is before start, which happens if the clock was set back. It returns nil if
+// start is zero.
 func seconds(start, end time.Time) *float64 {
 	if start.IsZero() {
 		return nil
@@ -97,8 +98,8 @@ func pidOf(a store.Attempt) *int {
 }
 
 // exitOf returns the exit code of an attempt, or nil if no code should be shown. The exit code of a
-// lost attempt is unknown. A successful attempt may have an exit code other than 0, because the
-// agent's final message decides whether an attempt succeeds. Such a code is not shown.
+// lost attempt is unknown. A successful attempt may have an exit code other than 0: for agents such
+// as Claude Code, the final message decides whether an attempt succeeds. Such a code is not shown.
 func exitOf(a store.Attempt) *int {
 	if a.Exit < 0 || a.Class == failure.Lost || a.Status == store.Complete && a.Exit != 0 {
 		return nil

@@ -69,8 +69,8 @@ func (p *sessionState) add(t store.Task, wave int, project string) error {
 	return nil
 }
 
-// addLater adds a task that was added to the run after the run's start. It puts the task in the
-// first wave.
+// addLater adds a task that was added to the run after the state p was created. It puts the task in
+// the first wave.
 func (p *sessionState) addLater(t store.Task, project string) error {
 	if err := p.add(t, 1, project); err != nil {
 		return err

@@ -17,8 +17,9 @@ import (
 )
 
 // write writes the session's document if it is out of date, and the pending ledger records. It
-// stops writing records after one pace, so that new events do not wait too long. If everything is
-// true, it writes all records, and it writes the document even if the last write was recent.
+// stops writing records after the time r.opts.Pace, so that new events do not wait too long. If the
+// parameter everything is true, it writes all records, and it writes the document even if the last
+// write was recent.
 func (r *Recorder) write(ctx context.Context, everything bool) {
 	moved := r.state.unwritten || len(r.pending) > 0
 	if everything || r.state.unwritten && r.due() || r.failing[sessionProblem] != nil || r.recording.Disturbed() {
@@ -41,8 +42,9 @@ const (
 	eventsProblem  = "events"
 )
 
-// reportOnce prints an error when a problem of this kind begins. It prints no further errors of the
-// same kind until the problem is solved. If err is nil, the problem is solved.
+// reportOnce prints an error when a problem of this kind begins, unless Options.Quiet is set. It
+// prints no further errors of the same kind until the problem is solved. If err is nil, the problem
+// is solved.
 func (r *Recorder) reportOnce(ctx context.Context, problem string, err error) {
 	switch {
 	case err == nil:
@@ -148,7 +150,7 @@ func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 }
 
 // lookahead is how many pending records are searched for the end of an attempt whose start is to be
-// written. It is about the number of attempts that run at the same time.
+// written.
 const lookahead = 64
 
 // withEnd adds the end of an attempt to the entry e for its start, if the end is among the pending
@@ -175,7 +177,7 @@ func isPermanent(err error) bool {
 		record *ledger.RecordError
 	)
 	if errors.As(err, &other) {
-		return other.Attempt > 0 // 0: another process changed the record meanwhile, so try again
+		return other.Attempt > 0 // if Attempt is 0, another program has changed the record: try again
 	}
 	return errors.As(err, &moved) || errors.As(err, &record)
 }

@@ -28,9 +28,9 @@ const examine = `axe.run(document, { resultTypes: ['violations'] }).then(({ viol
   .map((v) => ({ rule: v.id, impact: v.impact, help: v.help,
     nodes: v.nodes.map((n) => n.target.join(' ') + '\n      ' + n.html.slice(0, 200) + '\n      ' + [...n.any, ...n.all, ...n.none].map((c) => c.message).join('; ')) })))`
 
-// Accessible fails the test if axe-core has a serious or critical finding on the page as it is now.
-// It examines the page in light and in dark colours. name is the page's name in the failure
-// message.
+// Accessible fails the test if axe-core has a serious or critical finding on the page in its
+// current state. It examines the page in light and in dark colours. name is the page's name in the
+// failure message.
 func (p *Page) Accessible(name string) {
 	p.t.Helper()
 	defer p.Dark(p.dark)

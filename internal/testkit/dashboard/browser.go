@@ -11,16 +11,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Browser is a running Chromium. All tests of a package share one Browser. Each test uses new
-// profiles without cookies.
+// Browser is a running Chromium. Several tests can share one Browser, because each call of
+// [Browser.Open] uses a new profile without cookies.
 type Browser struct {
 	ctx context.Context
 	end func()
 }
 
 // program returns the name of the Chromium program to start. It prefers chromium-headless-shell,
-// which shows no windows and needs a third less processor time. If that is not installed, it
-// returns the ordinary Chromium.
+// which shows no windows. If that is not installed, it returns the ordinary Chromium.
 func program() string {
 	const withoutWindows = "chromium-headless-shell"
 	if _, err := exec.LookPath(withoutWindows); err == nil {

@@ -27,7 +27,7 @@ type Page struct {
 	dark bool // the browser prefers the dark colour scheme
 
 	mu     sync.Mutex
-	errors []string // uncaught exceptions and logged errors of the page so far
+	errors []string // uncaught exceptions of the page's scripts, and errors in the browser's log
 }
 
 // Another opens an address in one more tab of the same browser profile.
@@ -39,8 +39,8 @@ func (p *Page) Another(url string) *Page {
 	return next
 }
 
-// newPage opens an empty tab. If a script in the tab fails or logs an error, the test fails when it
-// ends.
+// newPage opens an empty tab. If a script in the tab throws an exception that is not caught, or if
+// the browser logs an error about the tab, the test fails at its end.
 func newPage(in context.Context, t testing.TB, how ...chromedp.ContextOption) *Page {
 	t.Helper()
 	ctx, end := chromedp.NewContext(in, how...)
@@ -181,7 +181,8 @@ func (p *Page) Holds(script string) bool {
 	return Eval[bool](p, "!!("+script+")")
 }
 
-// may is like Holds, but returns false if the page is navigating and cannot run the script.
+// may is like Holds, but returns false if the script cannot be run, for example while the page is
+// navigating.
 func (p *Page) may(script string) bool {
 	ctx, cancel := context.WithTimeout(p.ctx, testenv.Patience)
 	defer cancel()
@@ -212,13 +213,13 @@ func (e pageError) Error() string {
 	return fmt.Sprintf("%s is not true; the page says:\n%s", e.script, e.page.Text())
 }
 
-// Text returns all text of the page.
+// Text returns the visible text of the page.
 func (p *Page) Text() string {
 	p.t.Helper()
 	return Eval[string](p, "document.body.innerText")
 }
 
-// Sees waits until the page shows all of the texts.
+// Sees waits for each of the texts until the page shows it.
 func (p *Page) Sees(texts ...string) {
 	p.t.Helper()
 	for _, text := range texts {
@@ -232,7 +233,8 @@ func (p *Page) SeesNot(text string) {
 	p.Wait("the page no longer says "+text, fmt.Sprintf("!document.body.innerText.includes(%s)", Quoted(text)))
 }
 
-// Click clicks the first button, link or tab with this text or label.
+// Click waits for a visible button, link, tab or summary element with this text or label, and
+// clicks the first one.
 func (p *Page) Click(text string) {
 	p.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll('button,a,[role=tab],summary')].find((e) => e.offsetParent !== null && (e.innerText?.trim() === %[1]s || e.getAttribute('aria-label') === %[1]s))`, Quoted(text))

@@ -13,7 +13,8 @@ func Cell(path, side string, n int) string {
 	return fmt.Sprintf(`document.querySelector('[data-path=%q]')?.querySelector('.n[data-side=%q][data-n="%d"]')`, path, side, n)
 }
 
-// ClickLine clicks the number of line n of the new file, which opens a form for a comment.
+// ClickLine clicks the number of line n in the new version of a file. That opens a form for a
+// comment.
 func (p *Page) ClickLine(path string, n int) {
 	p.t.Helper()
 	p.Wait("the line is there", Cell(path, "new", n))

@@ -11,8 +11,9 @@ import (
 )
 
 // moments holds shell commands that replace the word MOMENT in killer. Each of them kills the
-// process that has called git: the first before git makes its change, the second after the change,
-// and the third during the change. In the last case git continues to run without the process.
+// process that has called git. The first does so without running git, the second after git has run,
+// and the third before git runs. In the third case git makes its change although the process is
+// dead.
 var moments = []string{
 	`kill -9 $PPID; exit 1`,
 	`"$REAL_GIT" "$@"; code=$?; kill -9 $PPID; exit $code`,
@@ -40,8 +41,8 @@ exec "$REAL_GIT" "$@"
 //
 // In the first call of run, the program is killed at its first such git command, in the second call
 // of run at the second one, and so on. The series ends when the program was not killed, because it
-// has run fewer git commands. There are three such series: the program is killed before, after or
-// during the change that git makes. The test fails if a series has fewer than minCrashes crashes.
+// has run fewer git commands. There are three such series: the program is killed instead of git's
+// change, after it, or before it. The test fails if a series has fewer than minCrashes crashes.
 func EachCrash(t *testing.T, minCrashes int, run func(env []string) error) {
 	t.Helper()
 	program, err := exec.LookPath("git")

@@ -41,8 +41,7 @@ func (r *Repo) Must(err error) {
 	}
 }
 
-// Git runs git in the folder dir, as a user would, and returns its output. If git fails, it ends
-// the test.
+// Git runs git in the folder dir and returns git's output. If git fails, the test ends.
 func (r *Repo) Git(dir string, args ...string) string {
 	r.Helper()
 	out, err := r.Try(dir, args...)

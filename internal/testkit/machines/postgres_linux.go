@@ -109,8 +109,7 @@ const (
 )
 
 // Stop sends the server the signal how, which is Fast or Immediate, and waits until the server has
-// ended. If a Fast stop takes too long, Stop sends Immediate. A Fast stop can take minutes on a
-// busy disk, because after a crash PostgreSQL first syncs every file.
+// ended. If the server has not ended one minute after Fast, Stop sends Immediate.
 func (p *Postgres) Stop(how syscall.Signal) {
 	p.t.Helper()
 	p.process.Signal(how)

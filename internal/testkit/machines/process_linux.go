@@ -123,7 +123,7 @@ func (p *Process) Wait(timeout time.Duration) error {
 func (p *Process) Kill() {
 	p.t.Helper()
 	p.Signal(syscall.SIGKILL)
-	_ = p.Wait(20 * time.Second) // ignore the exit status: a killed program always fails
+	_ = p.Wait(20 * time.Second) // ignore the exit status: the program was killed
 }
 
 // log returns the path of the file with the output of the machine's programs.

@@ -11,8 +11,8 @@ import (
 
 // Signal sends a signal to a process. It fails the test if pid is at most 1. A test can get the pid
 // 0 by mistake, by reading a status that does not contain the pid yet. With the pid 0, the kernel
-// would send the signal to all processes of the test's process group, including the go command and
-// the user's script.
+// would send the signal to all processes of the test's process group, which may include the go
+// command and the script that runs the tests.
 func Signal(t testing.TB, pid int, sig syscall.Signal) {
 	t.Helper()
 	if pid <= 1 {

@@ -1,9 +1,10 @@
 // Package testenv holds helpers that tests of several packages share: the built
 // program, waiting for a condition, and the amount of work at each test level.
 //
-// There are three test levels: script/check runs 'go test -short', script/test runs all tests, and
-// script/prove sets GAFFER_PROVE, so that tests run their long versions. CONTRIBUTING.md describes
-// the levels. Only tests import this package.
+// There are three test levels: script/check runs 'go test -short', script/test runs the tests
+// without -short, and script/prove sets GAFFER_PROVE, so that tests run their long versions.
+// CONTRIBUTING.md describes the levels. Only tests and other packages for tests import this
+// package.
 package testenv
 
 import (
@@ -20,7 +21,7 @@ import (
 	"time"
 )
 
-// Environment variables that the scripts set.
+// Environment variables that the test scripts set.
 const (
 	programVar = "GAFFER_TEST_PROGRAM" // path of a gaffer program that was built from this source tree
 	proveVar   = "GAFFER_PROVE"        // if not empty, tests run their long versions
@@ -30,8 +31,8 @@ const (
 // so that tests do not fail on a busy machine.
 const Patience = 3 * time.Minute
 
-// Count returns how often a test repeats its work. It returns quick under 'go test -short', proof
-// in script/prove, and full otherwise.
+// Count returns how often a test repeats its work. It returns the parameter quick under 'go test
+// -short', the parameter proof in script/prove, and the parameter full otherwise.
 func Count(quick, full, proof int) int {
 	switch {
 	case os.Getenv(proveVar) != "":

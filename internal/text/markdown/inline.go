@@ -2,7 +2,7 @@ package markdown
 
 import "strings"
 
-// plain returns a text without its Markdown and without styles.
+// plain returns a text without its Markdown markup and without styles.
 func plain(text string) string { return (&formatter{}).inline(text) }
 
 // inline formats the links, the code, and the bold and italic words in a text. It paints code and
@@ -89,8 +89,8 @@ func endsEmphasis(text string) bool {
 	return len(text) == 1 || strings.ContainsAny(text[1:2], " \n.,:;!?)]")
 }
 
-// link splits text, which starts with a link, into the link's label, its target, and the text after
-// the link. Brackets in the label must be in pairs. ok is false if there is no link.
+// link splits a text into the label and the target of the link at its start, and the text after the
+// link. Brackets in the label must be in pairs. ok is false if the text does not start with a link.
 func link(text string) (label, target, after string, ok bool) {
 	depth := 0
 	for i := 0; i < len(text); i++ {

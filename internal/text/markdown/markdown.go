@@ -69,7 +69,8 @@ func (f *formatter) blocks(lines []string) {
 	}
 }
 
-// beginsBlock reports whether a line does not continue the paragraph or list item above it.
+// beginsBlock reports whether a line ends the paragraph or list item above it: the line is empty or
+// begins another block.
 func beginsBlock(line string) bool {
 	marker, _ := listItem(line)
 	return strings.TrimSpace(line) == "" || strings.HasPrefix(line, "```") || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "<!--") ||

@@ -10,8 +10,8 @@ const gap = "  " // between two columns
 
 // table writes a table. Each column is as wide as its widest cell. The last column gets the rest of
 // the line, and its text is wrapped if it is longer. If text has to be wrapped and the rest of the
-// line is narrower than 30 terminal columns or than half of the line, table writes a list instead:
-// the first cell of each row, and the other cells of the row below it.
+// line is narrower than 30 terminal columns or than half of the line, table writes a list instead.
+// In the list, the first cell of a row is above the row's other cells.
 func (f *formatter) table(lines []string) {
 	rows := make([][]string, 0, len(lines))
 	for i, line := range lines {

@@ -33,7 +33,7 @@ const (
 	control           // after ESC [, while parameters are read
 	skipped           // after ESC [, in a sequence that is dropped: it sets no colour or is too long
 	command           // inside a sequence such as ESC ], which ends with BEL or ESC \
-	commandEnd        // inside such a sequence, after an ESC that may end it
+	commandEnd        // inside a command sequence, after an ESC that may end it
 )
 
 // maxParams is the maximum size of the parameters of a colour sequence, in bytes. Longer sequences

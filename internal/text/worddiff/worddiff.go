@@ -38,7 +38,7 @@ func Compare(oldLine, newLine string) (olds, news []Piece) {
 			}
 		}
 	}
-	common := 0 // number of bytes in words of both lines, without white space
+	common := 0 // number of bytes in the words that both lines contain, without white space
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {

@@ -1,6 +1,6 @@
 // Package phrase describes runs, tasks and attempts in words, so that all views, tables and
 // summaries use the same words. The functions are pure. They make all text of agents printable and
-// put it on one line.
+// remove its line breaks.
 package phrase
 
 import (
@@ -43,7 +43,7 @@ func Style(s fleet.Status) display.Style {
 // Elapsed formats a duration, such as 42s, 2m 34s or 1h 05m.
 func Elapsed(d time.Duration) string { return session.FormatElapsed(d) }
 
-// Age formats a duration like [Elapsed], but leaves out the seconds of a minute or more: 42s, 4m,
+// Age formats a duration like [Elapsed], but without seconds if it is a minute or longer: 42s, 4m,
 // 1h 05m.
 func Age(d time.Duration) string {
 	if d < time.Minute || d >= time.Hour {
@@ -211,9 +211,9 @@ func Count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// Paused describes a paused agent account, such as "claude paused until 14:00, usage limit", or a
-// cost limit of the user that is reached, such as "the day's budget of $20.00 is spent; more at
-// 00:00".
+// Paused describes why agents are not started. Either an agent account is paused, such as "claude
+// paused until 14:00, usage limit", or a cost limit is reached, such as "the day's budget of $20.00
+// is spent; more at 00:00".
 func Paused(l fleet.Lane, now time.Time) string {
 	if l.Budget() {
 		return fmt.Sprintf("%s; more at %s", Line(l.Reason), untilText(l.Until, now))

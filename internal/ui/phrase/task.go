@@ -139,8 +139,8 @@ func nextAttempt(t fleet.Task, now time.Time) string {
 	return Join(": ", when, Line(t.Outcome))
 }
 
-// Why returns one line about how a task failed or why it was cancelled: the failure class, the
-// reason and the last lines of the program's output.
+// Why returns one line about how a task failed or why it was cancelled. For a failed task, the line
+// contains the failure class, the reason and the last lines of output.
 func Why(t fleet.Task) string {
 	head, lines := Failure(t)
 	return Join(": ", head, lastOf(lines))
@@ -163,7 +163,7 @@ func Cause(t fleet.Task) string {
 // Failure describes how a task failed. head names the failure class and the reason. lines holds the
 // last lines of output of the failed check or, if no check failed, of the program. If there is only
 // one line of the program's output, it becomes part of head. For a cancelled task, head says why
-// the task was cancelled, and lines is empty.
+// the task was cancelled, or is empty if this is unknown; lines is empty.
 func Failure(t fleet.Task) (head string, lines []string) {
 	class, reason := reasonOf(t)
 	if t.Status == fleet.Cancelled {
@@ -320,8 +320,8 @@ func budgetAdvice(t fleet.Task) string {
 	return fmt.Sprintf("'gaffer resume %s --budget USD' goes on with a larger budget for the run", display.Printable(fleet.ShortRun(t.Run)))
 }
 
-// Advice returns what the user must do before another attempt can succeed. It returns "" if the
-// user need not do anything.
+// Advice returns what the user can do about the failure of a task, such as "log in to claude, or
+// give it its key". It returns "" if there is no advice for this kind of failure.
 func Advice(t fleet.Task) string {
 	agent := Line(t.Agent)
 	if agent == "" {

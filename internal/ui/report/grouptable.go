@@ -22,8 +22,8 @@ type numberColumn struct {
 	of    func(group) string
 }
 
-// wideEnough is the minimum width of a screen, in columns, at which a table also shows the number
-// of runs with each outcome.
+// wideEnough is the minimum width of a screen, in columns, at which a table also shows how many
+// runs are done, have failed and have timed out.
 const wideEnough = 100
 
 func (p *printer) columns(title string, list []group) *columns {

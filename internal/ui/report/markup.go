@@ -22,7 +22,7 @@ type styles string
 
 func (s styles) write(b *strings.Builder) { b.WriteString(string(s)) }
 
-// nodes is a sequence of nodes.
+// nodes is a node that consists of other nodes, which are written one after the other.
 type nodes []node
 
 func (n nodes) write(b *strings.Builder) {

@@ -1,6 +1,6 @@
-// Package report shows statistics about runs and morning reports. It formats the statistics as text
-// for a terminal and as an HTML page, and morning reports as text. The functions are pure. They
-// make all text from run records printable.
+// Package report formats two kinds of reports. Statistics about runs are formatted as text for a
+// terminal or as an HTML page. Morning reports are formatted as text for a terminal. The functions
+// are pure. They make all text from run records printable.
 package report
 
 import (

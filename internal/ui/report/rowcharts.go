@@ -38,7 +38,7 @@ const (
 )
 
 // stack returns the parts of a bar, one after the other. values is the number of runs or tasks with
-// each outcome. A bar for the number total fills the whole width of the chart.
+// each outcome. The bar fills the whole width of the chart if the values add up to total.
 func stack(values [len(outcomes)]int, total int) []part {
 	var parts []part
 	at := 0
@@ -153,8 +153,8 @@ func groupRow(g group, priced bool) []string {
 	return row
 }
 
-// single returns a chart row with one bar for the value n. A bar for the value limit fills the
-// whole width of the chart.
+// single returns a chart row with one bar for the value n. The bar fills the whole width of the
+// chart if n equals limit.
 func single(class, name, value string, n, limit float64) chartRow {
 	r := chartRow{Name: name, Value: value, Tip: name + ": " + value}
 	if n > 0 {
@@ -215,8 +215,8 @@ func retryChart(s ledger.Statistics) rowsChart {
 	return c
 }
 
-// costChart returns a chart of the costs of groups, the highest cost first. It sorts list. If no
-// cost is known, the chart has no rows.
+// costChart returns a chart of the costs of groups, the highest cost first. It sorts the slice list
+// in place. If no cost is known, the chart has no rows.
 func costChart(id, title, head string, list []group) rowsChart {
 	c := rowsChart{ID: id, Title: title}
 	c.Table.Head = []string{head, "Cost", "Runs with a known cost"}

@@ -62,8 +62,8 @@ func (s Screen) sign(o outcome) string {
 	return o.sign
 }
 
-// stacked draws a bar with a piece for each part. columns is the width of the bar. If all parts are
-// zero, the bar is empty.
+// stacked draws a bar with a piece for each outcome. parts holds the number of runs with each
+// outcome, and columns is the width of the bar. If all numbers are zero, the bar is empty.
 func (s Screen) stacked(parts [len(outcomes)]int, columns int) string {
 	var b strings.Builder
 	for i, n := range shares(parts[:], columns) {
@@ -72,8 +72,8 @@ func (s Screen) stacked(parts [len(outcomes)]int, columns int) string {
 	return b.String()
 }
 
-// shares divides a number of columns among the parts. Each part above zero gets at least one column
-// if there are enough columns.
+// shares divides a number of columns among the parts, in proportion to their values. Each part
+// above zero gets at least one column if there are enough columns.
 func shares(parts []int, columns int) []int {
 	total, out := 0, make([]int, len(parts))
 	for _, n := range parts {
@@ -121,7 +121,7 @@ func furthestFromShare(parts, widths []int, columns, total int, below bool) int 
 	return at
 }
 
-// bar draws a bar for the value n. A bar for the value limit fills all columns. The length is exact
+// bar draws a bar for the value n. The bar fills all columns if n equals limit. Its length is exact
 // to an eighth of a column or, on a screen that shows only ASCII, to a whole column.
 func (s Screen) bar(n, limit float64, columns int) string {
 	if n <= 0 || limit <= 0 {

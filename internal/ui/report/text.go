@@ -183,8 +183,8 @@ func (p *printer) rows(rows []row, least int) {
 
 const maxGroups = 8
 
-// groups writes a table with a row for each group. If there are fewer than least groups, it writes
-// nothing, because a single group only repeats the totals of the report.
+// groups writes a table with a row for each of the first groups in list. If there are more groups,
+// a last line counts them. If there are fewer than least groups, it writes nothing.
 func (p *printer) groups(title string, list []group, least int) {
 	if len(list) < least {
 		return

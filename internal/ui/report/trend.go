@@ -9,7 +9,7 @@ import (
 	"gaffer/ledger"
 )
 
-// trend draws graphs of values by week. If there is only one week, it draws nothing.
+// trend draws graphs of values by week. If there are fewer than two weeks, it draws nothing.
 func (p *printer) trend() {
 	weeks := p.s.ByWeek
 	if len(weeks) < 2 {

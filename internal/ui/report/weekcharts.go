@@ -18,23 +18,24 @@ type columnsChart struct {
 	Line        []string
 	Threshold   string   // distance of the dashed threshold line from the top; empty means no line
 	Ticks       []string // labels below the columns, most of them empty
-	Top, Middle string   // labels at the full and at half the height
+	Top, Middle string   // labels at the full and at half the height of the chart
 }
 
-// column is one week of a chart. Its positions and sizes are percentages of the chart.
+// column is one week, or a gap between weeks, in a chart. Its positions and sizes are percentages
+// of the chart's size.
 type column struct {
-	Slot, SlotWidth string // position and width of the whole week
-	Start, Width    string // position and width of the week's bar
+	Slot, SlotWidth string // left edge and width of the column, with the space beside the bar
+	Start, Width    string // left edge and width of the bar
 	Middle          string
 	Parts           []columnPart
-	Dot             string // distance of the week's point from the top; empty means no point
+	Dot             string // distance of the column's point from the top; empty means no point
 	Tip             string
 }
 
 type columnPart struct{ Class, Top, Height string }
 
 // weekCharts returns small charts by week: of the number of runs, the success rate and, if known,
-// the duration and the cost. If there is only one week, it returns no charts.
+// the duration and the cost. If there are fewer than two weeks, it returns no charts.
 func weekCharts(s ledger.Statistics) []columnsChart {
 	if len(s.ByWeek) < 2 {
 		return nil

@@ -8,8 +8,8 @@ import (
 
 // Agent is the status that an agent program passes to its status line command on stdin.
 type Agent struct {
-	// Dirs holds the absolute paths of possible working folders, in order of preference. The
-	// folders may not exist.
+	// Dirs holds the absolute paths of folders in which the agent may be working, in order of
+	// preference. The folders may not exist.
 	Dirs      []string
 	Used      float64 // used part of the context window, in percent
 	UsedKnown bool    // Used was reported by the agent program

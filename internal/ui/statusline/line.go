@@ -40,8 +40,8 @@ type Context struct {
 
 // Chunks is the progress of a build. A chunk is a part of the build plan.
 type Chunks struct {
-	// Completed is the number of completed chunks. If no document lists the chunks, it is the
-	// number of the current chunk.
+	// Completed is the number of completed chunks. If no document lists the chunks, it also counts
+	// the chunk that is in progress.
 	Completed int `json:"completed"`
 	Active    int `json:"active,omitempty"`
 	// Attempt is the highest attempt number of the active chunks. It is 0 if all of them are in

@@ -24,8 +24,7 @@ type Documents struct {
 const compactAt = 84
 
 // Read computes the status line from the documents. It cannot fail: it skips what it cannot read.
-// As the protocol requires, it treats a state document that is null, broken or not an object as
-// empty.
+// It treats a state document that is null, broken or not an object as empty.
 func Read(d Documents) Line {
 	versions, state := parse(d.Config).Get("versions"), parse(d.State)
 	s, _ := workflow.Read(state)

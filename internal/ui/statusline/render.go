@@ -43,8 +43,8 @@ const maxText = 300
 // add appends sign and a text from a document to the row, as one part. It appends nothing if the
 // text is empty.
 func add(row []part, sign, text string) []part {
-	// Replace all white space by single spaces first: display.Line would show carriage returns and
-	// other unusual white space as unprintable characters.
+	// Replace all white space by single spaces first: display.Line would replace carriage returns
+	// and other unusual white space by U+FFFD, because they are not printable.
 	if text = display.Line(strings.Join(strings.Fields(text), " "), maxText); text == "" {
 		return row
 	}

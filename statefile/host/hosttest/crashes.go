@@ -10,8 +10,8 @@ import (
 
 // Crashes tests that an operation survives crashes. It runs the operation many times, and each run
 // crashes at a chosen step of the operation. For each step there is one run in which the process
-// dies, and several runs in which the power fails. The data that a power failure destroys is
-// different in each of these runs.
+// dies, and several runs in which the power fails. A power failure destroys data at random, with a
+// different seed in each of these runs.
 type Crashes struct {
 	Prepare func(h host.Host) error // runs without faults before Do; may be nil
 	Do      func(h host.Host) error

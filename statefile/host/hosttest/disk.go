@@ -38,8 +38,8 @@ type change struct {
 	from, to   *node
 	gone, come string
 	node       *node
-	// chosen is true after a power cut has decided whether the change survives. kept is this
-	// decision.
+	// chosen is true after a power cut has decided whether the change survives. kept is true if the
+	// change survives.
 	kept, chosen bool
 }
 

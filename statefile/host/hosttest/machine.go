@@ -16,7 +16,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// ErrDead is the error of every operation, such as a read, that a dead process tries to execute.
+// ErrDead says that a dead process has tried to execute an operation, such as a write. The error of
+// the operation wraps ErrDead.
 var ErrDead = errors.New("the process is dead")
 
 // Fault describes the fault to inject. The zero value injects none.
@@ -51,8 +52,8 @@ func New(seed uint64, fault Fault) *Machine {
 	return &Machine{rng: rng, fault: fault, disk: newDisk(), changed: make(chan struct{}, 1), locks: map[string]*kernelLock{}}
 }
 
-// Process starts a process. [Machine.Go] gives it functions to execute. While none of these
-// functions is running, the test may also call the process's operations directly.
+// Process starts a process. [Machine.Go] gives it functions to execute. Before the first call of Go,
+// and after [Machine.Run] has returned, the test may also call the process's operations directly.
 func (m *Machine) Process() *Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,8 +64,8 @@ func (m *Machine) Process() *Process {
 	return p
 }
 
-// Go runs work in a new goroutine, as a thread of the process p. After p has died, every operation
-// of p fails, so work should return soon.
+// Go runs work in a new goroutine, as a thread of the process p. After p has died, its disk operations
+// fail, so work should return soon.
 func (m *Machine) Go(p *Process, work func()) {
 	m.mu.Lock()
 	m.threads++
@@ -88,7 +89,7 @@ func (m *Machine) Run() {
 			break
 		}
 		if next == nil {
-			// All threads are sleeping. Wait until time has advanced and one of them wakes up.
+			// All threads sleep or wait for a lock. Wait until one of them continues.
 			<-m.changed
 			continue
 		}

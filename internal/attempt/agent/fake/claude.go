@@ -14,7 +14,7 @@ type claude struct {
 	options
 	*stdinQueue
 	seen         map[string]bool // UUIDs of the messages that handleLine has read
-	cutByMessage atomic.Bool     // a message of the user has ended the turn, not an interrupt
+	cutByMessage atomic.Bool     // the turn was ended by a message of the user, not by an interrupt
 	tools        int
 	asked        int
 	denials      []object

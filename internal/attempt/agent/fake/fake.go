@@ -109,7 +109,7 @@ func (a *actor) end(err error) (code int, exit bool) {
 	case errors.As(err, &e):
 		return a.protocol.failed(*e.fault, a.usage), false
 	case err != nil && !errors.Is(err, errFinished):
-		// A step cannot be executed: report its error as the result.
+		// A step failed, or the script file could not be read: report the error as the result.
 		return a.protocol.failed(fault{text: err.Error()}, a.usage), false
 	}
 	a.protocol.done(a.result, a.usage)
@@ -160,9 +160,9 @@ func (w *stdio) close() {
 
 func (w *stdio) line(text string) { w.write([]byte(text + "\n")) }
 
-// write writes data to stdout. If nothing reads stdout any more, the agent continues. If the disk
-// is full, the program exits as the real programs do: otherwise it could wait forever for the
-// answer to a question that was not written.
+// write writes data to stdout. If the disk is full, the program exits as the real programs do:
+// otherwise it could wait forever for the answer to a question that was not written. All other
+// errors are ignored.
 func (w *stdio) write(data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

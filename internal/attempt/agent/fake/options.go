@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// options holds the parsed arguments. The adapters pass the same arguments as to the real programs;
-// most of them are ignored here.
+// options holds the parsed arguments. gaffer passes the same arguments to the fake agent as to the
+// real programs; the fake agent ignores most of them.
 type options struct {
 	help     bool
 	protocol string

@@ -25,7 +25,9 @@ type protocol interface {
 	spend(u usage) bool
 	done(text string, u usage)
 	failed(f fault, u usage) (code int)
-	interrupted(u usage) (code int) // prints that the user has ended the turn
+	// interrupted prints that the user has ended the turn, if the protocol has a message for that.
+	// It returns the program's exit code.
+	interrupted(u usage) (code int)
 	// arrived returns the messages that have arrived during the turn since the last call of
 	// arrived.
 	arrived() []string
@@ -41,7 +43,7 @@ type protocol interface {
 type fault struct {
 	text   string
 	status int       // HTTP status, or 0
-	reset  time.Time // when the rate limit ends; zero if unknown or without a limit
+	reset  time.Time // when the rate limit ends; zero if there is no limit or its end is unknown
 	long   bool      // the prompt is too long
 	budget bool      // the cost limit is reached
 }

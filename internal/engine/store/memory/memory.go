@@ -21,7 +21,7 @@ type Store struct {
 
 	mu     sync.RWMutex
 	data   data
-	stored chan struct{} // closed and replaced at every commit, to wake waiting readers
+	stored chan struct{} // closed and replaced when changes are stored, to wake goroutines in Wait
 
 	// FailCommit, if set, is called at every commit, to simulate failures. If it returns an error,
 	// the commit returns this error in a [*store.CommitError]. If lost is true, the changes of the

@@ -7,13 +7,13 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// The statements that write rows. One statement writes all rows of a table: its parameters are
-// arrays that have one element for each row.
+// The statements that write rows. Except for setLastEvent, each statement writes all changed rows
+// of one table: each parameter is an array with one element for each row.
 const (
 	putRuns = `INSERT INTO run (id, status, created, data) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[])
 		ON CONFLICT (id) DO UPDATE SET status = excluded.status, created = excluded.created, data = excluded.data`
 	putPlans = `INSERT INTO plan (run, plan) SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT DO NOTHING`
-	// The spec of a task may be long and never changes. PostgreSQL stores a long value outside of
+	// The spec of a task may be long and rarely changes. PostgreSQL stores a long value outside of
 	// the row. It does not write the value again if the statement sets the column spec to
 	// task.spec, the stored value.
 	putTasks = `INSERT INTO task (run, task, seq, status, ready, idle, wave, not_before, priority, labels, lane, data, spec)

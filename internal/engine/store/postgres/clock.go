@@ -11,12 +11,13 @@ import (
 const (
 	// measureEvery is how often the database's clock is read.
 	measureEvery = 5 * time.Second
-	// checkEvery is how often the process checks whether it must read the database's clock:
-	// measureEvery has passed, the last reading has failed, or the local clock has jumped because
-	// the user has set it or the machine was asleep.
+	// checkEvery is how often the process checks whether it must read the database's clock. It must
+	// if measureEvery has passed, if the last reading has failed, or if the local clock has jumped
+	// because the user has set it or the machine was asleep.
 	checkEvery = time.Second
 	// maxRoundTrip is the longest round trip to the database in a valid measurement. A measurement
-	// with a longer round trip is ignored, because its error is up to half of the round trip.
+	// with a longer round trip is ignored, because its error is up to half of the round trip. The
+	// first measurement has no limit.
 	maxRoundTrip = time.Second
 	// maxHiddenStep says how Now reacts if the database's clock is set back. If it is set back by
 	// less than maxHiddenStep, Now returns the same time until the clock has caught up. If it is
@@ -42,8 +43,9 @@ type clock struct {
 	done   sync.WaitGroup
 }
 
-// Now returns the time of the database's clock, with an error of up to about half a round trip to
-// the database. It goes backwards only if the database's clock was set back by a minute or more.
+// Now returns an estimate of the time of the database's clock. Normally the error is at most about
+// half a round trip to the database. The returned time goes backwards only if the database's clock
+// was set back by a minute or more.
 func (s *Store) Now() time.Time { return s.clock.now() }
 
 // clockOf returns a clock that reads the database's clock through a connection of the pool. The

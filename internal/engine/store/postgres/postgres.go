@@ -1,6 +1,6 @@
-// Package postgres implements a store in a PostgreSQL database, which servers on several machines
-// can share. The tables are in the schema that search_path in the URL names, or in the schema
-// "gaffer" if the URL names none.
+// Package postgres implements a store in a PostgreSQL database, which gaffer servers on several
+// machines can share. The tables are in the schema that search_path in the URL names, or in the
+// schema "gaffer" if the URL names none.
 package postgres
 
 import (
@@ -60,7 +60,7 @@ const (
 func Open(ctx context.Context, url string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, err // pgx has removed the password from this error
+		return nil, err // pgx masks the password in this error
 	}
 	s := &Store{open: make(chan struct{}, 1), config: config.ConnConfig, schema: "gaffer"}
 	if path, set := s.config.RuntimeParams["search_path"]; set {
@@ -86,8 +86,8 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err := s.clock.start(ctx); err != nil {
 		return nil, errors.Join(s.fail(err), s.Close())
 	}
-	// If the settings query is empty, connections go directly to the server, so listen for
-	// notifications. A connection pooler would not forward them.
+	// If s.settings.query is empty, gaffer connects to the server without a connection pooler, so
+	// listen for notifications. A pooler would not forward them.
 	if s.settings.query == "" {
 		s.listener = listen(s.config, s.channel(), s.signal.Announce)
 	}

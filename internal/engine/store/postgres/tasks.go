@@ -6,10 +6,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// These queries use loose index scans. The index task_ready is sorted by labels and account, and
-// the index task_idle by run, wave and account. One index lookup finds the next pair of these
-// values, so a query does not read all tasks of the pairs before it. In SQL, an account is called a
-// lane.
+// These queries use loose index scans: one index lookup finds the next distinct value, so a query
+// need not read all tasks that have the same value. The index task_ready is sorted by labels and
+// account, and the index task_idle by run, wave and account. In SQL, an account is called a lane.
 const (
 	labelSets = `WITH RECURSIVE list AS (
 		SELECT (SELECT labels FROM task WHERE ready ORDER BY labels LIMIT 1) AS labels
@@ -33,8 +32,8 @@ const (
 		ORDER BY t.priority DESC, t.seq LIMIT $4`
 
 	// idleTasks selects the first $4 idle tasks of the run $1, by priority and seq. An idle task is
-	// queued but not ready. The task's wave must be at most $2, and its account (lane) must not be
-	// in $3.
+	// queued, not ready, and does not wait for another task. The task's wave must be at most $2,
+	// and its account (lane) must not be in $3.
 	idleTasks = `WITH RECURSIVE list AS (
 		(SELECT wave, lane FROM task WHERE idle AND run = $1 AND wave <= $2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL
@@ -78,9 +77,9 @@ func notNil(list []string) []string { return append([]string{}, list...) }
 const minTasks = 32
 
 // firstTasks runs a query and returns the first tasks for which skip returns false and match
-// returns true, at most limit. args are the parameters of the query, except for the last one, which
-// is the number of rows to fetch. If it finds fewer than limit tasks, firstTasks repeats the query
-// with a larger number of rows, until the query has no more rows.
+// returns true, at most limit. args are the parameters of the query without the last one, the
+// number of rows to fetch. If it finds fewer than limit tasks, firstTasks repeats the query with a
+// larger number of rows, until the query has no more rows.
 func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, match func(store.Task) bool, query string, args ...any) ([]store.Task, error) {
 	for fetch := max(limit, minTasks); ; fetch = min(2*fetch, math.MaxInt32) {
 		rows, err := r.rows(query, append(args[:len(args):len(args)], fetch)...)

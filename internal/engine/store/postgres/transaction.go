@@ -53,8 +53,9 @@ func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	t := &transaction{store: s, lookups: map[string]*lookup{}}
 	t.ctx, t.cancel = context.WithTimeout(context.Background(), maxTransaction)
 	t.reader = &reader{store: s, rows: t.find, rowsNow: t.findNow, rowsByKey: t.findKey}
-	// Nearly every transaction needs these rows, so add their queries to t.wanted: they are sent
-	// together with the first statement. These calls return no rows yet.
+	// A request that ends an attempt and claims the next task needs these rows. So add their
+	// queries to t.wanted, to send them together with the statement BEGIN. These calls return no
+	// rows yet.
 	_, _ = t.find(allAccounts)
 	_, _ = t.find(openQuestions)
 	_, _ = t.find(labelSets)
@@ -96,7 +97,7 @@ func (t *transaction) begin() (err error) {
 			return nil
 		}
 		broken := t.store.conn.IsClosed()
-		t.store.disconnect() // closing the connection ends the transaction too
+		t.store.disconnect() // the server rolls back the transaction of a closed connection
 		if fresh || !broken {
 			return err
 		}
@@ -123,7 +124,7 @@ func (t *transaction) find(query string, args ...any) ([]textRow, error) {
 
 // findKey is like find, for a query that looks up rows by a key (see reader.rowsByKey).
 func (t *transaction) findKey(query string, key ...string) ([]textRow, error) {
-	return t.result(query+"\x00"+strings.Join(key, "\x00"), lookup{query: query, keys: key}) // keys contain no zero bytes, so this string is unique
+	return t.result(query+"\x00"+strings.Join(key, "\x00"), lookup{query: query, keys: key}) // this string is unique: stored keys contain no zero bytes
 }
 
 func (t *transaction) result(name string, wanted lookup) ([]textRow, error) {
@@ -273,7 +274,7 @@ func (t *transaction) Rollback() error {
 
 func (t *transaction) rollback() error {
 	if _, err := t.store.conn.Exec(t.ctx, "ROLLBACK"); err != nil {
-		t.store.disconnect() // closing the connection ends the transaction too
+		t.store.disconnect() // the server rolls back the transaction of a closed connection
 		return t.store.fail(err)
 	}
 	return nil

@@ -1,6 +1,6 @@
 // Package record converts rows to and from JSON. A database stores each row as JSON in one column.
 // The other columns of the table repeat parts of the row for queries, or hold long parts such as
-// the plan of a run.
+// the spec of a task.
 package record
 
 import (

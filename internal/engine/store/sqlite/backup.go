@@ -145,8 +145,8 @@ func reportProgress(file string, total int64, progress func(done, total int64)) 
 	}
 }
 
-// openReadOnly opens the database at path for reading, and calls read with the connection. The
-// database must exist.
+// openReadOnly opens the database at path for reading, and calls read with the connection. It
+// returns an error if no file exists at path.
 func openReadOnly(ctx context.Context, path string, read func(c *conn) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -191,8 +191,8 @@ func knownVersion(c *conn) (int, error) {
 
 var errEmpty = errors.New("it has no tables")
 
-// Check checks the integrity of the whole database at path. The caller must make sure that no
-// process uses the database during the check.
+// Check checks the integrity of the whole database at path. No process should change the database
+// during the check, because Check reads the fields of its result one after the other.
 func Check(ctx context.Context, path string) (Copied, error) {
 	copied := Copied{Path: path}
 	info, err := os.Stat(path)

@@ -17,8 +17,9 @@ import (
 
 // conn is a connection with its prepared statements. It is not safe for concurrent use.
 //
-// Statements do not use the context of a request. Each statement takes little time, and with a
-// context the driver would need a goroutine for each statement and could interrupt a write.
+// The methods exec, each and get do not use the context of a request, because their statements take
+// little time. With a context, the driver would need a goroutine for each statement and could
+// interrupt a write.
 type conn struct {
 	*sql.Conn
 	path          string
@@ -32,8 +33,8 @@ type conn struct {
 const lockTimeout = 30 * time.Second
 
 // checkpointPages is the size of the write-ahead log, in pages, at which a commit copies the log
-// into the database file. Submitting a plan with ten thousand tasks writes fewer pages, so it need
-// not wait for such a copy.
+// into the database file. It is larger than SQLite's default of 1000 pages, so that the first task
+// of a large plan need not wait until the plan is copied.
 const checkpointPages = 4000
 
 // dsn returns the data source name of a database file. Its settings make SQLite sync a commit to
@@ -80,8 +81,8 @@ func (c *conn) prepare(query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-// exec executes a statement that returns no rows. It calls the driver directly, because a small
-// statement takes 10 % longer through database/sql.
+// exec executes a statement that returns no rows. It calls the driver directly, because package
+// database/sql makes small statements slower.
 func (c *conn) exec(query string, args ...any) error {
 	err := c.Raw(func(inner any) error {
 		stmt, err := c.prepareRaw(inner, query)

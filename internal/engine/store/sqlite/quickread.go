@@ -16,8 +16,7 @@ import (
 
 // QuickRead reads an existing database as fast as possible, for a shell prompt. It changes nothing
 // and does not wait for other processes. It fails if SQLite must recover the database first, or if
-// the schema does not have the version of this program. The reader that it passes to read is a
-// [QuickReader].
+// the schema does not have the version of this program. The function read gets a [QuickReader].
 func QuickRead(ctx context.Context, path string, read func(r store.Reader) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {

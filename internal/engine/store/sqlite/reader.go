@@ -117,8 +117,8 @@ func (r *reader) Tasks(run string) ([]store.Task, error) {
 	return r.tasks("SELECT data, spec FROM task WHERE run = ? ORDER BY seq", run)
 }
 
-// The condition final must be the same as in the index task_ended, because otherwise SQLite does
-// not use the index.
+// The constant final must contain the same condition as the index task_ended, because otherwise
+// SQLite does not use this index.
 const (
 	final       = "status IN ('complete', 'failed', 'cancelled')"
 	ended       = "SELECT data, spec FROM task WHERE run = ? AND status = ? AND " + final + " ORDER BY seq DESC LIMIT ?+0"

@@ -68,9 +68,10 @@ func Restore(ctx context.Context, source, path string, now time.Time, progress f
 	return r, nil
 }
 
-// replace replaces the database at path by file. It returns the new path of the previous database,
-// or "" if there was none. Meanwhile it holds the lock of the [writerQueue]. So a process that
-// opens the database waits, and then finds out that the file was replaced.
+// replace replaces the database at path by the database in the given file. It returns the new path
+// of the previous database, or "" if there was none. Meanwhile it holds the lock of the
+// [writerQueue]. So a process that opens the database waits, and then finds out that the file was
+// replaced.
 func replace(ctx context.Context, file, path string, now time.Time) (before string, err error) {
 	turn, err := queueOf(path).wait(ctx)
 	if err != nil {

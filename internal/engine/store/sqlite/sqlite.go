@@ -61,7 +61,8 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	return s, nil
 }
 
-// maxTries is how often Open tries to open the database while its file is being replaced.
+// maxTries is how many times, at most, Open tries to open the database if its file is replaced at
+// the same time.
 const maxTries = 10
 
 func (s *Store) connect(ctx context.Context) (err error) {

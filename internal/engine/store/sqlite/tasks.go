@@ -7,9 +7,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Some of these queries use loose index scans. The index task_ready is sorted by labels and
-// account, and the index task_idle by run, wave and account. One or two index lookups find the next
-// pair of these values, so a query does not read all tasks of the pairs before it. The queries
+// Some of these queries use loose index scans: one or two index lookups find the next distinct
+// value, so a query need not read all tasks that have the same value. The index task_ready is
+// sorted by labels and account, and the index task_idle by run, wave and account. The queries
 // compare each column separately, because SQLite uses an index only for the first column of a row
 // comparison. In SQL, an account is called a lane.
 const (
@@ -29,7 +29,8 @@ const (
 	readyTasks = `SELECT run, task, data, spec FROM task WHERE ready = 1 AND labels = ? AND lane = ? ORDER BY priority DESC, seq`
 
 	// idleLists selects the distinct pairs of wave and account (lane) of the idle tasks of the run
-	// ?1 whose wave is at most ?2. An idle task is queued but not ready.
+	// ?1 whose wave is at most ?2. An idle task is queued, not ready, and does not wait for another
+	// task.
 	idleLists = `WITH RECURSIVE list (wave, lane) AS (
 		SELECT * FROM (SELECT wave, lane FROM task WHERE idle = 1 AND run = ?1 AND wave <= ?2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL

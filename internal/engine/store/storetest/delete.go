@@ -36,7 +36,7 @@ func deleteRows(t *testing.T, s store.Store, g store.Deletions) {
 }
 
 // putRunWithAll puts a run with two tasks, the second of which needs the first. It also puts rows
-// of every other kind that belong to the run.
+// of all other kinds that a [store.Deletions] can list.
 func putRunWithAll(tx *store.Tx, id string) {
 	tx.PutRun(store.Run{ID: id, Status: store.Complete, Created: at(1), Plan: json.RawMessage(`{"name":"x"}`)})
 	for i, task := range []string{"a", "b"} {
@@ -232,9 +232,9 @@ func remainingEvents(t *testing.T, db Database) {
 	}
 }
 
-// deletedWhileChanged deletes rows while other goroutines change them through two stores. No row
-// may be left: a row that is changed before the deletion is deleted, and a change after the
-// deletion does not find its row.
+// deletedWhileChanged deletes the rows of a run while other goroutines change the run through two
+// stores. No row may be left: a row that is changed before the deletion is deleted, and a change
+// after the deletion does not find its row.
 func deletedWhileChanged(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	for range 10 {

@@ -1,6 +1,7 @@
 // Package webpage fetches a page of the public web and returns its title and the beginning of its
 // text. The address comes from an inbox item and is not trusted: neither host names nor redirects
-// can make a fetch reach this machine, its network or a cloud's metadata service.
+// can make a fetch reach an address that is not on the public internet, such as a service on this
+// machine's loopback interface or a cloud's metadata service.
 package webpage
 
 import (
@@ -23,7 +24,7 @@ import (
 // Limits of one fetch.
 const (
 	Timeout      = 10 * time.Second // time limit of the whole fetch, including redirects and body
-	MaxSize      = 1 << 20          // maximum number of bytes that are read; the rest of a larger page is ignored
+	MaxSize      = 1 << 20          // maximum number of bytes of a page; the rest is ignored
 	MaxRedirects = 5
 )
 

@@ -99,9 +99,9 @@ func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Acti
 	return k, Action{}
 }
 
-// End returns the new state and the action if something other than a key, such as a signal,
-// requests the end of the run. The action is Leave for an observer or if the run is already being
-// cancelled, Detach for a run on a server, and CancelRun otherwise.
+// End returns the new state and the action after a request to end the run, such as a signal. The
+// action is Leave for an observer or if the run is already being cancelled, Detach for a run on a
+// server, and CancelRun otherwise.
 func (k Keyboard) End() (Keyboard, Action) {
 	switch {
 	case k.Observer || k.mode == cancelling:

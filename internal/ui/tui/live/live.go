@@ -35,9 +35,9 @@ type Options struct {
 	// End receives a value for each request to end the run that does not come from the keyboard,
 	// such as a signal.
 	End <-chan struct{}
-	// Act performs the user's actions, one after the other, and returns a message for the user. The
-	// context is cancelled when the view ends, except after a detach. The actions Detach and Leave
-	// end the view and are not passed to Act.
+	// Act performs an action of the user and returns a message for the user, or "". It is called
+	// for one action after the other. Its context is cancelled when the view ends, except after a
+	// detach. The actions Detach and Leave end the view and are not passed to Act.
 	Act func(context.Context, Action) string
 }
 
@@ -46,7 +46,10 @@ const (
 	minFrame  = 50 * time.Millisecond  // minimum time between two frames while the user types
 	noteTime  = 15 * time.Second       // how long a note is shown
 	readTime  = time.Second            // minimum time for which a note is shown, even if keys are pressed
-	seenTime  = 2 * time.Second        // how long an answered question is hidden while it is still open
+
+	// seenTime is how long an answered question stays hidden. If it is still open after this time,
+	// it is shown again.
+	seenTime = 2 * time.Second
 )
 
 // Show shows a run until the run has ended or the user leaves. It returns NoAction if the run has
@@ -186,13 +189,14 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 			l.forgetNote(readTime)
 			l.view.Keyboard, act = l.view.Keyboard.Press(key, Questions(l.view.Run))
 		case sig := <-signals:
-			// Clear the screen: its size has changed, or the process was stopped and another
-			// program may have used the terminal.
+			// If the process was stopped and continues, switch the terminal to raw mode again.
 			if sig == syscall.SIGCONT {
 				if err := l.term.Acquire(); err != nil {
 					return NoAction, err
 				}
 			}
+			// Clear the screen: its size has changed, or another program may have used the
+			// terminal while the process was stopped.
 			if err := l.screen.Clear(); err != nil {
 				return NoAction, err
 			}

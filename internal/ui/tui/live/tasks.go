@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/ui/tui/stages"
 )
 
-// body returns the tasks in at most maxRows rows. If all tasks fit, they are sorted by stage, with
-// a heading above each stage if the headings fit, too. Otherwise body returns the most urgent
-// tasks, and a row that counts the other tasks.
+// body returns the tasks in at most maxRows rows. If all tasks fit, they are sorted by stage. If
+// there are several stages and their headings fit, too, each stage has a heading above it. If some
+// tasks do not fit, body returns the most urgent tasks, and a row that counts the other tasks.
 func (v View) body(width, maxRows int) []paint.Line {
 	headings := stages.Count(v.stages)
 	if headings == 1 {

@@ -14,7 +14,7 @@ type Column struct {
 	Min   int
 	Right bool // the text is aligned to the right
 	// Drop is the order in which columns are removed if they do not all fit: the column with the
-	// lowest Drop first. A column with Drop 0 is never removed.
+	// lowest Drop first. A column with Drop 0 is not removed, but may be made narrower.
 	Drop int
 	// Flex gives the column the width that the other columns leave. If this is less than Min,
 	// columns are removed in the order of Drop.
@@ -34,8 +34,8 @@ type Table struct {
 func (t *Table) Add(cells ...Span) { t.rows = append(t.rows, cells) }
 
 // Rows returns the rows, with columns as wide as their contents. If the rows are wider than width,
-// it first removes columns, beginning with the lowest Drop. If that is not enough, it makes columns
-// narrower.
+// it first makes the column with Flex narrower, down to its Min. If that is not enough, it removes
+// columns, beginning with the lowest Drop. As a last resort, it makes other columns narrower.
 func (t *Table) Rows(width int) []Line {
 	fit(t.Columns, t.rows, width)
 	lines := make([]Line, len(t.rows))
@@ -117,7 +117,7 @@ func totalWidth(cols []Column) int {
 
 // nextToDrop returns the index of the column to remove next, or -1 if no column may be removed.
 // flex is the index of the column with Flex, or -1. wanted is the width that the column with Flex
-// needs: [fit] sets the Width of this column last, so it is still 0.
+// needs. The Width of this column is still 0, because [fit] sets it last.
 func nextToDrop(cols []Column, flex, wanted int) int {
 	found := -1
 	for i, c := range cols {

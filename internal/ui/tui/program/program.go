@@ -94,8 +94,8 @@ func New[M Model[M]](ctx context.Context, m M, t Terminal, perform Performer) *P
 // Send passes data to the model as an event. It may be called from any goroutine.
 func (p *Program) Send(data any) { p.tea.Send(data) }
 
-// Show shows the screen until the user leaves or the context ends. It always restores
-// the terminal.
+// Show shows the screen until the user leaves or the context that was passed to [New] ends. It
+// always restores the terminal.
 func (p *Program) Show() error {
 	_, err := p.tea.Run()
 	if errors.Is(err, tea.ErrProgramKilled) && errors.Is(err, context.Canceled) {
@@ -126,8 +126,9 @@ func (p *Program) Finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// started is a task that has not ended. When the user leaves, Bubble Tea may not have started the
-// task, and does not wait for it. So [Program.Finish] also calls do.
+// started is a task that was passed to Bubble Tea, which calls do. When the user leaves, Bubble Tea
+// may not have called do yet, and does not wait for a running call. So [Program.Finish] also calls
+// do.
 type started struct {
 	name string
 	do   func() (any, error) // does the work once; later calls return the same result

@@ -63,8 +63,8 @@ func (c change) index(rows []row) int {
 	return found
 }
 
-// move handles the keys that only move the cursor or scroll. If a key has no effect, the returned
-// text may say why; otherwise it is empty.
+// move handles the keys that move the cursor, choose lines, scroll or go to another file. If a key
+// has no effect, the returned text may say why; otherwise it is empty.
 func (c change) move(name string, f frame) (change, string) {
 	rows := c.rows(f.width)
 	at, page := c.index(rows), max(f.height-2, 1)
@@ -116,8 +116,8 @@ func (c change) choose(rows []row, target int) change {
 	return c
 }
 
-// extend adds the next line to the chosen lines: the line below if step is 1, or the line above if
-// step is -1. If that is not possible, the returned text says why.
+// extend moves one end of the chosen lines, the one with the cursor, to the next line: down if step
+// is 1, up if step is -1. If there is no such line in the hunk, the returned text says so.
 func (c change) extend(rows []row, at, step int) (change, string) {
 	if at < 0 {
 		return c, ""

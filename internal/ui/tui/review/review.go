@@ -2,8 +2,8 @@
 // with its files, its diff and the comments of the user and the agent.
 //
 // [Model] is pure. It receives data, keys and the time, and returns the actions that the user
-// wants: [Show] and [Read] request data, [Act] changes a review. Package program shows the model on
-// a terminal.
+// wants: [Show] and [Read] request data, [Act] is an action on a change or its review. Package
+// program shows the model on a terminal.
 package review
 
 import (
@@ -16,7 +16,7 @@ import (
 type (
 	// Changes is the list of a run's changes.
 	Changes struct {
-		Run     fleet.Run // without tasks, because they are in Entries
+		Run     fleet.Run // without its tasks; Entries has the tasks with a change
 		Entries []Entry   // in the order of the plan
 	}
 
@@ -60,17 +60,18 @@ type (
 // Actions that a model returns, in addition to [program.Quit].
 type (
 	// Show requests the change of a task, or the list of changes if Task is empty. The data is sent
-	// again whenever it changes. If Since is true, the change contains only what is new since the
-	// user's last review.
+	// again when the status or the review of a task has changed. If Since is true, the change
+	// contains only what is new since the user's last review.
 	Show struct {
 		Run, Task string
 		Since     bool
 	}
 
-	// Read requests the diff of a file between the trees From and Tree.
+	// Read requests the diff of a file between the git trees From and Tree. If From is empty, the
+	// diff starts at the commit on which the change is based.
 	Read struct{ Run, Task, From, Tree, Path string }
 
-	// Act changes a review. Kind says how.
+	// Act is an action on a change or its review, such as a merge. Kind says which.
 	Act struct {
 		Run, Task    string
 		Kind         Kind
@@ -80,7 +81,7 @@ type (
 	}
 )
 
-// Kind is the name of an action on a review, such as "comment".
+// Kind is the name of an action on a change or its review, such as "comment".
 type Kind string
 
 // Values of Kind.

@@ -79,9 +79,9 @@ func section(title, text string, width, maxRows int) []row {
 	return rows
 }
 
-// overview returns the rows of the overview. The files come first, because the user opens them from
-// here. Then come the agent's summary, the checks, the requests that were denied, the messages to
-// the agent and the prompt.
+// overview returns the rows of the overview. It begins with the comments on the whole change and
+// the files, because the user opens the files from here. Then come the agent's summary, the checks,
+// the requests that were denied, the messages to the agent and the prompt.
 func (c change) overview(width int) []row {
 	files := c.page.Change.Files
 	title := "All files"

@@ -7,9 +7,9 @@ import (
 	"gaffer/fleet"
 )
 
-// Of returns the stage of each task. If the plan sets a stage number for a task, its field Wave,
-// this is the stage. Otherwise the stage is one more than the highest stage of the tasks that the
-// task depends on, or 1 if it depends on none.
+// Of returns the stage of each task. If the plan sets the field Wave of a task, Wave is the stage.
+// Otherwise the stage is one more than the highest stage of the tasks that the task depends on, or
+// 1 if it depends on none.
 func Of(tasks []fleet.Task) []int {
 	at := make(map[string]int, len(tasks))
 	for i, t := range tasks {

@@ -111,8 +111,8 @@ func taskOfQuestion(s snapshot, id string) (run, task string) {
 	return s.fleet.Questions[at].Run, s.fleet.Questions[at].Task
 }
 
-// cancel returns a request to confirm that a run or task is cancelled. If the item is a question,
-// cancel applies to the task that asks the question. For items of other kinds, cancel returns a
+// cancel asks the user to confirm that a run or task is to be cancelled. If the item is a question,
+// cancel applies to the task that asks the question. If there is nothing to cancel, it returns a
 // note.
 func cancel(s snapshot, it item) keyResult {
 	switch it.kind {

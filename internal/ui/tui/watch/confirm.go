@@ -12,8 +12,8 @@ type confirmation struct {
 	action any
 }
 
-// lines returns the rows of the confirmation. A long text is wrapped and not cut, so that the user
-// sees everything that would be done.
+// lines returns the rows of the confirmation. A long text is wrapped to as many rows as fit on the
+// screen, so that the user sees what would be done.
 func (c confirmation) lines(width, height int) []paint.Line {
 	var lines []paint.Line
 	for _, text := range paint.Wrap(c.text, width, max(height-1, 1)) {

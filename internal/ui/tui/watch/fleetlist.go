@@ -82,7 +82,6 @@ func (fleetList) list(s snapshot, f filter, width int) list {
 	return list{items, func(from, to int) []paint.Line { return lines[from:to] }}
 }
 
-// cell returns a cell of a table.
 func cell(text string, style display.Style) paint.Span { return paint.Span{Text: text, Style: style} }
 
 func questionRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) {
@@ -113,7 +112,7 @@ func pausedLane(l fleet.Lane, now time.Time) paint.Line {
 	return paint.Line{{Text: "‖ " + phrase.Paused(l, now), Style: display.Yellow}, {Text: ", " + phrase.Age(l.Until.Sub(now)) + " to go", Style: display.Faint}}
 }
 
-// runRows returns a row for each run: first the running runs, then the runs that have ended.
+// runRows returns a row for each run: first the runs that have not ended, then the others.
 func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) {
 	t := paint.Table{Columns: []paint.Column{
 		{Max: 11},
@@ -260,7 +259,7 @@ func slots(w fleet.Worker) string {
 	switch {
 	case w.Slots == 0:
 		return ""
-	case w.Held == 0 && w.Source == "": // an older version of gaffer, which does not report Held
+	case w.Held == 0 && w.Source == "": // the worker is an older gaffer, which does not report Held
 		return phrase.Count(w.Slots, "slot")
 	}
 	return fmt.Sprintf("%d/%d slots", w.Held, w.Slots)

@@ -6,7 +6,7 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// helpLines returns the rows of the help screen: every key and what it does.
+// helpLines returns the rows of the help screen: the keys and what they do.
 func helpLines(width int) (lines []paint.Line) {
 	for _, k := range []struct{ key, does string }{
 		{"↑ ↓  j k", "up and down; PgUp PgDn, Home End (g G) go further"},

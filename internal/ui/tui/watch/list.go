@@ -46,8 +46,9 @@ func (l list) next(start, step int) int {
 	return start
 }
 
-// jump returns the index of the row start+distance. If that row cannot be chosen, it returns the
-// next row below that can be chosen or, if there is none, the next row above.
+// jump returns the index of the row start+distance. Beyond an end of the list, it takes the first
+// or last row instead. If the row cannot be chosen, jump returns the next row below it that can be
+// chosen or, if there is none, the next one above it.
 func (l list) jump(start, distance int) int {
 	if len(l.items) == 0 {
 		return start
@@ -82,7 +83,7 @@ func (l list) section(from, step int) int {
 	return firsts[(here+step+len(firsts))%len(firsts)]
 }
 
-// content provides the rows of a [listScreen]. The contents are [fleetList] and [runList].
+// content provides the rows of a [listScreen]. It is implemented by [fleetList] and [runList].
 type content interface {
 	focus() (Focus, bool)
 	path(s snapshot, names []string) []string
@@ -96,7 +97,7 @@ type content interface {
 type listScreen struct {
 	content
 	filter filter
-	cursor item // the chosen item; the zero item means the first row
+	cursor item // the chosen item; the zero item means the first one in the list
 	at     int  // index of the chosen row; used if the chosen item has disappeared
 	top    int  // index of the first visible row
 }
@@ -181,8 +182,8 @@ func (v listScreen) settle(s snapshot, f frame) screen {
 	return v
 }
 
-// first returns the index of the first row to show. With this index, the chosen row and a heading
-// directly above the chosen row are visible.
+// first returns the index of the first row to show. With this index, the chosen row is visible and,
+// if there is room, the heading directly above it.
 func (v listScreen) first(l list, height int) int {
 	top, at := v.top, v.index(l)
 	if at >= 0 {

@@ -31,9 +31,8 @@ const (
 	maxLine  = 4000 // maximum bytes of one line
 )
 
-// add appends the new output l to the pane. If l begins the log of an attempt, add first drops all
-// lines of the pane. If the user has scrolled back and no filter is active, the same lines stay
-// visible.
+// add appends the new output l to the pane. If l.Begin is true, add first drops all lines of the
+// pane. If the user has scrolled back and no filter is active, the same lines stay visible.
 func (p logPane) add(l Log) logPane {
 	if l.Begin {
 		p = logPane{begun: true, filter: p.filter, sideways: p.sideways}

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// Model is the state of the program: the data that was read, the screens that the user has opened,
-// and the confirmation or help that covers them. It is a value: [Model.Update] returns a new Model.
+// Model is the state of the program: the data that was read, the open screens, and whether the help
+// or a confirmation is shown. It is a value: [Model.Update] returns a new Model.
 type Model struct {
 	Color bool
 
@@ -37,7 +37,8 @@ type screen interface {
 	path(s snapshot, names []string) []string
 	// summary returns the rows below the title row. They give an overview of the data.
 	summary(s snapshot, width int) []paint.Line
-	// hints returns the most useful keys and, if the screen can scroll, the scroll position.
+	// hints returns the most useful keys and the scroll position. The position is "" if everything
+	// fits on the screen, or if the screen shows the position elsewhere.
 	hints(s snapshot, f frame) (keys []string, position string)
 	filtered() filter
 	update(k Key, s snapshot, f frame) (screen, keyResult)
@@ -83,7 +84,7 @@ func New(server, run string, now time.Time) Model {
 	return m
 }
 
-// resultTime is how long the result of an action is shown.
+// resultTime is how long the result of an action is shown if the user presses no key.
 const resultTime = 10 * time.Second
 
 // Update applies an event: a new terminal size, the time, a key, new data or the result of an
@@ -282,8 +283,8 @@ func (m Model) foot() []paint.Line {
 		return []paint.Line{paint.Styled(display.Faint, "any key goes back")}
 	}
 	keys, position := m.top().hints(m.known, frame{m.width, m.height - len(m.head()) - 1, m.Color})
-	// Leave out keys that do not fit. But always show the last key, which opens the list of all
-	// keys.
+	// Leave out keys that do not fit. But always show the last key: on most screens it is "?",
+	// which opens the help.
 	last := keys[len(keys)-1]
 	var fitting []string
 	for _, k := range keys[:len(keys)-1] {

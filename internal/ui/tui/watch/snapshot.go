@@ -11,7 +11,8 @@ import (
 	"gaffer/internal/ui/tui/stages"
 )
 
-// snapshot is the data that was last read. All screens share it. Its methods return changed copies.
+// snapshot is the data that was last read. All screens share it. It is a value: methods that change
+// it return a changed copy.
 type snapshot struct {
 	where  string // address of the server; empty for this machine
 	now    time.Time

@@ -18,7 +18,8 @@ import (
 type taskScreen struct {
 	run, task string
 	log       logPane
-	fullLog   bool // show only the log, without the sections above it
+	// fullLog makes more room for the log: the sections for checks, attempts and prompt are hidden.
+	fullLog bool
 }
 
 func (t taskScreen) focus() (Focus, bool) { return Focus{t.run, t.task}, true }
@@ -162,7 +163,7 @@ func promptRows(prompt string, width int) []paint.Line {
 	return rows
 }
 
-// attemptRows returns a row for each attempt, the last attempt first.
+// attemptRows returns a heading and a row for each attempt, the last attempt first.
 func attemptRows(s snapshot, current fleet.Task, width int) []paint.Line {
 	if len(s.task.Attempts) == 0 {
 		return nil

@@ -32,14 +32,14 @@ type (
 		Attempts []fleet.Attempt
 	}
 
-	// Log is the output of an attempt since the previous Log event. Begin is true in the first Log
-	// of an attempt. Lines may contain colours but no other control sequences.
+	// Log is new output of a task's agent. Begin is true in the first event of a log, for example
+	// after a new attempt has started. Lines may contain colours but no other control sequences.
 	Log struct {
 		Run, Task string
 		Begin     bool
 		Lines     []string
 		Ended     bool   // no more output follows
-		Problem   string // why the log is missing or incomplete; empty if the log is complete
+		Problem   string // why the log is missing or incomplete; empty if there is no problem
 	}
 
 	// Outage says since when the fleet has been unreachable, and why. A zero time means that the

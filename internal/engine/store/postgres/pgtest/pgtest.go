@@ -31,8 +31,8 @@ import (
 const Variable = "GAFFER_TEST_POSTGRES"
 
 // Main starts a server, runs the tests of a package, and stops the server. It returns the exit code
-// of the tests, or 1 if the server cannot be started or stopped. If [Variable] is set, it only runs
-// the tests.
+// of the tests, or a code other than 0 if the server cannot be started or stopped. If [Variable] is
+// set, it only runs the tests.
 func Main(m *testing.M) int {
 	if os.Getenv(Variable) != "" {
 		return m.Run()
@@ -91,8 +91,8 @@ type Server struct {
 	alive io.Closer
 }
 
-// Start starts a server with the newest installed version of PostgreSQL. Each setting has the form
-// of a line in postgresql.conf, for example "fsync=off".
+// Start starts a server with the version of PostgreSQL that [Programs] finds. Each setting has the
+// form of a line in postgresql.conf, for example "fsync=off".
 func Start(settings ...string) (*Server, error) {
 	bin, err := Programs()
 	if err != nil {
@@ -217,8 +217,8 @@ func (s *Server) run() error {
 	return fmt.Errorf("postgres: %w: %s", s.cmd.Wait(), said.String())
 }
 
-// PID returns the process id of the shell that runs the server. The server's processes are its
-// children.
+// PID returns the process id of the shell that runs the server. The server's processes are
+// descendants of the shell.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
 // Stop ends the server and deletes its temporary folder.
