@@ -52,9 +52,9 @@ func NewID(now time.Time, random io.Reader) (string, error) {
 }
 
 // Create creates a session and makes it the active session. After a crash the session either exists
-// with its document or does not exist. If an error occurs after Create has created the session, while
-// it makes the session active, Create returns both the id and the error. If active-session is not a
-// symbolic link, Create sends a notice instead and returns no error.
+// with its document or does not exist. If an error occurs after Create has created the session,
+// while it makes the session active, Create returns both the id and the error. If active-session is
+// not a symbolic link, Create sends a notice instead and returns no error.
 func (s *Store) Create(ctx context.Context, d Draft) (string, error) {
 	if err := d.check(); err != nil {
 		return "", err

@@ -62,9 +62,9 @@ type Wave struct {
 	Agents []string `json:"agents"`
 }
 
-// Time is a time in a document. The zero Time is written as null. [Time.DecodeJSON] accepts RFC 3339
-// and similar formats, such as 2026-02-01 14:30:25, and treats a time without a zone as local time.
-// [Time.MarshalJSON] writes UTC with the suffix Z.
+// Time is a time in a document. The zero Time is written as null. [Time.DecodeJSON] accepts RFC
+// 3339 and similar formats, such as 2026-02-01 14:30:25, and treats a time without a zone as local
+// time. [Time.MarshalJSON] writes UTC with the suffix Z.
 type Time struct{ time.Time }
 
 // wantTime is the text of the error that [Time.DecodeJSON] returns if a value is not a time.
@@ -95,8 +95,8 @@ func (t *Time) DecodeJSON(v jsontree.Value) error {
 }
 
 // Decode reads as much of a document as possible, and also returns the values that have the wrong
-// type. If a status is missing or null, Decode sets it to Running for a session, and to Queued for an
-// agent.
+// type. If a status is missing or null, Decode sets it to Running for a session, and to Queued for
+// an agent.
 func Decode(v jsontree.Value) (Status, []jsontree.Mismatch) {
 	var s Status
 	found := jsontree.Decode(v, &s)

@@ -7,8 +7,8 @@ import (
 )
 
 // Elapsed returns how long the agent ran or, if it is still running, how long it has been running
-// until now. It returns false if that is unknown. The result is never negative, even if the clock was
-// set back.
+// until now. It returns false if that is unknown. The result is never negative, even if the clock
+// was set back.
 func (a Agent) Elapsed(now time.Time) (time.Duration, bool) {
 	if a.DurationSeconds != nil {
 		// Another program may have written any number, so limit it to a value that fits into a

@@ -85,8 +85,8 @@ func cancelSession(root *jsontree.Node, id string, now time.Time) error {
 // session becomes failed if an agent failed. In all other cases, even without agents, it becomes
 // complete. If the session is already complete or failed, CompleteSession changes nothing and
 // returns no error, because a session also ends by itself when its last agent ends. If the session
-// is cancelled, CompleteSession returns a [*TransitionError]. If an agent has not ended, it returns a
-// [*BusyError].
+// is cancelled, CompleteSession returns a [*TransitionError]. If an agent has not ended, it returns
+// a [*BusyError].
 func (s *Store) CompleteSession(ctx context.Context, id string) (State, error) {
 	var final State
 	err := s.update(ctx, id, func(root *jsontree.Node, _ *finder) (err error) {

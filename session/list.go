@@ -12,8 +12,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations that find and list sessions. The methods of [host.Host] expect such a
-// name, so that a test can make a certain operation fail.
+// Names of the file operations that find and list sessions. The methods of [host.Host] expect such
+// a name, so that a test can make a certain operation fail.
 const (
 	opLook       host.Op = "look at session"
 	opList       host.Op = "list sessions"
@@ -34,8 +34,8 @@ type Entry struct {
 }
 
 // IDs lists the session ids, sorted by name. An id that [NewID] returns begins with a time, so
-// sessions with such ids are also sorted by time. IDs skips folders without a document. For example,
-// another program may not have written the document of a new session yet.
+// sessions with such ids are also sorted by time. IDs skips folders without a document. For
+// example, another program may not have written the document of a new session yet.
 func (s *Store) IDs() ([]string, error) {
 	names, err := s.folders()
 	if err != nil {

@@ -62,10 +62,10 @@ func formatDocument(text []byte) ([]byte, error) {
 	return data, err
 }
 
-// newAgent returns the document's entry for an agent. The parameter given is the agent in the draft.
-// newAgent sets missing members to the protocol's defaults. It always overwrites log_file, because
-// the store decides where the agent's output goes. dir is the path of the session's folder, as
-// written in log_file.
+// newAgent returns the document's entry for an agent. The parameter given is the agent in the
+// draft. newAgent sets missing members to the protocol's defaults. It always overwrites log_file,
+// because the store decides where the agent's output goes. dir is the path of the session's folder,
+// as written in log_file.
 func newAgent(given jsontree.Value, dir string) jsontree.Value {
 	doc, err := jsontree.Parse(given.Raw())
 	if err != nil {

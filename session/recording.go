@@ -157,9 +157,9 @@ func (r *Recording) noteIfUnchanged(data []byte) {
 	}
 }
 
-// makeFolder creates the session's folder with its document. It creates both under a hidden name and
-// then renames the folder, so the folder and the document appear at the same moment. If the session's
-// folder exists, makeFolder changes nothing and returns false.
+// makeFolder creates the session's folder with its document. It creates both under a hidden name
+// and then renames the folder, so the folder and the document appear at the same moment. If the
+// session's folder exists, makeFolder changes nothing and returns false.
 func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, err error) {
 	s := r.store
 	info, err := s.opts.Host.Lstat(opLook, s.dir(r.id))
@@ -248,9 +248,10 @@ func (r *Recording) update(ctx context.Context, contents func() (Contents, error
 }
 
 // edit changes the document to the state want. If no other program has changed the document, and
-// want has no new agents or waves, edit updates only the agents in want.Changed, and returns errSame
-// if nothing had to change. In all other cases it updates the whole document. If DetectCancel is set
-// and another program has requested a cancellation, edit returns a [*CancelledError].
+// want has no new agents or waves, edit updates only the agents in want.Changed, and returns
+// errSame if nothing had to change. In all other cases it updates the whole document. If
+// DetectCancel is set and another program has requested a cancellation, edit returns a
+// [*CancelledError].
 func (r *Recording) edit(doc *jsontree.Doc, want Contents) (next writtenDocument, err error) {
 	root := doc.Root()
 	grown := len(r.last.at) != len(want.Status.Agents) || len(r.last.waves) != len(want.Status.Waves)
@@ -304,8 +305,8 @@ func (e *CancelledError) Error() string {
 	return fmt.Sprintf("session %s: %s set to cancelled by another program", e.Session, strings.Join(e.Agents, ", "))
 }
 
-// cancelRequest looks for a session or agents that are cancelled in the document, although they have
-// not ended according to want. It returns a CancelledError for them, or nil if there are none.
+// cancelRequest looks for a session or agents that are cancelled in the document, although they
+// have not ended according to want. It returns a CancelledError for them, or nil if there are none.
 func cancelRequest(root *jsontree.Node, want *Status) error {
 	open := func(s State) bool { return s == Queued || s == Running }
 	asked := &CancelledError{Session: root.Get("session_id").Text()}
@@ -335,8 +336,8 @@ func (r *Recording) usable(root *jsontree.Node) bool {
 	return root.Kind() == jsontree.Object && root.Len() > 0 && checkForm("", root) == nil
 }
 
-// replace replaces the whole document by a new one. It first saves a copy of the old document, unless
-// the old document is an empty object.
+// replace replaces the whole document by a new one. It first saves a copy of the old document,
+// unless the old document is an empty object.
 func (r *Recording) replace(root *jsontree.Node, want *Status) (writtenDocument, error) {
 	if root.Kind() != jsontree.Object || root.Len() > 0 {
 		if err := r.saveUnusable(root.Value().Raw()); err != nil {
@@ -417,8 +418,8 @@ func (r *Recording) fresh(want *Status) writtenDocument {
 	return writtenDocument{known: true, at: at, waves: r.waveStates(want, nil), alone: true}
 }
 
-// sum returns the hash of a document. It hashes the document piece by piece, so that it needs no copy
-// of a large document.
+// sum returns the hash of a document. It hashes the document piece by piece, so that it needs no
+// copy of a large document.
 func (r *Recording) sum(root *jsontree.Node) uint64 {
 	var h maphash.Hash
 	h.SetSeed(r.seed)

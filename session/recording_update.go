@@ -160,9 +160,9 @@ func setWaveStates(root *jsontree.Node, waves []Wave, states []State) {
 	}
 }
 
-// waveStates returns the status of each wave in want. others has the counts of other programs' agents
-// for each wave; nil means that there are no such agents. A cancelled agent of the recording counts as
-// started if its StartedAt is set.
+// waveStates returns the status of each wave in want. others has the counts of other programs'
+// agents for each wave; nil means that there are no such agents. A cancelled agent of the recording
+// counts as started if its StartedAt is set.
 func (r *Recording) waveStates(want *Status, others []waveTally) []State {
 	if len(r.members) != len(want.Waves) || r.agents != len(want.Agents) {
 		r.members, r.agents = membersOf(want), len(want.Agents)

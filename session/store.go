@@ -173,8 +173,8 @@ func (s *Store) Update(ctx context.Context, id string, change func(root *jsontre
 	})
 }
 
-// update is like Update, for a change that neither adds nor removes agents. Such a change can use the
-// finder, whose index stays valid for the whole batch of updates.
+// update is like Update, for a change that neither adds nor removes agents. Such a change can use
+// the finder, whose index stays valid for the whole batch of updates.
 func (s *Store) update(ctx context.Context, id string, change func(*jsontree.Node, *finder) error) error {
 	f, err := s.file(id)
 	if err != nil {

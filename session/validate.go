@@ -123,10 +123,10 @@ func (s *Store) checkActive() []statefile.Finding {
 	return []statefile.Finding{f}
 }
 
-// noTarget returns the finding about active-session if its target cannot be read, for example because
-// active-session is not a link. err is the error that activeTarget has returned. f is a finding with
-// the path of active-session, which noTarget completes. noTarget returns no finding if active-session
-// does not exist.
+// noTarget returns the finding about active-session if its target cannot be read, for example
+// because active-session is not a link. err is the error that activeTarget has returned. f is a
+// finding with the path of active-session, which noTarget completes. noTarget returns no finding if
+// active-session does not exist.
 func (s *Store) noTarget(f statefile.Finding, err error) []statefile.Finding {
 	if _, statErr := s.opts.Host.Lstat(opReadActive, s.active()); errors.Is(statErr, fs.ErrNotExist) {
 		return nil

@@ -15,14 +15,14 @@ import (
 
 const opSweepTemps host.Op = "sweep temps"
 
-// maxRedo is the maximum number of attempts of an update. An attempt fails if a program that takes no
-// lock has changed the document in the meantime, so the limit is reached only if another program
+// maxRedo is the maximum number of attempts of an update. An attempt fails if a program that takes
+// no lock has changed the document in the meantime, so the limit is reached only if another program
 // writes without pause.
 const maxRedo = 100
 
 // commit applies the changes of all requests in batch and writes the result to path. It normally
-// writes only once. It stores the error of each failed request in the request. path is the document's
-// path with all links resolved. The caller must hold the document's lock.
+// writes only once. It stores the error of each failed request in the request. path is the
+// document's path with all links resolved. The caller must hold the document's lock.
 func (f *File) commit(path string, batch []*request) {
 	var err error
 	for range maxRedo {
@@ -87,9 +87,9 @@ func (f *File) try(path string, batch []*request) error {
 }
 
 // open reads the document that an update will change. If the file is missing, open returns a
-// document with the content Options.Empty. If the file is not JSON, open saves a copy of the file and
-// returns a document with the content Options.Empty, but only if Options.StartOver is set and the
-// document's path is not a link. If Options.Empty is nil, open returns an error in both cases.
+// document with the content Options.Empty. If the file is not JSON, open saves a copy of the file
+// and returns a document with the content Options.Empty, but only if Options.StartOver is set and
+// the document's path is not a link. If Options.Empty is nil, open returns an error in both cases.
 func (f *File) open(path string) (readFile, *jsontree.Doc, error) {
 	f.sweepTemps(path)
 	doc, data, info, err := f.readDocument()

@@ -37,8 +37,8 @@ const (
 
 // heldLock is an acquired lock. It consists of two locks. The first is an advisory lock between
 // gaffer's processes, which the kernel releases when its holder dies. The second is a folder, which
-// programs in other languages respect. It exists only if Options.Locking is Folder. A gaffer process
-// takes the first lock before it tries to take the second.
+// programs in other languages respect. It exists only if Options.Locking is Folder. A gaffer
+// process takes the first lock before it tries to take the second.
 type heldLock struct {
 	file   *File
 	path   string // path of the document, with all links resolved
@@ -46,8 +46,8 @@ type heldLock struct {
 	folder string // path of the lock folder; empty if that lock is not held
 }
 
-// lock takes the document's lock. It waits until ctx ends, or until LockTimeout has passed since the
-// time start.
+// lock takes the document's lock. It waits until ctx ends, or until LockTimeout has passed since
+// the time start.
 func (f *File) lock(ctx context.Context, start time.Time) (*heldLock, error) {
 	left := f.opts.LockTimeout - f.host.Now().Sub(start)
 	ctx, cancel := context.WithTimeoutCause(ctx, max(left, time.Millisecond), errLockTimeout)
@@ -94,8 +94,8 @@ func (f *File) lockFailed(ctx context.Context, lock, holder string, err error) e
 	return &StepError{Step: opLock, Path: f.path, Err: err}
 }
 
-// release releases both locks. If the lock folder cannot be removed, the next process that wants the
-// lock finds it stale and breaks it.
+// release releases both locks. If the lock folder cannot be removed, the next process that wants
+// the lock finds it stale and breaks it.
 func (h *heldLock) release() {
 	if h.folder != "" {
 		h.releaseFolder()

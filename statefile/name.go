@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxName is the maximum length of an id, in bytes. A file name may have 255 bytes; the remaining 55
-// are for the prefixes and suffixes that gaffer adds to the id.
+// maxName is the maximum length of an id, in bytes. A file name may have 255 bytes; the remaining
+// 55 are for the prefixes and suffixes that gaffer adds to the id.
 const maxName = 200
 
 // CheckName returns a [*NameError] if name is not safe to use as a file name, for example because

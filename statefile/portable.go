@@ -114,9 +114,9 @@ func hasLoneSurrogate(quoted []byte) bool {
 	}
 }
 
-// isSurrogate reports whether b begins with an escape \udX.., where X is one of the characters in the
-// parameter digits. X decides which half of a surrogate pair the escape is: 8, 9, a or b for the
-// first, c to f for the second.
+// isSurrogate reports whether b begins with an escape \udX.., where X is one of the characters in
+// the parameter digits. X decides which half of a surrogate pair the escape is: 8, 9, a or b for
+// the first, c to f for the second.
 func isSurrogate(b []byte, digits string) bool {
 	return len(b) >= 6 && b[0] == '\\' && b[1] == 'u' && (b[2] == 'd' || b[2] == 'D') && bytes.IndexByte([]byte(digits), b[3]) >= 0
 }

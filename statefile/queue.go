@@ -24,8 +24,8 @@ type leader struct {
 	held *heldLock
 }
 
-// Prepare takes the document's lock for a batch. It waits at most until the lock timeout of the first
-// request has passed. It returns the function that releases the lock.
+// Prepare takes the document's lock for a batch. It waits at most until the lock timeout of the
+// first request has passed. It returns the function that releases the lock.
 func (l *leader) Prepare(ctx context.Context, first *request) (func(), error) {
 	var err error
 	l.held, err = l.file.lock(ctx, first.since)
@@ -35,8 +35,8 @@ func (l *leader) Prepare(ctx context.Context, first *request) (func(), error) {
 	return l.held.release, nil
 }
 
-// Work applies the changes of a batch and writes the document. It returns one error for each request;
-// nil means that the request succeeded.
+// Work applies the changes of a batch and writes the document. It returns one error for each
+// request; nil means that the request succeeded.
 func (l *leader) Work(batch []*request) []error {
 	l.file.commit(l.held.path, batch)
 	errs := make([]error, len(batch))

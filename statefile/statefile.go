@@ -28,8 +28,8 @@ type Locking int
 
 const (
 	// Advisory is an advisory lock on a file beside the document. A program may ignore the lock and
-	// change the document during an update. Right before the update replaces the document, it checks
-	// for such a change. If it finds one, it starts again with the changed document.
+	// change the document during an update. Right before the update replaces the document, it
+	// checks for such a change. If it finds one, it starts again with the changed document.
 	Advisory Locking = iota
 	// Folder is two locks: the advisory lock, and a lock folder that programs in other languages
 	// also use. The lock folder is beside the document and is called <name>.lock, where <name> is
@@ -92,7 +92,8 @@ type File struct {
 
 	updates batch.Queue[*request]
 
-	// The fields below are used only by Close and by the goroutine that works on a batch of updates.
+	// The fields below are used only by Close and by the goroutine that works on a batch of
+	// updates.
 	swept  bool   // sweepTemps has deleted the temporary files that earlier processes left
 	locked int    // how many times this File has taken and released the lock folder
 	kept   string // path of a hidden lock folder that the next update reuses; empty if there is none

@@ -14,9 +14,9 @@ import (
 const (
 	opWatch  host.Op = "watch"
 	watching         = 50 * time.Millisecond
-	// mtimeResolution is a safe upper bound for the resolution of modification times. If a file is
-	// read within this time after it was modified, it may change again without getting a new
-	// modification time.
+	// mtimeResolution is the coarsest resolution of modification times that Watch allows for. If a
+	// file is read within this time after it was modified, it may change again without getting a
+	// new modification time.
 	mtimeResolution = time.Second
 )
 

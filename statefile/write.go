@@ -118,27 +118,28 @@ func folderOf(path string) string {
 	return dir
 }
 
-// sibling returns the path of the file name in the folder of path.
+// sibling returns the path of the file called name in the folder that contains path.
 func sibling(path, name string) string {
 	dir, _ := filepath.Split(path)
 	return dir + name
 }
 
-// hiddenPrefix returns the path prefix of all hidden files and folders beside path that were created
-// for this purpose, such as forUpdate.
+// hiddenPrefix returns the path prefix that all hidden files and folders for one purpose beside
+// path share. The parameter purpose is, for example, forUpdate.
 func hiddenPrefix(path, purpose string) string {
 	return sibling(path, "."+filepath.Base(path)+"."+purpose+"-")
 }
 
-// hiddenPath returns a new unique path for a hidden file or folder beside path. purpose is, for
-// example, forUpdate.
+// hiddenPath returns a new unique path for a hidden file or folder beside path. The parameter
+// purpose is, for example, forUpdate.
 func hiddenPath(h host.Host, path, purpose string) string {
 	return hiddenPrefix(path, purpose) + fmt.Sprintf("%d-%08x", h.Self().PID, rand.Uint32())
 }
 
-// The purposes of hidden files and folders. After a crash, the next update of the document deletes
-// the files for forUpdate, and the lock folders for forLock whose owner is dead. It must not delete
-// files for forNew: processes create them without holding the lock, so they may be in use.
+// The purposes of hidden files and folders. After a crash, the first update through a new [File]
+// deletes the files that were created for forUpdate, and the lock folders (forLock) whose owner is
+// dead. An update must not delete files that were created for forNew: processes create them
+// without holding the lock, so they may be in use.
 const (
 	forUpdate = "tmp"
 	forLock   = "lock"
@@ -203,9 +204,9 @@ func keepAttributes(f host.File, existing fs.FileInfo) (host.Op, error) {
 }
 
 // keepOwner sets the owner and the group of a file. Only root may set another owner; without this
-// permission, keepOwner sets only the group, if that is permitted. So in a folder that several users
-// write to, the document belongs to the user who wrote it last. grouped reports whether the group was
-// set.
+// permission, keepOwner sets only the group, if that is permitted. So if several users other than
+// root write a document, it belongs to the user who wrote it last. grouped reports whether the
+// group was set.
 func keepOwner(f host.File, uid, gid int) (grouped bool, err error) {
 	err = f.Chown(opChownTemp, uid, gid)
 	if errors.Is(err, syscall.EPERM) {
@@ -248,10 +249,10 @@ func MkdirAll(h host.Host, path string) error {
 
 const ignoreName = ".gitignore"
 
-// MkdirIgnored is like MkdirAll, but makes git ignore the folder. A new folder gets a .gitignore
-// that ignores everything in it. A crash never leaves the folder without this file. For an existing
-// folder, MkdirIgnored uses [Ignore], which excludes only gaffer's locks: the user may want to
-// commit the documents in that folder.
+// MkdirIgnored is like MkdirAll, but also creates a .gitignore in the folder. In a new folder, this
+// file makes git ignore everything, and a crash never leaves the folder without the file. In an
+// existing folder that has no .gitignore, the file excludes only gaffer's locks (see [Ignore]),
+// because the user may want to commit the documents in that folder.
 func MkdirIgnored(h host.Host, path string) error {
 	if _, err := h.Stat(opMakeFolder, path); !errors.Is(err, fs.ErrNotExist) {
 		if err := MkdirAll(h, path); err != nil {
@@ -316,8 +317,8 @@ func writeIgnore(h host.Host, path, text string) error {
 	return syncFolder(h, path)
 }
 
-// syncParent syncs the folder parent. It ignores permission errors: gaffer has created
-// nothing in a folder that it may not open, so there is nothing to sync.
+// syncParent syncs the folder parent. It ignores permission errors, because a process can use a
+// folder even if it may not open the parent folder.
 func syncParent(h host.Host, parent string) error {
 	err := h.SyncDir(opSyncFolder, parent)
 	if errors.Is(err, fs.ErrPermission) {

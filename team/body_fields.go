@@ -13,10 +13,10 @@ import (
 type Field struct{ Name, Value string }
 
 // NewBody builds the body of a message from one role to another. A list field may be given several
-// times, once for each item; other fields only once. The value of an issues field is one item of
-// that list, as a JSON object. NewBody returns a [*PairError] if the protocol defines no messages
-// from the one role to the other, and a [*BodyError] if a field is unknown or its value is not
-// allowed.
+// times, once for each item; other fields only once. The value of a field called "issues" is one
+// item of that list, as a JSON object. NewBody returns a [*PairError] if the protocol defines no
+// messages from the one role to the other, and a [*BodyError] if a field is unknown or its value is
+// not allowed.
 func NewBody(from, to Role, fields []Field) (Body, error) {
 	c, err := channelFor(from, to)
 	if err != nil {
@@ -89,7 +89,7 @@ func BodyFields(from, to Role) ([]string, error) {
 	return names, nil
 }
 
-// leaf is a field of a message's body whose value is not an object, but text, a number or a list.
+// leaf is a field of a message's body whose value is not an object, but a string or a list.
 type leaf struct {
 	name string
 	rule *rule

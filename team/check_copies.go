@@ -11,7 +11,7 @@ import (
 // Limits of the search for misplaced copies of the team's documents.
 const (
 	copyDepth   = 3    // how many levels of folders below the project are searched
-	copyFolders = 1000 // how many folders are searched in each level
+	copyFolders = 1000 // maximum number of folders that are searched in each level
 )
 
 // checkCopies searches for misplaced copies of the team's state files, and adds a finding for each
@@ -33,8 +33,9 @@ func (f *folder) checkCopies() {
 	}
 }
 
-// subfolders lists at most limit folders in the folder place. It leaves out hidden folders and
-// those with the name of the team's folder. It returns nil if place cannot be read.
+// subfolders returns the paths of the folders directly in the folder place, but not more than limit
+// paths. It leaves out hidden folders and folders with the name of the team's folder. It returns
+// nil if place cannot be read.
 func (f *folder) subfolders(place string, limit int) []string {
 	entries, err := f.store.opts.Host.ReadDir(opLook, place)
 	if err != nil {

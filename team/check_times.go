@@ -37,8 +37,8 @@ func (f *folder) written(path string) time.Time {
 	return info.ModTime()
 }
 
-// checkOrder adds a finding for each of v's members end_time and last_update that is before its
-// start_time.
+// checkOrder adds a finding for each of v's members end_time and last_update that is before v's
+// member start_time.
 func (c *checker) checkOrder(v jsontree.Value, at string) {
 	for _, name := range []string{"end_time", "last_update"} {
 		c.checkAfter(v.Get("start_time"), v.Get(name), join(at, name), "start_time")
@@ -46,8 +46,8 @@ func (c *checker) checkOrder(v jsontree.Value, at string) {
 }
 
 // checkAfter adds a finding if the time t is earlier than the time reference. It adds none if one
-// of the two is not a time. at is the path of t in the document. The finding's text calls reference
-// by the given name.
+// of the two is not a time. at is the path of t in the document. The parameter name is what the
+// finding's text calls reference.
 func (c *checker) checkAfter(reference, t jsontree.Value, at, name string) {
 	start, err1 := timestamp.Parse(reference.Text(), time.Local)
 	later, err2 := timestamp.Parse(t.Text(), time.Local)

@@ -168,10 +168,10 @@ func eachPart(n *jsontree.Node, visit func(key string, part *jsontree.Node)) {
 	}
 }
 
-// followGroup updates the status of n, a planned group or a task, from the status of its group g.
-// It does nothing if g is nil or n has no status. It keeps a status that the protocol does not
-// define, because another program or the user set it on purpose. While g is pending, followGroup
-// also keeps the status assigned.
+// followGroup updates the status of n from the status of the group g. In pm_state.json, n is the
+// entry of this group or of one of its tasks. followGroup does nothing if g is nil or n has no
+// status. It keeps a status that the protocol does not define. While g is pending, it also keeps
+// the status "assigned".
 func followGroup(n *jsontree.Node, g *Group) {
 	was := WorkStatus(n.Get("status").Text())
 	if g == nil || !slices.Contains([]WorkStatus{WorkPending, WorkAssigned, WorkInProgress, WorkComplete}, was) {

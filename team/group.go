@@ -104,7 +104,7 @@ type QualityMetrics struct {
 	FirstPassApproval   bool     `json:"first_pass_approval"`
 }
 
-// newGroup returns the initial status of a planned group.
+// newGroup returns a pending group for the planned group p.
 func newGroup(p TaskGroup, now Time) Group {
 	return Group{
 		ID: p.ID, Name: p.Name, Status: Pending, CurrentAgent: None,

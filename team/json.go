@@ -41,7 +41,7 @@ func (t *Time) DecodeJSON(v jsontree.Value) error {
 }
 
 // intOf returns the integer v. Like the protocol's schemas it accepts 5.0 for 5. It returns false
-// if v is not an integer.
+// if v is not an integer or is out of range.
 func intOf(v jsontree.Value) (int, bool) {
 	if n, ok := v.Int(); ok {
 		return int(n), true

@@ -117,7 +117,7 @@ func (s *Store) messageIDs() (map[string]bool, error) {
 }
 
 // freeMessageID returns an id that is not in taken. Ids of the same second get increasing suffixes,
-// so the new id sorts last.
+// so the new id sorts after the earlier ones.
 func freeMessageID(now time.Time, taken map[string]bool) string {
 	base := "msg_" + stampOf(now)
 	id := base
@@ -211,7 +211,7 @@ func (s *Store) documentsWith(ctx context.Context, id string, receiver Role) ([]
 }
 
 // MessageError reports that no message has the id, or that messages in several documents have it.
-// In lists these documents.
+// The field In lists these documents.
 type MessageError struct {
 	ID string
 	In []Document

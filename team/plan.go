@@ -18,10 +18,11 @@ type Plan struct {
 	Phases    []ExecutionPhase // if empty, no group has to wait for a phase
 }
 
-// Plan records the project manager's plan and opens the first execution phase. The groups of the
-// plan replace all existing groups, and each of them is pending. Plan also removes the project
-// manager from the active agents. It returns a [*BadPlanError] if the plan cannot be executed. Once
-// a group has started, the plan cannot be replaced, and Plan returns a [*TransitionError].
+// Plan records the project manager's plan and opens the first execution phase, if the plan has
+// phases. The groups of the plan replace all existing groups, and each of them is pending. Plan
+// also removes the project manager from the active agents. It returns a [*BadPlanError] if the plan
+// cannot be executed. Once a group has started, the plan cannot be replaced, and Plan returns a
+// [*TransitionError].
 func (s *Store) Plan(ctx context.Context, p Plan) error {
 	if err := p.Check(); err != nil {
 		return err

@@ -63,7 +63,8 @@ func (p Plan) cycle() []string {
 	return nil
 }
 
-// cycleSearch is a depth-first search for a cycle of dependencies. It visits each group once.
+// cycleSearch is a depth-first search for a cycle of dependencies. It visits each group at most
+// once.
 type cycleSearch struct {
 	needs         map[string][]string // maps the id of a group to the ids of the groups that it depends on
 	path          []string            // ids of the groups from the start of the search to the current group

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// allGroups returns the groups that have a status, followed by the groups of the plan without a
-// status, which count as pending.
+// allGroups returns the given groups, followed by the groups of the plan that are not among them.
+// The added groups count as pending.
 func allGroups(pm PMState, groups Groups) Groups {
 	all, begun := slices.Clone(groups), groups.byID()
 	for _, planned := range pm.TaskGroups {
@@ -33,7 +33,7 @@ var phaseOrder = []Phase{DeveloperWorking, PhaseQATesting, PhaseTechReview, PMFi
 // CurrentPhase returns the phase of the session. It is the phase of the group with the least progress
 // among the groups whose execution phase has started. A group with an unknown status counts as one
 // with the least progress. If there are no groups yet, or the session is completed, CurrentPhase
-// returns previous, the phase in the document.
+// returns the parameter previous.
 func CurrentPhase(pm PMState, groups Groups, previous Phase) Phase {
 	open := openGroups(pm, allGroups(pm, groups))
 	if previous == Completed || len(open) == 0 {
@@ -70,8 +70,8 @@ type Progress struct {
 	Percentage                     float64      // percentage of complete groups, with one decimal
 }
 
-// Measure computes the progress of a session. A planned group without a status counts as pending,
-// and a group with an unknown status as in progress.
+// Measure computes the progress of a session. A planned group that is not among the given groups
+// counts as pending, and a group with an unknown status as in progress.
 func Measure(pm PMState, groups Groups) Progress {
 	var p Progress
 	all := allGroups(pm, groups)

@@ -26,9 +26,10 @@ const (
 // returns an [*OtherSessionError] if the folder holds another session.
 //
 // Record takes counters and times from p; unlike the other methods it does not increment them. If
-// only some of the documents belong to another session, a program has written them by mistake.
-// Record renames such a document and writes a new one. It does the same with a document that is a
-// symbolic link, because the link may lead to any file of the user.
+// some documents belong to this session and others to another one, Record assumes that a program
+// wrote the others by mistake: it renames each of them and writes a new one. Record also renames
+// and replaces a document that is a symbolic link, because the link may lead to any file of the
+// user.
 func (s *Store) Record(ctx context.Context, p Contents) error {
 	wanted, err := p.documents()
 	if err != nil {
@@ -129,8 +130,8 @@ func (s *Store) readForEdit(d Document) (v jsontree.Value, problem string, err e
 }
 
 // folderIsLink reports whether the folder of a document is a symbolic link. Documents in the folder
-// that it leads to may belong to another program or user. Only the messages' folder is checked: the
-// root may be a link, because the user chose it.
+// that it leads to may belong to another program or user. Only the folder of the message documents
+// is checked: the team's folder itself may be a link, because the user chose it.
 func (s *Store) folderIsLink(d Document) (bool, error) {
 	if _, message := channelOf(d); !message {
 		return false, nil

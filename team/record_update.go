@@ -213,8 +213,8 @@ func canonical(v jsontree.Value, r *rule) string {
 	return v.String()
 }
 
-// same reports whether two values of the same kind are equal. It returns false for a time that is
-// not in RFC 3339, so that the time is rewritten.
+// same reports whether two values of the same kind are equal. If v is a time that is not in RFC
+// 3339, same returns false, so that the caller rewrites v.
 func same(v, want jsontree.Value, r *rule) bool {
 	switch {
 	case r.form == moment && v.Kind() == jsontree.String:

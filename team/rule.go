@@ -13,7 +13,7 @@ const (
 	list       form = "array"
 	object     form = "object"
 	moment     form = "date-time"  // a string with a time
-	dictionary form = "dictionary" // an object with arbitrary names, whose values follow one rule
+	dictionary form = "dictionary" // an object with arbitrary members, which all follow the same rule
 )
 
 // rule defines which values a field or an item may have. The validation and the JSON Schemas are
@@ -30,7 +30,9 @@ type rule struct {
 	keys   []string
 	open   bool // other programs may add items to this list; gaffer keeps them
 	sticky bool // if the value is true, gaffer never sets it to false
-	sent   bool // gaffer does not change this list after sending its message
+	// sent is set for a list in a message. gaffer does not change the list after it has sent the
+	// message.
+	sent bool
 
 	// wild lists the kinds of values that some programs write instead of a value of this form. It
 	// maps each kind to the name of the finding that reports it.

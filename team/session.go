@@ -157,8 +157,8 @@ func (s *Store) archived(name string) (bool, error) {
 	return s.exists(filepath.Join(s.root, archiveFolder, name))
 }
 
-// freeID returns an id that no session of this project has used. archiving is the name of the archive
-// folder that the current session will get, or "" if there is no session.
+// freeID returns an id that neither the current session nor an archived session has. archiving is
+// the name of the archive folder that the current session will get, or "" if there is no session.
 func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	present := s.sessionID()
 	return unusedName("v4_"+stampOf(now), func(id string) (bool, error) {

@@ -46,8 +46,8 @@ type newSession struct {
 	Time         Time   `json:"time"`
 }
 
-// writeAndExecute writes the plan to disk and then executes it. If the plan cannot be
-// written, nothing has changed.
+// writeAndExecute writes the plan to disk and then executes it. If writing the plan fails,
+// writeAndExecute executes no step of it.
 func (s *Store) writeAndExecute(c change) error {
 	data, err := newDocument(c)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Store) writeAndExecute(c change) error {
 }
 
 // finishChange executes the plan that is on disk. If there is a plan, the process that wrote it has
-// died before it had executed all steps. If there is no plan, finishChange does nothing.
+// died or failed before it had executed all steps. If there is no plan, finishChange does nothing.
 func (s *Store) finishChange() error {
 	data, err := statefile.ReadBytes(s.opts.Host, s.changePath())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 // from this content.
 type Snapshot struct {
 	PM           PMState           // the project manager's memory
-	Groups       Groups            // the groups with a status, followed by the planned groups without a status
+	Groups       Groups            // the groups in group_status.json, then those that are only in the plan
 	Orchestrator OrchestratorState // started agents and decisions
 	Phase        Phase             // computed from the statuses of the groups
 	Progress     Progress          // computed from the statuses of the groups

@@ -10,11 +10,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Start records that an agent with the role by was started on a group. For the project manager,
-// group must be empty. Start fails in these cases: the session is not running, another agent is
-// active on the group, the group's status does not allow that role, a dependency is not complete,
-// the group's phase is not open, or the limit of developers is reached. If a process died during
-// Start, Start can be repeated.
+// Start records that an agent was started on a group. The parameter by is the agent's role. For the
+// project manager, group must be empty. Start fails, for example, if the session is not running,
+// another agent is active on the group, the group's status does not allow that role, a group that
+// this group depends on is not complete, the group's phase is not open, or the limit of developers
+// is reached. If a process died during Start, Start can be repeated.
 func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) error {
 	return s.exclusive(ctx, func(now time.Time) error {
 		st, err := s.writable()
@@ -48,7 +48,8 @@ func (st state) active(by Role, group string) bool {
 // workingStatus maps a role to the status of a group on which that role works.
 var workingStatus = map[Role]GroupStatus{Developer: DevWorking, QAExpert: QATesting, TechLead: TechReview}
 
-// start returns all groups as they are after an agent with the role by was started on the group id.
+// start returns all groups as they are after an agent was started. The parameter by is the agent's
+// role, and id is the id of the group that the agent works on.
 func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	if st.orchestrator.Status != SessionRunning {
 		return nil, &StartError{id, fmt.Sprintf("the session is %s", shorten(string(st.orchestrator.Status)))}
@@ -64,8 +65,8 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 		return nil, err
 	}
 	if at, ok := workingStatus[by]; ok && g.Status == at && !st.active(by, id) {
-		// The group already has this status, because it was unblocked or because its earlier agent
-		// is missing from the active agents.
+		// The group already has the status in which this role works, because it was unblocked or
+		// because its earlier agent is missing from the active agents.
 		return st.groups, nil
 	}
 	next, err := Advance(g, by, Answer{Status: WordStarted}, now)
@@ -175,9 +176,10 @@ func (e *GroupError) Error() string {
 func (e *GroupError) NotFound() bool { return true }
 
 // Answer records an agent's answer, removes the agent from the active agents, and returns which
-// roles are next. If the role may not use the status word, Answer records the word ERROR for the
-// group instead, and returns both a routing and an [*UnknownWordError]. If the session does not
-// allow the answer, Answer returns another error and changes nothing.
+// roles are next. If the role may not use the status word, Answer returns both a routing and an
+// [*UnknownWordError]. In this case it records the word ERROR for the group, if the agent has a
+// group. If the session does not allow the answer, Answer returns another error and changes
+// nothing.
 func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) (Routing, error) {
 	next, unknown := Route(by, said.Status)
 	err := s.exclusive(ctx, func(now time.Time) error {
@@ -205,8 +207,8 @@ func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) 
 	return next, unknown
 }
 
-// answer returns all groups as they are after an agent with the role by has given the answer said
-// about the group id.
+// answer returns all groups as they are after an agent's answer, which is the parameter said. The
+// parameter by is the agent's role, and id is the id of the agent's group.
 func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, error) {
 	g, err := st.group(id)
 	if err != nil {
@@ -257,10 +259,10 @@ type documentEdit struct {
 
 // write applies the change m to the documents: first the orchestrator's document, then the groups,
 // then the derived values in the project manager's document. If a process dies in between, an agent
-// may be listed as active although its group has not changed. Repeating the same change corrects that
-// without counting twice. If the change contains a plan, pm_state.json is written first, because
-// groups without a plan would seem to have no dependencies. If the change is refused, or one of the
-// documents cannot be edited, write changes nothing.
+// may be listed as active although its group has not changed. Repeating the same change corrects
+// that and counts the agent's start only once. If the change contains a plan, pm_state.json is
+// written first, because groups without a plan would seem to have no dependencies. If the change is
+// refused, or one of the documents cannot be edited, write changes nothing.
 func (s *Store) write(ctx context.Context, now time.Time, was state, m stateChange) error {
 	edits, err := m.edits(was)
 	if err != nil {

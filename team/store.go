@@ -28,8 +28,8 @@ type Options struct {
 }
 
 // Store manages the folder of a project's team. It is safe for concurrent use by goroutines and
-// processes: only one can write at a time. Readers take no lock, except to complete a change during
-// which a process died.
+// processes: only one can write at a time. Readers take no lock, except to complete an interrupted
+// change.
 type Store struct {
 	root  string
 	opts  Options
@@ -78,10 +78,10 @@ func (s *Store) fileOptions(d Document) statefile.Options {
 	return o
 }
 
-// exclusive calls fn while it holds the team's lock. If a process died during a change, exclusive
-// first completes that change. It returns a [*NoSessionError] if the team's folder does not exist.
-// Do not call exclusive while holding the lock of a document: another process may hold the team's
-// lock and wait for the document's lock, so the two processes would block each other.
+// exclusive calls fn while it holds the team's lock. If a change of the session was interrupted,
+// exclusive first completes that change. It returns a [*NoSessionError] if the team's folder does
+// not exist. Do not call exclusive while holding the lock of a document: another process may hold
+// the team's lock and wait for the document's lock, so the two processes would block each other.
 func (s *Store) exclusive(ctx context.Context, fn func(now time.Time) error) error {
 	lock, err := s.lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,8 +110,8 @@ func (s *Store) lock(ctx context.Context) (host.Lock, error) {
 	return lock, err
 }
 
-// finishPending completes a change during which a process died, so that a reader sees a complete
-// session.
+// finishPending completes a change of the session that was interrupted, so that a reader sees a
+// complete session.
 func (s *Store) finishPending(ctx context.Context) error {
 	if begun, err := s.exists(s.changePath()); !begun {
 		return err

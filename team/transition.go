@@ -38,7 +38,7 @@ const (
 	WordComplete           Word = "COMPLETE" // agents may also write BAZINGA
 )
 
-// effect is what a transition does in addition to changing the status.
+// effect says how a transition changes the blockers of a group and the tech lead's feedback on it.
 type effect int
 
 const (
@@ -83,9 +83,7 @@ var transitions = []transition{
 
 // extraTransitions are transitions that the protocol's routing requires but its table omits. They
 // are for status words that the table lacks, for blocked QA and flaky tests, for a tech lead who
-// helps without a review, for a failed merge, and for an unreadable answer (ERROR). Most of them
-// lead to a status in which the group waits for an agent. The start of that agent is counted, so an
-// endless loop of starts reaches a limit.
+// helps without a review, for a failed merge, and for an unreadable answer (ERROR).
 var extraTransitions = []transition{
 	{DevWorking, Developer, WordPartial, DevBlocked, "", None, block},
 	{DevWorking, Developer, WordNeedsClarification, DevBlocked, "", None, block},

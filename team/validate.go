@@ -47,9 +47,9 @@ func validateValue(d Document, path string, v jsontree.Value, written time.Time)
 	return c.found
 }
 
-// Validate returns every violation of the protocol in the documents of the folder root, and every
-// contradiction between them. It changes nothing. If root does not exist, it returns an error that
-// wraps fs.ErrNotExist.
+// Validate checks the documents in the folder root. It returns violations of the protocol in each
+// document, and contradictions between the documents. It changes nothing. If root does not exist,
+// it returns an error that wraps fs.ErrNotExist.
 func Validate(h host.Host, root string) ([]statefile.Finding, error) {
 	s := Open(root, Options{Host: h})
 	if _, err := s.opts.Host.Stat(opLook, root); err != nil {
@@ -138,7 +138,7 @@ func (f *folder) checkSessions() {
 	}
 }
 
-// groupIDs returns the ids of the groups that are in the plan or have a status.
+// groupIDs returns the ids of the groups in the plan and in group_status.json.
 func (f *folder) groupIDs() map[string]bool {
 	var st state
 	jsontree.Decode(f.values[PMStateDoc], &st.pm)

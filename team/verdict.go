@@ -21,8 +21,8 @@ import (
 type verdict struct {
 	Answer
 	problem string // why the verdict cannot be read; empty if it can be read
-	// end is the offset in the answer of the first byte after the verdict. For a status line, the
-	// verdict ends after the status word.
+	// end is the offset in the answer of the first byte after the verdict. The verdict in a line
+	// such as "Status: PASS, all tests ran" ends after the status word.
 	end int
 }
 
@@ -196,9 +196,9 @@ func withoutTrailingCommas(text string) string {
 // statusKey matches the name of a status member, such as "status":, in text that is not valid JSON.
 var statusKey = lazyregexp.New(`(?i)["']?\bstatus["']?\s*:`)
 
-// objectVerdict returns the verdict in the object or list value. valid says whether value is valid
-// JSON. found is false if value is a list, an object without a status, or an object whose status is
-// a choice of words, such as PASS | FAIL.
+// objectVerdict returns the verdict in the parameter value, the text of a JSON object or list.
+// valid says whether this text is valid JSON. found is false if value is a list, an object without
+// a status, or an object whose status is a choice of words, such as PASS | FAIL.
 func objectVerdict(value string, valid bool) (v verdict, found bool) {
 	unread := verdict{problem: "its object with a status is not valid JSON"}
 	switch {
@@ -252,8 +252,9 @@ var (
 )
 
 // statusLine reads a line such as "Status: PASS" or "✅ APPROVED". A line with the label "status" or
-// "verdict" is always a status line, even if its word cannot be read. Other labels, and signs such
-// as ✅, also occur in ordinary text. So after them only a status word of the protocol counts.
+// "verdict" is a status line even if its word cannot be read. But it is none if it offers a choice
+// of words, such as "Status: PASS | FAIL". Other labels, and signs such as ✅, also occur in
+// ordinary text. So after them only a status word of the protocol counts.
 func statusLine(line string) (v verdict, ok bool) {
 	text := line[len(lineMarks().FindString(line)):]
 	bare, _ := withoutDecoration(text)
@@ -319,8 +320,8 @@ func anyWord(before string) *regexp.Regexp {
 // readWord reads the status word at the start of text. It also returns the text after the word, and
 // how clear the word is. A word of the protocol that lets work advance, such as PASS, is clear only
 // under three conditions: punctuation or the end of the text follows it, no sign of refusal such as
-// ❌ is before it, and no condition such as "unless" is after it. A word that is not in capitals is
-// clear only under the first condition.
+// ❌ is before it, and no restriction such as "unless" is after it. For every other word of the
+// protocol that is not in capitals, only the first condition applies.
 func readWord(text string) (w Word, rest string, how clarity) {
 	text, refused := withoutDecoration(text)
 	if found := knownWords().FindString(text); found != "" && !continuesWord(text[len(found):]) {

@@ -8,8 +8,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// BuildRun is one build of a project, in which agents work on several chunks. It is stored in
-// state.json, so that the build can be resumed after the program that started it has ended.
+// BuildRun is one build of a project: agents implement the project's spec in parts, which are
+// called chunks. It is stored in state.json, so that the build can be resumed after the program
+// that started it has ended.
 type BuildRun struct {
 	RunID            string    `json:"runId"`
 	Status           RunStatus `json:"status"`
@@ -19,13 +20,13 @@ type BuildRun struct {
 	ConvergencePhase string    `json:"convergencePhase,omitempty"`
 	LastCheckpoint   string    `json:"lastCheckpoint,omitempty"`
 
-	// Only other programs write ID and ChunkProgress here. If RunID is empty, Read moves the value
-	// of ID to RunID.
+	// gaffer never adds ID and ChunkProgress to a build run, but other programs do. If RunID is
+	// empty, Read moves the value of ID to RunID.
 	ID            string         `json:"id,omitempty"`
 	ChunkProgress jsontree.Value `json:"chunkProgress,omitzero"`
 }
 
-// RunStatus is the status of a build. If the document contains a status that the workflow protocol
+// RunStatus is the status of a build. If state.json contains a status that the workflow protocol
 // does not define, gaffer keeps it.
 type RunStatus string
 
@@ -69,7 +70,7 @@ type Chunk struct {
 	Note string `json:"note,omitempty"`
 
 	// Deps, BlockedBy and Notes are names that some other programs use for DependsOn and Note. Read
-	// moves their values to DependsOn and Note.
+	// moves their values to DependsOn and Note if these are empty.
 	Deps      []ID   `json:"deps,omitempty"`
 	BlockedBy []ID   `json:"blockedBy,omitempty"`
 	Notes     string `json:"notes,omitempty"`
@@ -187,7 +188,7 @@ func (r BuildRun) Count(statuses ...ChunkStatus) int {
 }
 
 // Progress computes the progress of the build from the statuses of its chunks. Current is the
-// number of completed chunks, plus one if any chunk is in progress.
+// number of completed chunks, plus one if any chunk is active or retrying.
 func (r BuildRun) Progress() Progress {
 	current := r.Count(Completed)
 	if r.Count(Active, Retrying) > 0 {
@@ -198,7 +199,8 @@ func (r BuildRun) Progress() Progress {
 
 // Outcome computes the status of the build from the statuses of its chunks. The build is completed
 // if all chunks are completed and the plan does not state a larger number of chunks. It is partial
-// if some chunks failed and no other chunk can still run. Otherwise it is running.
+// if some chunks failed, and all others are completed or are planned chunks that depend on a failed
+// one. Otherwise it is running.
 func (r BuildRun) Outcome() RunStatus {
 	if len(r.Chunks) > 0 && r.Count(Completed) == len(r.Chunks) && r.Total() == len(r.Chunks) {
 		return RunCompleted

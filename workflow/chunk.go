@@ -22,8 +22,8 @@ const (
 	Failed    ChunkStatus = "failed"
 )
 
-// chunkNext maps each status of a chunk to the statuses that may follow it. A cancelled chunk, and
-// a completed chunk whose spec has changed, can become planned again.
+// chunkNext maps each status of a chunk to the statuses that may follow it. A chunk becomes planned
+// again if it is cancelled or is to be built again.
 var chunkNext = map[ChunkStatus][]ChunkStatus{
 	Planned:   {Active},
 	Active:    {Retrying, Completed, Failed, Planned},
@@ -46,24 +46,23 @@ func (s ChunkStatus) orPlanned() ChunkStatus {
 // inProgress is the status that some other programs write instead of active.
 const inProgress ChunkStatus = "running"
 
-// Held reports whether gaffer must leave the chunk alone, because the workflow protocol does not
-// define its status. Another program or the user has set such a status, and gaffer does not know
-// what it means.
+// Held reports whether gaffer must leave the chunk alone, because it does not know what the chunk's
+// status means. Another program or the user has set this status.
 func (s ChunkStatus) Held() bool { return !s.orPlanned().Known() && s != inProgress }
 
 // ChunkUpdate is a change of a chunk's status.
 type ChunkUpdate struct {
 	ID ID
 	To ChunkStatus
-	// SpecVersion is the spec version that a completed chunk was built against. If it is empty, the
-	// specVersion of the state is used, or else the one of the plan.
+	// SpecVersion is the spec version that a completed chunk was built against. If it is empty,
+	// SetChunk uses the specVersion of the state or, if that is empty too, of the plan.
 	SpecVersion string
 }
 
 // SetChunk changes the status of a chunk. It also updates the values that depend on the status: the
-// chunk's attempt and times, the build run's checkpoint and status, and chunkProgress. It returns a
-// [*TransitionError] if the new status may not follow the old one, and a [*NotFoundError] if there
-// is no build run or no such chunk.
+// chunk's attempt, times and spec version, the build run's checkpoint and status, and
+// chunkProgress. It returns a [*TransitionError] if the new status may not follow the old one, and
+// a [*NotFoundError] if there is no build run or no such chunk.
 func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
 	run := root.Child("buildRun")
 	if run == nil || run.Kind() == jsontree.Null {
@@ -215,8 +214,8 @@ func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 	return found, nil
 }
 
-// idsOf returns the ids of the chunks in a list, in order. A chunk without an id gets its position
-// in the list as its id.
+// idsOf returns the ids of the chunks in a list, in order. For a chunk without an id, it returns
+// the chunk's position in the list, counted from 1, or an empty id if another chunk has that id.
 func idsOf(chunks *jsontree.Node) []ID {
 	ids := make([]ID, 0, chunks.Len())
 	for _, c := range chunks.Items() {
@@ -227,7 +226,8 @@ func idsOf(chunks *jsontree.Node) []ID {
 	return fillIDs(ids)
 }
 
-// chunksOf returns the list of chunks of a build run, or nil if the run has no chunks.
+// chunksOf returns the list of chunks of a build run. If the run itself contains no chunks,
+// chunksOf returns the list in the run's plan, or nil if the plan has no such list.
 func chunksOf(run *jsontree.Node) *jsontree.Node {
 	if chunks := run.Child("chunks"); chunks != nil && chunks.Kind() == jsontree.Array && chunks.Len() > 0 {
 		return chunks

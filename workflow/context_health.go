@@ -62,9 +62,9 @@ func ContextHealth(events []Event, run *BuildRun, usage float64) Health {
 	return h
 }
 
-// isolation returns the isolation mode that the event e of the kind ContextBoundary states. Some
-// programs write the mode only in the event's summary. If the summary is empty too, the mode is
-// "isolated".
+// isolation returns the isolation mode that e, an event of the kind ContextBoundary, states. If e
+// has no isolation mode, isolation returns the event's summary, because some programs write the
+// mode there. If both are empty, it returns "isolated".
 func isolation(e Event) string {
 	switch {
 	case e.IsolationMode != "":

@@ -8,14 +8,14 @@ import (
 )
 
 // reconcilingCommands lists the commands that bring the spec and the code into agreement. When such
-// a command ends, [EndCommandFor] clears untracked changes.
+// a command ends, [EndCommandFor] removes untracked changes from the state; see [UntrackedChange].
 var reconcilingCommands = []Command{Evolve, Review}
 
 // EndCommandFor ends the current command, like [EndCommand]. If the command is evolve or review,
-// EndCommandFor also clears the untracked changes of the given sections, and returns the number of
-// cleared changes. Each section is given by its alias or its number. If no section is given, the
-// changes of the active section are cleared. EndCommandFor returns an [*ArgumentError] if sections
-// are given for any other command.
+// EndCommandFor also removes the untracked changes of the given spec sections from the state (see
+// [UntrackedChange]), and returns the number of removed changes. Each section is given by its alias
+// or its number. If no section is given, the changes of the active section are removed.
+// EndCommandFor returns an [*ArgumentError] if sections are given for any other command.
 func EndCommandFor(root *jsontree.Node, sections ...string) (int, error) {
 	command := Command(root.Get("currentCommand").Text())
 	covers := slices.Contains(reconcilingCommands, command)

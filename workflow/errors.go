@@ -8,12 +8,12 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// ShapeError reports that a document cannot be read or changed, because a value in it has the wrong
-// type. The document is unchanged.
+// ShapeError reports that a document cannot be read or changed, because a value in it has an
+// unexpected form, for example the wrong type. The document is unchanged.
 type ShapeError struct {
 	Path  string // file path of the document
 	At    string // path of the value within the document, such as "buildRun.chunks"
-	Want  string // the expected type, such as "an array"
+	Want  string // the expected form, such as "an array"
 	Found string
 }
 

@@ -22,9 +22,9 @@ const (
 	SectionCompleted    = "section-completed"    // work on a section of the spec has ended
 	ScenarioEvaluated   = "scenario-evaluated"   // a scenario was checked; the event contains the result
 	ChunkVerified       = "chunk-verified"       // all checks of a chunk have passed
-	VerificationFailed  = "verification-failed"  // a check of a chunk has failed
+	VerificationFailed  = "verification-failed"  // a check of a chunk has failed, or there were no checks
 	ContextCheckpointed = "context-checkpointed" // the build's state was saved before an agent starts
-	ContextBoundary     = "context-boundary"     // an agent starts on a chunk; the event contains its isolation mode
+	ContextBoundary     = "context-boundary"     // an agent starts to work on a chunk; see [Boundary]
 	ContextCompacted    = "context-compacted"    // the agent's context was compacted
 	InterviewStarted    = "interview-started"    // an interview with the user has started
 	InterviewCompleted  = "interview-completed"  // an interview with the user has ended
@@ -182,8 +182,9 @@ func (d Draft) Event(now time.Time) (jsontree.Value, error) {
 	return newObject(append(fields, rest...)...), nil
 }
 
-// check returns the value of the field f, or an error if events of this kind must not have such a
-// field. The caller sets duplicate if an earlier field of the draft has the same name.
+// check returns the value of the field f as JSON. It returns an error if the name or the value of f
+// is not allowed in an event of the draft's kind. The caller sets duplicate to true if an earlier
+// field of the draft has the same name.
 func (d Draft) check(f Field, duplicate bool) (jsontree.Value, error) {
 	refuse := func(problem string) (jsontree.Value, error) {
 		return jsontree.Value{}, &ArgumentError{What: fmt.Sprintf("event %s: field %q", d.Kind, shorten(f.Name)), Problem: problem}

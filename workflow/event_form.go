@@ -7,13 +7,13 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// form is the form of value that a field of an event must hold, such as a string or a time.
+// form says which values a field of an event may hold, for example only strings or only times.
 type form struct {
 	want string
 	ok   func(jsontree.Value) bool
 }
 
-// The forms of fields. All of them accept null, which means that the field is absent.
+// The forms of event fields. All of them accept null, which means that the field is absent.
 var (
 	formText  = form{"a string", func(v jsontree.Value) bool { return v.Kind() == jsontree.String || v.Absent() }}
 	formWhole = form{"a whole number", func(v jsontree.Value) bool { _, ok := v.Int(); return ok || v.Absent() }}
@@ -48,7 +48,7 @@ func isCheck(v jsontree.Value) bool {
 func formOf(kind, name string) (form, bool) {
 	fields, known := kinds[kind]
 	if !known {
-		// The protocol does not define this kind. Only its timestamp must have a certain form.
+		// gaffer does not know this kind of event. Only the timestamp must have a certain form.
 		return formTime, name == "timestamp"
 	}
 	if f, ok := fields[name]; ok {

@@ -17,9 +17,9 @@ import (
 )
 
 // FeedCap is the maximum number of events in the feed, the list of events in state.json. When it is
-// reached, the next [Store.Emit] or [Store.Record] moves the oldest events to a file in
-// ArchiveFolder. While several processes add events at the same time, the feed may have a few more
-// events.
+// reached, the next [Store.Emit] or [Store.Record] that adds an event moves the oldest events to a
+// file in ArchiveFolder. The feed may have a few more events if several processes add events at the
+// same time, or if one call of Record adds several events.
 const FeedCap = 100
 
 // feedBatch is the number of events that are moved to the archive at a time.
@@ -28,9 +28,8 @@ const feedBatch = FeedCap / 2
 // ArchiveFolder is the name of the folder for events that were moved out of state.json.
 const ArchiveFolder = "build-events"
 
-// archivedField is the name of the field in state.json that counts the archived events. The name of
-// the next archive file contains this count, so that a batch of events is archived only once, even
-// if a process dies before it removes the batch from the feed.
+// archivedField is the name of the field in state.json that counts the events that were moved from
+// the feed to the archive. The name of the next archive file contains this count.
 const archivedField = "buildEventsArchived"
 
 const (
@@ -41,7 +40,7 @@ const (
 // Event is an event read from the feed.
 type Event struct {
 	Kind          string         `json:"kind"`
-	Chunk         string         `json:"-"` // the chunk as text, even if the document has a number
+	Chunk         string         `json:"-"` // the chunk as text, even if the JSON value is a number
 	Timestamp     string         `json:"timestamp"`
 	Summary       string         `json:"summary"`
 	Checks        []Check        `json:"checks"`
@@ -89,8 +88,8 @@ type batch struct {
 }
 
 // appendEvent appends an event to the feed. It also removes the events in moved, which are already
-// in the archive, from the feed. If the feed no longer begins with these events, because another
-// process has changed it, appendEvent does not remove any events.
+// in the archive, from the beginning of the feed. If the feed no longer begins with these events,
+// appendEvent does not remove any events.
 func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 	feed, err := array(root, "buildEvents", "buildEvents")
 	if err != nil {
@@ -108,8 +107,8 @@ func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 }
 
 // startOf reports whether the feed still begins with exactly the events of this batch. archived is
-// the number of archived events according to state.json. If it differs from b.start, another
-// process has removed events from the feed, and startOf returns false.
+// the number of archived events according to state.json. If it differs from b.start, startOf
+// returns false: events have been removed from the feed since the batch was copied.
 func (b batch) startOf(archived, feed jsontree.Value) bool {
 	if start, _ := archived.Int(); start != b.start || feed.Len() < len(b.events) {
 		return false
@@ -132,8 +131,8 @@ func (b batch) startOf(archived, feed jsontree.Value) bool {
 // again.
 func (s *Store) archive() (batch, error) {
 	state, err := s.Load()
-	// If the state cannot be read, archive nothing. The update that follows gets the same error and
-	// handles it.
+	// If the state cannot be read, archive nothing. The caller then updates the state, and this
+	// update handles the error.
 	if err != nil {
 		return batch{}, nil
 	}
@@ -203,8 +202,9 @@ func (s *Store) Archived(first, end int64) ([]jsontree.Value, error) {
 		for _, e := range doc.Value().Items() {
 			if start >= first && start < end {
 				events = append(events, e)
-				// Two files may contain the same event, because a process died before it removed
-				// the event from the feed. Read each event only once.
+				// Read only one event for each sequence number. Two files can contain the same
+				// sequence numbers, for example if a process dies after it wrote a file, and
+				// another program then changes the feed.
 				first = start + 1
 			}
 			start++

@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// maxNesting is the maximum nesting depth of values from users and other programs. At greater
-// depths some JSON libraries fail.
+// maxNesting is the maximum nesting depth of the values that users and agents set in state.json.
+// Some JSON libraries fail at greater depths.
 const maxNesting = 100
 
 // Get returns the value at a path such as agentOutputs.researcher.summary or
@@ -46,11 +46,11 @@ func member(v jsontree.Value, name string) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// Set sets the value at path and creates missing objects on the way. If the workflow protocol
-// defines the field, the value must have the right type. A string may be a word that the protocol
-// does not define, for example an unknown status. Fields that the protocol does not define accept
-// any value. After an error, root may already contain the value, so the caller must discard root,
-// as [Store.Update] does.
+// Set sets the value at path and creates missing objects on the way. It returns an error if the
+// value adds a violation of the workflow protocol, such as a value of the wrong type or an invalid
+// time. Two deviations from the protocol are no errors: words that it does not define, such as an
+// unknown status, and fields that gaffer does not know. After an error, root may already contain
+// the value, so the caller must discard root, as [Store.Update] does.
 func Set(root *jsontree.Node, path string, value jsontree.Value) error {
 	before := existingProblems(root)
 	if err := place(root, path, value); err != nil {
@@ -195,9 +195,10 @@ func newProblem(root *jsontree.Node, path string, before map[string]bool) error 
 	return nil
 }
 
-// isTypeProblem reports whether a finding is about a value of the wrong type. It returns false for
-// two other sorts of findings: words that the workflow protocol does not define, and fields such as
-// sectionReadiness, which other programs use although the protocol does not define them.
+// isTypeProblem reports whether [Set] refuses a value that causes the finding f, such as a value of
+// the wrong type. It returns false for two sorts of findings: words that the workflow protocol does
+// not define, and the field sectionReadiness, which other programs use although the protocol does
+// not define it.
 func isTypeProblem(f statefile.Finding) bool {
 	return !strings.HasPrefix(f.Name, "unknown-") && !strings.HasSuffix(f.Name, "-in-state")
 }

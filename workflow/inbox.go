@@ -93,11 +93,13 @@ func (b *Inbox) newID(items *jsontree.Node, now time.Time) (string, error) {
 type Claim struct {
 	ID   string   // id of the item; if empty, Take takes the oldest available item
 	Type ItemType // required type of the item; empty means any type
-	// Owner is the process that will work on the item. If that process dies, the item can be taken
-	// again at once. If Owner is nil, the item can be taken again after AbandonedAfter. Owner is
-	// nil, for example, if a command takes the item for a script.
+	// Owner is the process that will work on the item. As soon as this process is known to be dead,
+	// the item can be taken again. If Owner is nil, the item can be taken again after
+	// AbandonedAfter. Owner is nil, for example, for 'gaffer inbox take' without --owner.
 	Owner *host.Process
-	Again bool // take the item even if another process may work on it
+	// Again makes Take accept the item ID even if another process may still work on the item. It
+	// has no effect if ID is empty.
+	Again bool
 }
 
 // Take takes the item that c selects: it sets the item's status to processing and returns the item.

@@ -75,8 +75,9 @@ func (c Conclusion) write(n *jsontree.Node) error {
 }
 
 // findClaimed returns the node of the item that the caller has taken. It returns an error if the
-// item has since been taken again or concluded. An item matches taken if it has the same id, owner
-// and time of taking: the id is not enough, because items may have no id or the same id.
+// item has since been taken again or concluded. An item matches taken if it is still being
+// processed and has the same id, owner and time of taking. The id alone is not enough, because
+// items may have no id or the same id.
 func findClaimed(items *jsontree.Node, taken Item) (*jsontree.Node, error) {
 	for _, n := range items.Items() {
 		if now := readItem(n.Value()); n.Kind() == jsontree.Object && now.sameClaim(taken) {

@@ -36,8 +36,8 @@ const (
 )
 
 // itemNext maps each status of an item to the statuses that may follow it. There are three
-// exceptions: [Inbox.Dismiss] accepts any item, [Inbox.Take] accepts an abandoned item, and
-// [Inbox.Retake] accepts a processed item.
+// exceptions: [Inbox.Dismiss] accepts any item; [Inbox.Take] accepts a taken item if it is
+// abandoned or [Claim].Again is set; and [Inbox.Retake] accepts a processed item.
 var itemNext = map[ItemStatus][]ItemStatus{
 	Pending:    {Processing, Processed, ItemError},
 	Processing: {Processed, ItemError},
@@ -95,8 +95,8 @@ func readProcess(v jsontree.Value) *host.Process {
 
 // Abandoned reports whether the process that took the item no longer works on it. That is so if the
 // process is dead. If it is unknown whether the process is alive, Abandoned returns true if the
-// item was taken at least AbandonedAfter ago. written is the time of the last change of the inbox.
-// It is used for items without a takenAt, which cannot have been taken later.
+// item was taken at least AbandonedAfter ago. written is the time of the last change of inbox.json.
+// It replaces a missing takenAt, because the item cannot have been taken after the last change.
 func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now time.Time) bool {
 	if i.Status != Processing {
 		return false

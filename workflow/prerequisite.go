@@ -99,9 +99,9 @@ func (e *PrerequisiteError) Choices() []Choice {
 }
 
 // Choose continues in the way that the user chose. RunMissing starts the missing step that can run
-// now. Skip starts the step without its prerequisites. Abort ends the command. If another command
-// has started since the error occurred, Choose returns an error, because the choice was about the
-// earlier command.
+// now. Skip starts the step without its prerequisites. Abort ends the command. If the current
+// command has changed since the error occurred, Choose returns an error, because the choice was
+// about the earlier command.
 func (e *PrerequisiteError) Choose(root *jsontree.Node, choice int) error {
 	if now := Command(root.Get("currentCommand").Text()); now != e.Command {
 		return &TransitionError{

@@ -29,9 +29,9 @@ func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]
 }
 
 // PutRun updates the build run in the state to match run. Unlike SetChunk, it does not check which
-// status may follow which, because the caller knows the status of every chunk. Chunks that the user
-// has removed from the list are added again. Unknown fields, and chunks that are not in run, stay.
-// If the state has a build run with another id, PutRun replaces that run.
+// status may follow which, because the caller knows the status of every chunk. PutRun adds the
+// chunks of run that are missing in the state. Unknown fields, and chunks that are not in run,
+// stay. If the state has a build run with another id, PutRun replaces that run completely.
 func PutRun(root *jsontree.Node, run BuildRun) {
 	node := root.Child("buildRun")
 	if node == nil || node.Kind() != jsontree.Object || runID(node.Value()) != run.RunID {

@@ -44,7 +44,8 @@ type Held struct {
 	ByHand bool
 }
 
-// Text says why the chunk is held and how the user can continue it.
+// Text says why the chunk is held. If ByHand is true, it also names the command with which the user
+// marks the chunk as done.
 func (h Held) Text() string {
 	text := h.Label() + " " + h.Why
 	if h.Note != "" {
@@ -154,11 +155,11 @@ func nextChunk(remaining []Waiting, held []Held) *Chunk {
 	return nil
 }
 
-// stale returns one Stale for each section of the chunk c that has changed since c was built. If
-// there is no such section, and c names no sections or the version of a section is unknown, stale
-// returns one Stale if the version of the whole spec has changed. planned is the spec version of
-// the plan. It is used if the version that c was built against is unknown. If planned is empty too,
-// the result is empty.
+// stale returns one Stale for each section of the chunk c that has changed since c was built. If it
+// finds none, stale compares the version of the whole spec, and returns one Stale if that version
+// has changed. It does not compare the whole spec if c names sections whose versions are all known.
+// planned is the spec version of the plan. It is used if the version that c was built against is
+// unknown. If planned is empty too, the result is empty.
 func stale(c Chunk, planned string, spec Spec) []Stale {
 	built := c.SpecVersionAtBuild
 	if built == "" {
@@ -195,8 +196,8 @@ func (s Spec) section(alias string) (string, bool) {
 	return "", false
 }
 
-// newer reports whether version a is newer than b. It compares each part of the versions as a
-// number, so that 2.10 is newer than 2.4. If a version is not made of numbers, newer reports
+// newer reports whether version a is newer than b. It compares the versions part by part as
+// numbers, so that 2.10 is newer than 2.4. If it meets a part that is not a number, newer reports
 // whether a and b differ.
 func newer(a, b string) bool {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")

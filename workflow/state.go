@@ -35,7 +35,7 @@ type Score struct {
 }
 
 // Progress is the progress of a build. Total is the number of its chunks. Current is the number of
-// completed chunks, plus one if a chunk is in progress.
+// completed chunks, plus one if any chunk is active or retrying.
 type Progress struct {
 	Current int `json:"current"`
 	Total   int `json:"total"`
@@ -47,7 +47,7 @@ type AgentOutput struct {
 	RelevanceManifest []string `json:"relevanceManifest"`
 }
 
-// Read decodes the state. It also returns the values of an unexpected type: one that is neither
+// Read decodes the state. It also returns the values of an unexpected type: a type that is neither
 // defined by the workflow protocol nor known from other programs.
 func Read(v jsontree.Value) (State, []jsontree.Mismatch) {
 	var s State
@@ -67,9 +67,9 @@ var sessionFields = []string{
 	"activeSection", "activeSectionNumber", "currentCommand", "workflowStep", "completedSteps", "agentOutputs",
 }
 
-// StartSession clears the fields about the work of the previous session: the active section, the
-// command with its steps, and agentOutputs. It keeps buildRun, so that a build can be resumed in a
-// later session.
+// StartSession prepares the state for a new working session of the user. It clears the fields about
+// the work of the previous session: the active section, the command with its steps, and
+// agentOutputs. It keeps buildRun, so that a build can be resumed in a later session.
 func StartSession(root *jsontree.Node) {
 	for _, name := range sessionFields {
 		clearField(root, name)
@@ -77,14 +77,15 @@ func StartSession(root *jsontree.Node) {
 }
 
 // Tally is the number of sections with a certain readiness, such as "aligned". Different programs
-// write it as a number, a string, an object with a count, or a list of sections.
+// write it as a number, a string, a list of sections, or an object with a count or such a list.
 type Tally struct {
 	Count int
 	Known bool           // whether Count could be read
 	Raw   jsontree.Value // the value in the file
 }
 
-// DecodeJSON accepts all forms of a count that known programs write; see [Tally].
+// DecodeJSON accepts any value. It sets Known to false if the value has none of the forms that
+// [Tally] lists.
 func (t *Tally) DecodeJSON(v jsontree.Value) error {
 	t.Raw = v
 	switch v.Kind() {
@@ -107,7 +108,7 @@ func (t *Tally) DecodeJSON(v jsontree.Value) error {
 }
 
 // readinessWords are the possible values of a section's readiness. A readiness summary may have
-// other members, such as totalSections; gaffer ignores them.
+// other members, such as totalSections; [State.SectionCounts] ignores them.
 var readinessWords = []string{
 	"draft", "undocumented", "needs-spec-update", "spec-ahead", "ready-to-build", "aligned", "ready-to-execute", "satisfied", "deferred",
 }

@@ -142,7 +142,7 @@ func BeginStep(root *jsontree.Node, step Step, skip bool) error {
 }
 
 // DoneStep marks a step as completed. If summary is not empty, DoneStep stores it for later agents.
-// If two steps run in parallel, the current step may be the other one; it then stays current.
+// If another step is the current step, because two steps run in parallel, that step stays current.
 func DoneStep(root *jsontree.Node, step Step, summary string) error {
 	if err := checkStep(step); err != nil {
 		return err

@@ -31,8 +31,8 @@ const (
 	InboxFile = "inbox.json"
 )
 
-// The names of the file operations that this package itself does. Package statefile defines the
-// names of the other operations of an update.
+// Names of file operations of this package. Errors and tests identify an operation by its name; see
+// [host.Op].
 const (
 	opLook       host.Op = "look for document"
 	opSyncFolder host.Op = "sync workflow folder"
@@ -164,7 +164,8 @@ func (s *Store) KeepRun() (path string, err error) {
 }
 
 // Watch calls changed with the state until ctx ends: once at the start, and after each change by
-// any program. If the state cannot be read, Watch calls changed with the error and continues.
+// any program. Changes in quick succession may be reported as one. If the state cannot be read,
+// Watch calls changed with the error and continues.
 func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, err error)) error {
 	return s.state.Watch(ctx, func(data []byte, err error) {
 		if err == nil && data == nil {
@@ -189,7 +190,7 @@ func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, er
 // edit applies change to the document f. If the file does not exist, edit first tries change on an
 // empty document, so that no files are created if change fails.
 func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, change func(*jsontree.Doc) error) error {
-	var own []string // patterns of the files that git should ignore
+	var own []string // patterns for a new .gitignore, in addition to those for lock files
 	if _, err := s.opts.Host.Lstat(opLook, f.Path()); errors.Is(err, fs.ErrNotExist) {
 		doc, err := jsontree.Parse([]byte(empty))
 		if err != nil {

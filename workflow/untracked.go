@@ -19,9 +19,9 @@ type UntrackedChange struct {
 	Timestamp     string `json:"timestamp"`
 }
 
-// AddUntracked adds a change to the untracked changes in the state. If they already contain a
-// change of the same file and section, AddUntracked only updates its time, if the new time is
-// later.
+// AddUntracked adds the change c to the untracked changes in the state. If they already contain a
+// change of the same file and section, AddUntracked does not add c. Instead it updates the time of
+// the existing change if the time of c is later.
 func AddUntracked(root *jsontree.Node, c UntrackedChange) error {
 	changes, err := array(root, "untrackedChanges", "untrackedChanges")
 	if err != nil {
@@ -95,8 +95,8 @@ type Mapping struct {
 }
 
 // SectionsOf returns the mappings whose glob matches file, but only the first one for each section.
-// file is relative to the project's root. In a glob, ** matches any number of folders; everything
-// else has the same meaning as in [path.Match].
+// file is relative to the project's root. In a glob, ** matches any number of path elements;
+// everything else has the same meaning as in [path.Match].
 func SectionsOf(file string, mappings []Mapping) ([]Mapping, error) {
 	names := strings.Split(path.Clean(strings.ReplaceAll(file, `\`, "/")), "/")
 	seen := map[string]bool{}

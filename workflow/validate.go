@@ -72,8 +72,8 @@ func (in *inspection) invalid(name, at, format string, args ...any) {
 }
 
 // kind reports whether the root of the document is of the kind want, such as an object, and adds a
-// finding if it is not. For an empty document of another kind, the finding is only irregular,
-// because every program reads it as an empty document of the right kind.
+// finding if it is not. If the document is empty but of another kind, such as [] instead of {}, the
+// severity of the finding is only Irregular, because gaffer reads such a document as empty.
 func (in *inspection) kind(name string, v jsontree.Value, want jsontree.Kind) bool {
 	switch {
 	case v.Kind() == want:

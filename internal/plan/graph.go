@@ -10,7 +10,7 @@ import "slices"
 // thousands of edges and not millions.
 type Graph struct {
 	tasks []Task
-	index map[string]int // by task id: index of the task; if several tasks have the id, of the first one
+	index map[string]int // for each task id: index of the first task with this id
 	gates []int          // numbers of the waves that have a gate, in ascending order
 	waves map[int][]int  // by wave number: indexes of the tasks of the wave
 	needs [][]int        // for each node: the nodes that it waits for, without duplicates
@@ -137,7 +137,7 @@ func (g *Graph) levels() []int {
 // order returns the nodes in topological order. It leaves out nodes on a cycle, and nodes that wait
 // for them.
 func (g *Graph) order() []int {
-	waiting := make([]int, len(g.needs)) // for each node: number of nodes that it waits for and that are not yet in the list order
+	waiting := make([]int, len(g.needs)) // for each node: how many of its needs are not in the result yet
 	opens := make([][]int, len(g.needs)) // for each node: the nodes that wait for it
 	var order []int
 	for node, needs := range g.needs {

@@ -41,7 +41,9 @@ type graphDrawing struct {
 	after   map[string][]string
 	afterAt map[string][]position
 
-	above    []string // ids of the row above: the next row waits for them
+	// above holds the ids of the last row, except those from which an arrow starts. The next row
+	// waits for these ids or, if there are branches below the last row, for the branches.
+	above    []string
 	branches []string // ids of the branches below the last row; together they form one row
 	trunks   []trunk  // groups of ids from which a branch may start, from left to right
 	// sideLine holds the ids of the rows at which a line at the right side starts. A row into which
@@ -130,7 +132,8 @@ func (d *graphDrawing) line(line string, pos position) {
 }
 
 // recordTrunks adds the groups of ids on a line to d.trunks, so that branches below the line can
-// start from them. It removes older trunks that do not begin to the left of these groups.
+// start from them. Before that, it removes the trunks that begin in the column of the first group
+// or to the right of it.
 func (d *graphDrawing) recordTrunks(groups [][]drawnToken) {
 	column := groups[0][0].column
 	for len(d.trunks) > 0 && d.trunks[len(d.trunks)-1].column >= column {
@@ -159,7 +162,8 @@ func (d *graphDrawing) tokens(line string, at position) []drawnToken {
 	return tokens
 }
 
-// joined reports whether line[start:end] is only a part of a longer word.
+// joined reports whether line[start:end] is only a part of a longer word. A hyphen continues a word
+// only if a digit follows: 001 is joined in 001-2, but not in 001-setup.
 func joined(line string, start, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(line[:start])
 	after, _ := utf8.DecodeRuneInString(line[end:])
@@ -265,10 +269,11 @@ func (d *graphDrawing) addEdges(a arrows, sources, targets []drawnToken, at posi
 	}
 }
 
-// row reads a line that is not a branch. It adds edges from the ids of the row above to the ids of
-// this line. Then it stores this line as the row above the next one. These ids get no edge: ids
-// that were drawn before, because they are only references; ids to which an arrow points; and all
-// ids of a line with arrows if no connecting line leads to it from above.
+// row reads a line that is not a branch. It adds an edge from each id of the row above to each id
+// of this line. These ids get no such edge: ids that were drawn before, because they are only
+// references; ids to which an arrow points; and all ids of a line with arrows if no connecting line
+// leads to it from above. Then row stores the ids from which no arrow starts in d.above, for the
+// next row.
 func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool, at position) {
 	above := d.above
 	if len(d.branches) > 0 {
@@ -291,10 +296,10 @@ func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool,
 	d.trunks = nil
 }
 
-// branch reads a branch, which is a line such as "├──> 006". It adds edges to the ids of this line
-// from the ids at which the branch starts. These are the ids of the last trunk that begins at the
-// column of the branch or to the left of it. If there is no such trunk, they are the ids of the row
-// above.
+// branch reads a branch, which is a line such as "├──> 006". It adds an edge from each id at which
+// the branch starts to each id of this line, except to ids to which an arrow points. The branch
+// starts at the last group of ids in d.trunks that begins in the column of the branch or to the
+// left of it. If there is no such group, it starts at the row above.
 func (d *graphDrawing) branch(tokens []drawnToken, a arrows, column int, at position) {
 	d.markConnected(column, column)
 	from := d.above

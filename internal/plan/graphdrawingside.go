@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Patterns for the lines that a drawing has to the right of its rows of ids.
+// Patterns for lines that are drawn beside the ids of a row or between them.
 var (
 	lineIntoRow = lazyregexp.New(`[<◀←◄]\s*[─━—=-]+[┤┘╯┛|+]?`)
 	lineFromRow = lazyregexp.New(`[─━—=-]{2,}\s*[┐┤┘╮┓|+]`)

@@ -7,8 +7,8 @@ import (
 )
 
 // keySpec describes one key of a YAML or JSON mapping. The key's value is read into a field of a T.
-// A list of keySpecs defines which keys a format accepts, and the JSON Schema of the format. Tests
-// compare the lists with the documentation.
+// A list of keySpecs defines which keys a mapping may have. For gaffer's own format, the JSON
+// Schema and the page docs/reference/plan.md are generated from such lists.
 type keySpec[T any] struct {
 	name     string
 	doc      string // description of the key in one line, without a full stop
@@ -57,7 +57,7 @@ const (
 func readMapping[T any](r *reporter, mappingName string, n *node, keys []keySpec[T], unknown unknownKeys, target *T) map[string]pair {
 	given := map[string]pair{}
 	if n == nil {
-		n = &node{} // n is nil if the file is empty: report that like a key without a value
+		n = &node{} // n is nil if the file is empty: treat that like a key without a value
 	}
 	if n.kind != mapping {
 		r.report(n.position, "%s is keys with values, found %s", mappingName, n.kind)
@@ -92,8 +92,8 @@ func unknownKey[T any](r *reporter, what string, p pair, keys []keySpec[T], unkn
 	return meant
 }
 
-// ignoredKeyPrefix is the prefix of keys that gaffer ignores. Authors of plans define YAML anchors
-// under keys with this prefix.
+// ignoredKeyPrefix is the prefix of keys that gaffer ignores. Authors of plans can define YAML
+// anchors under keys with this prefix.
 const ignoredKeyPrefix = "x-"
 
 func keyNames[T any](keys []keySpec[T]) []string {

@@ -68,8 +68,9 @@ func referenceKeys() []keySpec[secret.Value] {
 	}
 }
 
-// variables is the value type of a mapping from names of variables to their values. read reads one
-// value, or reports a problem and returns false.
+// variables is the value type of a mapping from names of variables to their values. The parameter
+// read is a function that reads one value. If the value is not valid, it reports a problem and
+// returns false.
 func variables[V any](value schema, read func(r *reporter, name string, n *node) (V, bool)) valueType[map[string]V] {
 	s := schema{
 		Type: "object", Additional: &value,

@@ -30,10 +30,14 @@ func Formats() []Format {
 	return []Format{Gaffer, Orchestrator, WorkflowFile, Beads, Phase, Folder, List, PromptFile, PromptText}
 }
 
-// Options configures [Load]. The zero value of each field is valid.
+// Options configures [Load], [Parse] and [LoadOutline]. The zero value of each field is valid.
 type Options struct {
-	Dir           string   // relative paths start from this folder; the working directory if empty
-	Root          string   // the project's folder; paths in a workflow file are relative to it; Dir if empty
+	// Dir is the folder from which the path of the plan, Root and PromptsDir start if they are
+	// relative. Empty means the working directory.
+	Dir string
+	// Root is the project's folder. The prompt files of a workflow are searched there first, and
+	// then in the folder of the workflow file. Empty means Dir.
+	Root          string
 	PromptsDir    string   // folder with the prompts that a plan names by their ids; Root/prompts if empty
 	Format        Format   // format of the plan; detected if empty
 	Workflow      string   // id of the workflow to load, if the file has several
@@ -198,7 +202,8 @@ func (l *loader) readYAML(arg string, root *node, format Format) draft {
 }
 
 // finish applies the options that concern the whole plan, and adds warnings. At the end it replaces
-// each task that has candidates by several tasks; see [Plan.ExpandCandidates].
+// each task that several agents are to do by one task for each agent, and one task that picks a
+// result; see [Plan.ExpandCandidates].
 func (l *loader) finish(p Plan) Plan {
 	for i, t := range p.Tasks {
 		p.Tasks[i].Name = orElse(t.Name, t.ID)

@@ -4,7 +4,7 @@ import "slices"
 
 // Origin says with which work the worktree of a task starts. That is the work of earlier tasks,
 // which are the tasks that the task waits for, directly or indirectly. The zero value means that
-// the worktree starts from the same commit as the run.
+// the worktree starts without the work of other tasks.
 type Origin struct {
 	// Tasks holds the earlier tasks that have a worktree, as indexes in [Plan.Tasks], in ascending
 	// order. It leaves out a task if the work of another task in the list already includes its
@@ -18,10 +18,10 @@ type Origin struct {
 // HasWorktree reports whether the task works in a git worktree.
 func (t Task) HasWorktree() bool { return t.Worktree || t.Branch != "" || t.SharedWorktree != "" }
 
-// Origins returns where the worktree of each task starts, in the order of [Plan.Tasks]. It
-// considers only earlier tasks for which inRepo returns true: tasks that work in the repository. If
-// inRepo is nil, it considers all tasks. The Tasks slices of several origins may be the same slice,
-// so callers must not modify them.
+// Origins returns where the worktree of each task starts, in the order of [Plan.Tasks]. inRepo
+// reports whether a task works in the repository for which the caller needs the origins. Origins
+// leaves out the work of all other tasks. If inRepo is nil, it includes the work of all tasks. The
+// Tasks slices of several origins may be the same slice, so callers must not modify them.
 func (p Plan) Origins(inRepo func(Task) bool) []Origin {
 	o := origins{graph: p.Graph(), inRepo: inRepo}
 	if inRepo == nil {
@@ -86,9 +86,10 @@ func (o *origins) find(needs []int) []int {
 	return o.reduce(slices.Compact(found))
 }
 
-// reduce removes each task whose work is included in the work of another task in the list. A task
-// with a worktree includes the work of all tasks that it waits for. A task without a worktree works
-// in the project's folder, and so includes the work of all earlier tasks without a worktree.
+// reduce removes each task from found whose work is included in the work of another task in found.
+// A task with a worktree includes the work of all tasks that it waits for. A task without a
+// worktree works in the project's folder. So it includes the work of those tasks without a worktree
+// that it waits for.
 func (o *origins) reduce(found []int) []int {
 	if len(found) < 2 {
 		return found

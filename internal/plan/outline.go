@@ -131,7 +131,7 @@ func (out Outline) Plan(name string, tasks []Task) (Plan, error) {
 // Table reads tasks from the file arg, which has one task on each line. It is a CSV file whose
 // first line names the columns, or a file with one JSON object on each line. The columns and keys
 // are those of a task in a plan, and title, which is the same as name. Keys that a task does not
-// set have the values of out.Defaults.
+// set get the outline's default values.
 func (out Outline) Table(arg string) ([]Task, error) {
 	l, err := newLoader(out.host, out.opts)
 	if err != nil {

@@ -89,8 +89,8 @@ func (p Plan) AddPermissions(rules Permissions) Plan {
 	return p
 }
 
-// AddPermissions returns the task with the rules added. It changes nothing if the task runs a
-// command or picks one of several candidates, because such a task never asks for permission.
+// AddPermissions returns the task with the rules added. It adds no rules to a task that runs a
+// command, or that picks one of several agents' results: such a task never asks for permission.
 func (t Task) AddPermissions(rules Permissions) Task {
 	if len(t.Argv) == 0 && t.Agent != PickAgent {
 		t.Permissions = t.Permissions.Add(rules)

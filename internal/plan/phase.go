@@ -97,9 +97,10 @@ func objective(data []byte) string {
 	return strings.TrimSpace(firstLine(strings.TrimSpace(string(text[:min(len(text), 300)]))))
 }
 
-// phaseID returns the id of the phase plan that reference names. The reference has the form 02-01
-// or 02-01-PLAN.md. For a plan of the given phase, 01 or 1 is enough. If such a number has fewer
-// digits than digits says, phaseID adds zeros in front.
+// phaseID returns the id of the phase plan that reference names, for example 02-01. The reference
+// is the id, or a file name such as 02-01-PLAN.md. For a plan of the given phase, it may also be
+// only the plan's number, such as 1. phaseID pads that number with zeros to the given number of
+// digits.
 func phaseID(reference, phase string, digits int) string {
 	id := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(path.Base(reference)), ".md"), "-PLAN")
 	if strings.Contains(id, "-") || strings.Trim(id, "0123456789") != "" {

@@ -22,7 +22,7 @@ type Plan struct {
 	Format     Format          `json:"Format"`
 	Source     string          `json:"Source"`     // kind of plan in the session protocol; one of the Source constants
 	SourceFile string          `json:"SourceFile"` // path of the plan's file or folder, as the user has written it; empty if none
-	Parallel   int             `json:"Parallel"`   // maximum number of tasks that run at the same time; 0 means the default
+	Parallel   int             `json:"Parallel"`   // maximum number of concurrent tasks; 0 means: as many as the workers allow
 	OnFailure  OnFailure       `json:"OnFailure"`  // what happens to the other tasks when a task fails
 	Budget     Budget          `json:"Budget"`
 	Workflow   *Workflow       `json:"Workflow"`        // settings of a plan from a workflow file; nil for other formats
@@ -82,10 +82,12 @@ type Task struct {
 	Fork     *Fork      `json:"Fork,omitzero"` // set if the task continues from a copy of another task; else nil
 
 	CandidateKeys
-	// Candidate is set if this task is one of several candidates, or if it judges them. It is the
-	// id of the task that picks one of these candidates.
+	// Candidate is set if this task is a candidate, which means that several agents do the same
+	// work and one result is picked. It is also set if this task judges the candidates. Candidate
+	// is the id of the task that picks.
 	Candidate string `json:"Candidate,omitzero"`
-	// Pick is set if this task picks one of several candidates, or if it judges them.
+	// Pick is set if this task picks one of the results of several agents that did the same work,
+	// or if it judges these results. Else it is nil.
 	Pick *Pick `json:"Pick,omitzero"`
 
 	Dispatch *Dispatch `json:"Dispatch,omitzero"` // set if the task does a bead, which is a work item; else nil
@@ -102,7 +104,7 @@ type Task struct {
 // Limits says how long a task may run, how often it may be retried, and what it may cost.
 type Limits struct {
 	Timeout      time.Duration `json:"Timeout,omitzero"`      // longest working time of one attempt; 0 means no limit
-	StallTimeout time.Duration `json:"StallTimeout,omitzero"` // longest time in which the agent shows no activity, such as output; 0 means no limit
+	StallTimeout time.Duration `json:"StallTimeout,omitzero"` // longest time without activity of the agent; 0 means no limit
 	Retries      int           `json:"Retries,omitzero"`      // maximum number of further attempts after the first attempt has failed
 	Budget       Budget        `json:"Budget,omitzero"`
 }
@@ -115,16 +117,16 @@ type Isolation struct {
 	// empty if the task shares no worktree.
 	SharedWorktree string `json:"Tree,omitzero"`
 	// Base is the branch from which Branch is created. HEAD means the commit that is checked out in
-	// the project when the task starts. Empty means the commit from which the run starts or, for a
-	// bead, the commit that is checked out in the bead's repository.
+	// the task's repository when the worktree is created. Empty means the commit from which the run
+	// starts or, for a bead, the commit that is checked out in the bead's repository.
 	Base string `json:"Base,omitzero"`
-	Land Land   `json:"Land,omitzero"` // what happens to the change when the task is complete; empty means LandReview
+	Land Land   `json:"Land,omitzero"` // what happens to the change of the completed task; empty means LandReview
 	// Into is the branch into which the change is merged. Empty means the branch that is checked
 	// out when the run starts.
 	Into string `json:"Into,omitzero"`
 }
 
-// Land says what happens to a task's change when the task is complete.
+// Land says what happens to the change of a completed task.
 type Land string
 
 // The values of Land.
@@ -144,7 +146,8 @@ type QuestionRules struct {
 
 // Permissions are rules that answer an agent's requests for permission. A rule is the name of a
 // tool, or a tool with a pattern: "Bash(go test:*)". If several rules match, Deny overrides Ask,
-// and Ask overrides Allow. If no rule matches, the task's [QuestionPolicy] decides.
+// and Ask overrides Allow. If no rule matches, the task's [QuestionPolicy] decides. The policy
+// "deny" overrides all rules.
 type Permissions struct {
 	Allow []string `json:"Allow,omitzero"`
 	Deny  []string `json:"Deny,omitzero"`
@@ -153,12 +156,12 @@ type Permissions struct {
 
 // Sandbox says which files and hosts a task's agent can reach.
 type Sandbox struct {
-	Mode    SandboxMode `json:"Mode,omitzero"`    // empty means that the user's settings decide
+	Mode    SandboxMode `json:"Mode,omitzero"`    // empty means that gaffer chooses, based on the user's settings
 	Network Network     `json:"Network,omitzero"` // empty means NetworkOn
 	Hosts   []string    `json:"Hosts,omitzero"`   // the only hosts that the agent can reach, if Network is NetworkList
 	Write   []string    `json:"Write,omitzero"`   // folders that the agent may write to, besides its working folder
-	Read    []string    `json:"Read,omitzero"`    // folders that the agent may read, although sandboxes hide them by default
-	Image   string      `json:"Image,omitzero"`   // the container's image, if Mode is SandboxContainer
+	Read    []string    `json:"Read,omitzero"`    // further folders that the agent may read; folders with credentials stay hidden
+	Image   string      `json:"Image,omitzero"`   // the container's image, if the sandbox is a container
 }
 
 // SandboxMode is a kind of sandbox.
@@ -218,8 +221,9 @@ func (r ItemReport) IsZero() bool { return r == ItemReport{} }
 type Fork struct {
 	Run  string `json:"Run"`
 	Task string `json:"Task"`
-	// Attempt is the number of an attempt of the forked task. The new task starts with the files as
-	// they were at the end of this attempt. 0 means the commit that the forked task started from.
+	// Attempt is the number of an attempt of the forked task. The worktree of the new task starts
+	// with the files as they were at the end of this attempt. If Attempt is 0, it starts at the
+	// commit from which the forked task started.
 	Attempt int `json:"Attempt,omitzero"`
 	// Turn is the number of the last turn of the conversation that is copied. The first turn is 1.
 	Turn int `json:"Turn,omitzero"`
@@ -263,7 +267,7 @@ type Dispatch struct {
 	// Ledger is the folder with the records of the attempts at the bead. Beads with the same id in
 	// different ledgers are different beads.
 	Ledger   string            `json:"Ledger,omitzero"`
-	Repo     string            `json:"Repo,omitzero"`     // folder in which the agent works
+	Repo     string            `json:"Repo,omitzero"`     // folder in which the agent works, or the repository of its worktree
 	Template string            `json:"Template,omitzero"` // name of the template for the prompt; empty if the prompt has no template
 	Vars     map[string]string `json:"Vars,omitzero"`     // values of the template's variables, by name
 	Session  string            `json:"Session,omitzero"`  // name of the tmux session in which the agent runs; empty if it does not run in tmux
@@ -293,9 +297,9 @@ type QuestionPolicy string
 // The values of QuestionPolicy.
 const (
 	Ask   QuestionPolicy = "ask"   // the user answers if no permission rule decides
-	Rules QuestionPolicy = "rules" // denied at once if no permission rule decides; only ask rules ask the user
-	Deny  QuestionPolicy = "deny"  // everything is denied at once, whatever the permission rules say
-	Allow QuestionPolicy = "allow" // allowed at once if no permission rule decides
+	Rules QuestionPolicy = "rules" // a request that no permission rule decides is denied at once
+	Deny  QuestionPolicy = "deny"  // all permission requests are denied at once, whatever the permission rules say
+	Allow QuestionPolicy = "allow" // a permission request that no rule decides is allowed at once
 )
 
 // Workflow holds the settings of a workflow. If a wave has only one prompt, the agent of that

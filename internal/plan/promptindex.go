@@ -79,8 +79,8 @@ func (l *loader) findPrompts(d *draft, dir string) {
 
 // promptByID returns the path of the prompt file with an id. It looks in the plan's folder dir
 // first, unless dir is "", and then in the prompts folder and its subfolders. If several files have
-// the id, it returns the one that is in the fewest folders, and adds a warning. If no file has the
-// id, it reports a problem.
+// the id, it returns the least deeply nested one, and adds a warning. If no file has the id, it
+// reports a problem.
 func (l *loader) promptByID(id string, at position, dir string) (string, bool) {
 	if l.ids == nil {
 		l.ids = newPromptIndex(l.host, l.opts.PromptsDir)

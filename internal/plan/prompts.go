@@ -40,8 +40,8 @@ func (l *loader) readPromptFile(arg string) (draft, error) {
 	return d, nil
 }
 
-// readFolder returns a plan that has one task for each markdown file in a folder. The tasks do not
-// depend on each other.
+// readFolder returns a plan that has one task for each Markdown file in a folder. It leaves out
+// README.md, hidden files, and files that are plans. The tasks do not depend on each other.
 func (l *loader) readFolder(arg string) (draft, error) {
 	entries, err := l.host.ReadDir(readStep, under(l.opts.Dir, arg))
 	if err != nil {
@@ -115,7 +115,8 @@ func (l *loader) listedFile(item string) (string, bool) {
 }
 
 // addFiles adds a task for each prompt file. The id of the task is the id at the start of the
-// file's name. If another file has the same id, the id of the task is the whole name of the file.
+// file's name. If another file has the same id, the id of the task is the whole name of the file,
+// without its extension.
 func (l *loader) addFiles(d *draft, files []string) {
 	count := map[string]int{}
 	for _, file := range files {

@@ -8,7 +8,8 @@ import (
 )
 
 // SandboxAuto makes gaffer choose the strongest sandbox in which the agent can run on its machine.
-// If there is none, the agent runs without a sandbox.
+// The agent runs without a sandbox if there is none, or if gaffer does not know which files the
+// agent's program needs.
 const SandboxAuto SandboxMode = "auto"
 
 // SandboxModes returns the values of the key "sandbox". They are sorted from the weakest to the

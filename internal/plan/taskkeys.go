@@ -105,9 +105,9 @@ func readTask(r *reporter, n *node, keys []keySpec[Task], doc planDocument) (Tas
 	return t, positionsOf(given, n.position, "id", "prompt_file")
 }
 
-// positionsOf returns the positions of a task's id, prompt and references. id and prompt are the
-// names of these two keys in the plan's format. If the task does not set them, their position is
-// taskPosition.
+// positionsOf returns the positions of a task's id, its prompt, and the ids of the tasks that it
+// waits for. The parameters id and prompt are the names of the keys that set the id and the prompt
+// in the plan's format. If the task does not have such a key, the position is taskPosition.
 func positionsOf(given map[string]pair, taskPosition position, id, prompt string) taskPositions {
 	all := taskPositions{id: taskPosition, prompt: taskPosition}
 	if p, ok := given[id]; ok {

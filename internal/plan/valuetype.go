@@ -11,17 +11,17 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// valueType describes the values that a key may have. schema is their JSON Schema. read converts
-// the node n to a value; name is the key's name, for problems. If the value is not valid, read
-// reports problems and returns false.
+// valueType describes the values that a key may have. The field schema is their JSON Schema. The
+// function read converts the node n to a value. If the value is not valid, read reports problems,
+// which contain name, the key's name, and returns false.
 type valueType[V any] struct {
 	schema schema
 	read   func(r *reporter, name string, n *node) (V, bool)
 }
 
 // scalarType returns the value type of a scalar. validValues describes the valid values in reports
-// of problems. parse converts the text of the scalar to a value. If the text is not valid, parse
-// returns in meant what the user probably meant, or "" if that is unknown.
+// of problems. parse converts the text of the scalar to a value. If the text is not valid, ok is
+// false, and meant is what the user probably meant, or "" if that is unknown.
 func scalarType[V any](s schema, validValues string, parse func(text string) (v V, ok bool, meant string)) valueType[V] {
 	return valueType[V]{s, func(r *reporter, name string, n *node) (v V, ok bool) {
 		if n.kind != scalar {

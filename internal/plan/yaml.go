@@ -34,8 +34,8 @@ type node struct {
 	items []*node
 	pairs []pair
 	position
-	// size is the number of values in the node, including itself. If several aliases refer to the
-	// same value, it counts that value for each alias.
+	// size is the number of keys and values in the node, including the node itself. If several
+	// aliases refer to the same value, that value is counted once for each alias.
 	size int
 }
 
@@ -45,7 +45,8 @@ type pair struct {
 	value *node
 }
 
-// maxExpanded is the maximum number of values to which all aliases of a file together may refer.
+// maxExpanded is the maximum number of keys and values to which all aliases of a file together may
+// refer.
 const maxExpanded = 1_000_000
 
 // tree parses data, which must be one YAML document. It returns nil if the document is empty. If
@@ -78,7 +79,8 @@ func (t *treeReader) read(n ast.Node) *node {
 	switch n := n.(type) {
 	case *ast.AnchorNode:
 		value := t.read(n.Value)
-		t.anchors[n.Name.GetToken().Value] = value // set the anchor after its value was read, so that the value cannot contain itself
+		// Set the anchor after its value was read, so that the value cannot contain itself.
+		t.anchors[n.Name.GetToken().Value] = value
 		return value
 	case *ast.AliasNode:
 		return t.alias(n)

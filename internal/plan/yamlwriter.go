@@ -24,11 +24,11 @@ func (e *UnwritableError) Error() string {
 // Conflict returns true, so that gaffer's exit code is the one for a refused request.
 func (e *UnwritableError) Conflict() bool { return true }
 
-// YAML returns the plan as the text of a file in gaffer's own format. [Load] reads the same plan
-// from this text. Only two things differ: the positions of the tasks, and the names of prompt
-// files, because the text contains the prompts themselves. For a variable whose value is hidden
-// (see [secret.Hide]), YAML writes a comment. The error is an [*UnwritableError] if the format
-// cannot describe the plan.
+// YAML returns the plan as the text of a file in gaffer's own format, which [Load] can read. The
+// text contains the prompts themselves, and not the names of prompt files. It leaves out where the
+// plan and its tasks came from, and which tasks are done. For a variable whose value is hidden (see
+// [secret.Hide]), YAML writes a comment. The error is an [*UnwritableError] if the format cannot
+// describe the plan.
 func (p Plan) YAML() (string, error) {
 	p, err := p.CollapseCandidates()
 	if err != nil {
@@ -126,8 +126,9 @@ func (t Task) yamlPairs() ([]yamlPair, error) {
 }
 
 // commonPairs moves pairs that are the same in all tasks to the section "defaults", if their keys
-// are allowed there. It returns the pairs of that section and the remaining pairs of each task. A
-// plan with only one task gets no defaults.
+// are allowed there. It does not move agent and model if a task has candidates or runs a command,
+// and does not move env if a value is hidden. It returns the pairs of that section and the
+// remaining pairs of each task. A plan with only one task gets no defaults.
 func commonPairs(tasks []Task, pairs [][]yamlPair) (defaults []yamlPair, others [][]yamlPair) {
 	if len(tasks) < 2 {
 		return nil, pairs
@@ -256,7 +257,8 @@ func (p yamlPair) empty() bool {
 	return reflect.ValueOf(p.value).Len() == 0
 }
 
-// yamlWriter writes YAML in block style, with one key or list item on each line.
+// yamlWriter writes YAML with one key on each line. It writes a short list on the line of its key,
+// and a longer list with one item on each line.
 type yamlWriter struct{ strings.Builder }
 
 func (w *yamlWriter) line(indent int, text string) {

@@ -10,8 +10,8 @@ import (
 )
 
 // findGit returns the project of the git worktree that contains start. If that worktree is a linked
-// worktree, the root of the project is the main worktree. If start is in no git worktree, findGit
-// returns the zero Project.
+// worktree, the root of the project is the repository's main worktree, if it has one. If start is
+// in no git worktree, findGit returns the zero Project.
 func findGit(start string) (Project, error) {
 	for dir := range ancestors(start) {
 		dotGit := filepath.Join(dir, ".git")

@@ -1,7 +1,7 @@
 // Package project finds the root folder of a project.
 //
-// All subfolders and linked worktrees of a repository have the same root. So a project keeps its
-// state in only one place.
+// All subfolders of a repository have the same root, and so have its linked worktrees, unless the
+// repository is bare. So a project keeps its state in only one place.
 package project
 
 import (
@@ -34,7 +34,8 @@ type Project struct {
 // the folder that it names; if there is no such folder, Find returns an error. Otherwise Find uses
 // the first of these rules that applies:
 //
-//   - If dir is in a git worktree, the root is that worktree, or its main worktree if it is linked.
+//   - If dir is in a git worktree, the root is that worktree. If it is a linked worktree of a
+//     repository with a main worktree, the root is the main worktree.
 //   - If dir or a folder above it contains a gaffer.yaml, the root is the nearest such folder.
 //   - If dir or a folder above it contains a .founder-mode or .fctry, which other tools create, the
 //     root is the nearest such folder.

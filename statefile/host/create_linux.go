@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// tmpFile is the flag O_TMPFILE of the system call open. With this flag, open creates a file without
-// a name. The standard library does not define it.
+// tmpFile is the flag O_TMPFILE of the system call open. With this flag, open creates a file
+// without a name. The standard library does not define it.
 const tmpFile = 0x400000 | syscall.O_DIRECTORY
 
 // createComplete writes content to a file without a name, and then gives the file its name. It

@@ -1,6 +1,6 @@
 // Package host abstracts the operating system for updates of documents: files, locks, the clock and
-// processes. Most file operations have a parameter op that names the step of the update to which the
-// operation belongs. With this name, an error can say which step failed, and a test can make
+// processes. Most file operations have a parameter op that names the step of the update to which
+// the operation belongs. With this name, an error can say which step failed, and a test can make
 // exactly that step fail, or let the process die there.
 package host
 
@@ -49,8 +49,8 @@ type Host interface {
 	// SyncDir makes the entries of a folder durable: a power cut can no longer undo them.
 	SyncDir(op Op, name string) error
 	// Lock takes the exclusive advisory lock on a file and creates the file if it is missing. It
-	// waits for the lock until ctx ends. The kernel releases the lock when the process ends, even if
-	// it crashes.
+	// waits for the lock until ctx ends. The kernel releases the lock when the process ends, even
+	// if it crashes.
 	Lock(ctx context.Context, op Op, name string) (Lock, error)
 
 	Now() time.Time

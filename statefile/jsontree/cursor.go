@@ -1,7 +1,8 @@
 package jsontree
 
 // cursor iterates over the parts of an object or array. A part is a member of an object, or an item
-// of an array. The fields from lead to after are positions in raw, the bytes of the object or array.
+// of an array. The fields from lead to after are positions in raw, the bytes of the object or
+// array.
 type cursor struct {
 	raw    []byte
 	object bool

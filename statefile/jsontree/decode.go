@@ -24,9 +24,10 @@ func (m Mismatch) String() string {
 type Decoder interface{ DecodeJSON(v Value) error }
 
 // Decode fills the struct that target points to with the members of v. The json tags of the fields
-// name the members. Unlike encoding/json, Decode does not stop at an error: if a member has the wrong
-// type, Decode adds it to the result, leaves the field zero and continues. If a member is null or
-// missing, its field stays unchanged. A field of type Value accepts any value, including null.
+// name the members. Unlike encoding/json, Decode does not stop at an error: if a member has the
+// wrong type, Decode adds it to the result, leaves the field zero and continues. If a member is
+// null or missing, its field stays unchanged. A field of type Value accepts any value, including
+// null.
 func Decode(v Value, target any) []Mismatch {
 	var d decoder
 	d.value(v, reflect.ValueOf(target).Elem(), "")

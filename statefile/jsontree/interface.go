@@ -12,8 +12,8 @@ func Interface(v Value) any {
 	return decoded
 }
 
-// interfaceAt decodes the value at b[i]. It returns the value and the index after it. It decodes all
-// nested values in one pass over the text, because a document may be both large and deep.
+// interfaceAt decodes the value at b[i]. It returns the value and the index after it. It decodes
+// all nested values in one pass over the text, because a document may be both large and deep.
 func interfaceAt(b []byte, i int) (any, int) {
 	switch b[i] {
 	case '{':

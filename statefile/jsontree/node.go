@@ -155,8 +155,8 @@ func (n *Node) fits(text []byte, depth int) bool {
 	return false
 }
 
-// Append appends v to the array n. If n is not an array or v cannot be stored, Append changes nothing
-// and sets the error of [Doc.Err].
+// Append appends v to the array n. If n is not an array or v cannot be stored, Append changes
+// nothing and sets the error of [Doc.Err].
 func (n *Node) Append(v any) {
 	if n.Kind() != Array {
 		n.doc.fail(fmt.Errorf("append to %s", n.Kind()))
@@ -172,7 +172,8 @@ func (n *Node) Append(v any) {
 	}
 }
 
-// Replace replaces n by v. If v cannot be stored, it changes nothing and sets the error of [Doc.Err].
+// Replace replaces n by v. If v cannot be stored, it changes nothing and sets the error of
+// [Doc.Err].
 func (n *Node) Replace(v any) {
 	text, err := encode(v)
 	if err != nil {
@@ -344,8 +345,8 @@ func (n *Node) append(b []byte) []byte {
 	return b
 }
 
-// Pieces passes the current JSON text of n to yield, piece by piece, so that the whole text need not
-// be in memory a second time. yield must not modify a piece.
+// Pieces passes the current JSON text of n to yield, piece by piece, so that the whole text need
+// not be in memory a second time. yield must not modify a piece.
 func (n *Node) Pieces(yield func(piece []byte)) {
 	raw := n.found.Raw()
 	if !n.dirty {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is the maximum nesting depth of a document. Some JSON libraries of other languages fail at
-// about this depth.
+// MaxDepth is the maximum nesting depth of a document. Some JSON libraries of other languages fail
+// at about this depth.
 const MaxDepth = 1000
 
 // SyntaxError says where and why bytes are not JSON.
@@ -102,8 +102,8 @@ func (c *checker) peek() byte {
 // value checks the value at c.at, which has no name: an item of an array, or the whole document.
 func (c *checker) value(depth int) bool { return c.named(depth, c.at, c.at) }
 
-// named checks the value at c.at and adds its entry to the index. key and colon are the start and end
-// of the member's name; without a name both are the start of the value.
+// named checks the value at c.at and adds its entry to the index. key and colon are the start and
+// end of the member's name; without a name both are the start of the value.
 func (c *checker) named(depth, key, colon int) bool {
 	i := len(c.entries)
 	c.entries = append(c.entries, entry{key: int32(key), colon: int32(colon), val: int32(c.at)})

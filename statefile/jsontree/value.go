@@ -25,9 +25,9 @@ func (k Kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// Value is a read-only view of one value in a document. Its methods do not copy the value, except for
-// the strings that they return. The zero Value represents a missing member. All methods can be called
-// on it.
+// Value is a read-only view of one value in a document. Its methods do not copy the value, except
+// for the strings that they return. The zero Value represents a missing member. All methods can be
+// called on it.
 type Value struct {
 	raw   []byte
 	index *index // index of the parsed document; nil for missing and edited values
@@ -106,8 +106,8 @@ func (v Value) Bool() (value, ok bool) {
 	return v.Kind() == Bool && v.raw[0] == 't', v.Kind() == Bool
 }
 
-// Get returns the member called name, or the zero Value if there is none. If several members have this
-// name, Get returns the last one.
+// Get returns the member called name, or the zero Value if there is none. If several members have
+// this name, Get returns the last one.
 func (v Value) Get(name string) Value {
 	var found Value
 	if v.Kind() != Object {
@@ -171,8 +171,8 @@ type Position struct {
 	From, To int // start and end of the value
 }
 
-// Position returns the position of v in the bytes that were parsed. It returns false if v is missing,
-// or if an edit has set or changed v.
+// Position returns the position of v in the bytes that were parsed. It returns false if v is
+// missing, or if an edit has set or changed v.
 func (v Value) Position() (Position, bool) {
 	if v.index == nil {
 		return Position{}, false

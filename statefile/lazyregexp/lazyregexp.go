@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// New returns a function that returns a compiled regular expression. The parameter text is the text of
-// the expression. The function compiles the expression at its first call. It panics if the expression
-// is invalid.
+// New returns a function that returns a compiled regular expression. The parameter text is the text
+// of the expression. The function compiles the expression at its first call. It panics if the
+// expression is invalid.
 func New(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

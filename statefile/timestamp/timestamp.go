@@ -39,8 +39,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%q is not a time; write it as 2026-02-12T17:08:00Z", e.Text)
 }
 
-// Parse reads a time in any of the known formats. If s has no zone, the time is in zone. The error is
-// a [*Error].
+// Parse reads a time in any of the known formats. If s contains no time zone, Parse assumes the
+// parameter zone. The error is a [*Error].
 func Parse(s string, zone *time.Location) (time.Time, error) {
 	for _, l := range layouts {
 		in := time.UTC
@@ -54,8 +54,8 @@ func Parse(s string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, &Error{Text: s}
 }
 
-// rfc3339 matches times that follow RFC 3339 strictly. time.Parse alone is not enough: it also
-// accepts some single digits, commas and invalid offsets.
+// rfc3339 matches times in the format of RFC 3339, with capital T and Z. time.Parse alone is not
+// enough: it also accepts some single digits, commas and invalid offsets.
 var rfc3339 = lazyregexp.New(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 // UTC reports whether the time s is in UTC: whether it ends with Z, z or +00:00. The caller must
@@ -64,8 +64,8 @@ func UTC(s string) bool {
 	return strings.HasSuffix(s, "Z") || strings.HasSuffix(s, "z") || strings.HasSuffix(s, "+00:00")
 }
 
-// Strict reports whether s is a time that follows RFC 3339 exactly, without the deviations that
-// time.Parse accepts.
+// Strict reports whether s is a time in the format of RFC 3339, with capital T and Z. It does not
+// accept the deviations that time.Parse accepts.
 func Strict(s string) bool {
 	_, err := time.Parse(time.RFC3339, s)
 	return err == nil && rfc3339().MatchString(s)

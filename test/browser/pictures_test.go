@@ -24,7 +24,7 @@ func demo(t *testing.T) *page {
 	t.Helper()
 	w := &world{T: t, dir: t.TempDir(), home: t.TempDir(), beats: &heartbeats{}}
 	t.Cleanup(w.killAgents)
-	d := w.start("demo", "--no-browser", "--for", "10m")
+	d := w.start("demo", "--no-browser", "--for", "24h") // until the test ends it
 	w.url = d.await(demoThere)
 	open := exec.Command("sh", "-c", `. "$1" && exec "$2" open --print`, "sh", d.await(demoPlace), gaffer)
 	open.Dir, open.Env = w.dir, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}

@@ -149,8 +149,7 @@ window.review = { ...window.review, viewed: { 'a.txt': 'another digest' } }; win
 	if wanted == nil || wanted[1] != wanted[2] { // a repeated request must have the same key for the comment
 		t.Errorf("the requests were %s", asked)
 	}
-	p.Press("g", "r") // the dashboard's keys must still work
-	p.Wait("the runs", `location.hash === '#/runs'`)
+	p.goes("r", "#/runs") // the dashboard's keys must still work
 }
 
 // git runs git in the project and returns its output.

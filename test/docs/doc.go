@@ -1,4 +1,4 @@
-// Package docs tests the documentation: it runs or checks every fenced code block of the
+// Package docs tests the documentation: it runs or checks the fenced code blocks of the
 // Markdown pages.
 //
 // The commands of a page run in order, in one shell and one project folder. Each page

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// agent is a process of this program: the attacker, the honest sibling, or a process that the
-// attacker has started.
+// agent is a process of this program: the attacker, the honest sibling (another agent of the run),
+// or a process that the attacker has started.
 type agent struct{ name, top, task, attempt string }
 
 // reportLine is one line of the attack's report: what was tried, and the result.
@@ -143,8 +143,8 @@ func (a *agent) parents() (supervisor, gaffer int) {
 	return 0, 0
 }
 
-// kill kills a process and waits at most 2 seconds until it is gone. It does nothing if pid is 1
-// or, because the process was not found, 0.
+// kill kills a process and waits at most 2 seconds until it is gone. It does nothing if pid is 0
+// (the process was not found) or 1.
 func (a *agent) kill(what string, pid int) {
 	if pid <= 1 {
 		return

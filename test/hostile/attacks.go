@@ -11,13 +11,15 @@ const (
 	limit     outcome = "not prevented" // the attack has an effect that gaffer does not undo; docs/security.md says so
 )
 
-// attack is one row of docs/attacks.md, and the function that performs it.
+// attack is one attack: its row in docs/attacks.md, and the function that performs the attack.
 type attack struct {
 	name, tries string
 	with        outcome // expected outcome on a machine with control groups
 	without     outcome // expected outcome on a machine without control groups
 	because     string  // what protects against the attack or, if nothing does, what would
-	section     string  // section of docs/security.md about the attack; empty if no expected outcome is limit
+	// section is the title of the section of docs/security.md that names the attack. It is empty if
+	// neither of the two expected outcomes is the constant limit.
+	section string
 
 	scene
 	try func(*agent)

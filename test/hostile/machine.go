@@ -16,7 +16,7 @@ import (
 )
 
 // The functions in this file perform the attacks on documents, git, the machine and the terminal.
-// Each belongs to a row of the table in attacks.go.
+// Each attack is a row of the table in attacks.go.
 
 // records waits until the run records of the attacker and the sibling exist. It returns the path of
 // the session's status.json, followed by the paths of the run records.
@@ -29,7 +29,8 @@ func (a *agent) records() []string {
 	return append([]string{a.documents("status.json")}, list...)
 }
 
-// rewrite replaces the words running, queued and pending in the document at path with status.
+// rewrite replaces the statuses "running", "queued" and "pending" in the document at path with the
+// given status.
 func (a *agent) rewrite(path, status string) {
 	text := a.read(path)
 	for _, word := range []string{"running", "queued", "pending"} {
@@ -53,8 +54,8 @@ func deleteDocuments(a *agent) {
 	}
 }
 
-// replaceDocuments replaces each document with a link or a named pipe, which create must create at
-// the given path.
+// replaceDocuments replaces each document with a link or a named pipe. The function create must
+// create the link or the pipe at the given path.
 func (a *agent) replaceDocuments(create func(path string) error) {
 	for _, path := range a.records() {
 		// Replace the document by one rename, because gaffer may write it again at any moment.
@@ -376,7 +377,7 @@ func printHugeLine(*agent) {
 	fmt.Println()
 }
 
-// printWithoutEnd prints until it is killed, but at most 48 MB.
+// printWithoutEnd prints until it is killed, but at most about 50 MB.
 func printWithoutEnd(a *agent) {
 	a.write(a.path(attackedFile), "")
 	for i := range 48 << 10 {

@@ -8,9 +8,9 @@
 //	hostile stubborn FOLDER TASK ATTEMPT     the same, but it ignores SIGTERM, SIGINT and SIGHUP
 //
 // FOLDER belongs to one attack and contains its project, state folder and report. If TASK
-// and ATTEMPT are not given, the program restarts itself with these two arguments. By its
-// last three arguments, the test finds each process, even if the process has changed its
-// environment, session or parent.
+// and ATTEMPT are not given, the program restarts itself with these two arguments. The
+// test finds each process by its last three arguments, even if the process has changed
+// its environment, session or parent.
 package main
 
 import (
@@ -127,7 +127,8 @@ func (a *agent) await(path string, limit time.Duration) bool {
 }
 
 // until waits until condition returns true. After half of maxLifetime it gives up: it adds a line
-// with the text what to the report and returns false.
+// to the report and returns false. The parameter what is a description of the condition for this
+// line.
 func (a *agent) until(what string, condition func() bool) bool {
 	for begin := time.Now(); time.Since(begin) < maxLifetime/2; time.Sleep(20 * time.Millisecond) {
 		if condition() {

@@ -14,8 +14,8 @@ import (
 )
 
 // The functions in this file perform two kinds of attacks: first those that act in the user's name
-// or take the user's credentials, then those on the results of other tasks. Each belongs to a row
-// of the table in attacks.go.
+// or take the user's credentials, then those on the results of other tasks. Each attack is a row of
+// the table in attacks.go.
 
 // command returns an attack that runs a gaffer command three times: as it is, with an empty
 // environment, and in a separate session.
@@ -45,9 +45,9 @@ func approveBare(a *agent) {
 	a.command(nil, slices.Concat([]string{"env", "-i"}, a.userEnvironment(), []string{"setsid", "-w", a.path("bin", "gaffer"), "answer", "attacker", "1"})...)
 }
 
-// answerLater returns the command line of a script. The script first runs the shell command that
-// before contains, and then 'gaffer answer TASK 1'. It writes the output and the exit code of gaffer
-// to files.
+// answerLater returns the command line of a script. The script first runs the shell command in the
+// parameter before, and then 'gaffer answer TASK 1'. It writes the output and the exit code of
+// gaffer to files.
 func (a *agent) answerLater(task, before string) []string {
 	return []string{"sh", "-c", before + `; "$1" answer "$2" 1 >"$3.out" 2>&1; echo $? >"$3.code"`, "sh", a.path("bin", "gaffer"), task, a.path("later")}
 }

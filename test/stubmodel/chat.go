@@ -2,8 +2,8 @@ package stubmodel
 
 import "encoding/json"
 
-// chat implements the protocol of OpenAI's chat completions API. It is older than the responses
-// API, and most programs of other vendors use it.
+// chat implements the protocol of OpenAI's chat completions API, which is older than OpenAI's
+// responses API.
 type chat struct{}
 
 type chatRequest struct {

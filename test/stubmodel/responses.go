@@ -41,8 +41,9 @@ func (responses) read(body []byte) modelRequest {
 	return h
 }
 
-// flat returns a list that contains only t. If t is a namespace, the list contains the tools in
-// that namespace. space is the namespace that contains t, or empty.
+// flat returns t as a list of tools. If t is a namespace, the list contains the tools in that
+// namespace; otherwise it contains only t. space is the name of the namespace that contains t, or
+// empty if there is none.
 func (t responsesTool) flat(space string) []tool {
 	if t.Type != "namespace" {
 		name := t.Name

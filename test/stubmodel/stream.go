@@ -107,12 +107,13 @@ func (v *response) event(name string, data any) {
 	if _, err := fmt.Fprintf(v, "%s\n\n", text); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	_ = http.NewResponseController(v.ResponseWriter).Flush() // ignore the error: the next write returns it
+	_ = http.NewResponseController(v.ResponseWriter).Flush() // ignore the error: a later write returns it
 }
 
-// words calls write for each word of the text. In mode "slow", it ignores the text and writes one
-// word per second, for 8 seconds or for the number of seconds in the mode. After two words, mode
-// "hangmid" waits until the client disconnects, and mode "drop" closes the connection.
+// words calls write for each word of the text. There are three exceptions. In mode "slow:N", words
+// ignores the text and writes N fixed words, one per second; in mode "slow", it writes 8. In mode
+// "hangmid", it waits after two words until the client disconnects. In mode "drop", it closes the
+// connection after two words.
 func (v *response) words(text string, write func(word string)) {
 	if v.mode.Kind == "slow" {
 		text = slowly(v.mode)
@@ -150,11 +151,10 @@ func (v *response) pause(d time.Duration) {
 	}
 }
 
-// id returns a new random id that begins with prefix, such as "msg_". Ids of vendors have such
-// prefixes, too.
+// id returns a new random id that begins with prefix, such as "msg_".
 func id(prefix string) string { return prefix + rand.Text() }
 
-// arguments returns the arguments of a call as a JSON string.
+// arguments returns the arguments of the call, encoded as JSON.
 func (c call) arguments() string {
 	text, err := json.Marshal(c.args)
 	if err != nil {

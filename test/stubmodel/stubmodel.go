@@ -1,13 +1,13 @@
 // Package stubmodel is an HTTP server that imitates the APIs of language models. Its answers do not
-// come from a model, but are fixed. With it, tests can run the real agent programs in every
-// situation, on one machine and without an API key.
+// come from a model, but are fixed. With it, tests can run the real agent programs on one machine
+// and without an API key. It can also imitate failures, such as rate limits and lost connections.
 //
 // It implements the APIs that the agent programs use: Anthropic's messages, OpenAI's responses and
 // chat completions, and Gemini's generateContent. A mode determines what it answers; see
 // [ParseMode]. The base URL that an agent program is configured with contains the mode, or a name
 // that the test chooses:
 //
-//	/m/MODE        always this mode
+//	/m/MODE        this mode
 //	/t/NAME        the modes that were set for this name, see [Stub.Play]
 //	/t/NAME/m/MODE this mode; the requests are stored under this name
 //
@@ -39,13 +39,16 @@ const (
 	OutputTokens = 7
 )
 
-// Stub is a stub model. It is an [http.Handler] that answers requests to a model.
+// Stub is a stub model: an [http.Handler] that imitates the APIs of language models with fixed
+// answers.
 type Stub struct {
 	mu    sync.Mutex
 	names map[string]*script
-	once  map[string]bool // modes with Once that were already used; the key is "NAME MODE"
-	left  map[string]int  // number of turns until the usage limit, by API key; see [Stub.LimitKey]
-	all   []Request
+	// once contains the modes for one request only, such as "429once", that were already used. The
+	// key is "NAME MODE".
+	once map[string]bool
+	left map[string]int // number of turns until the usage limit, by API key; see [Stub.LimitKey]
+	all  []Request
 }
 
 // script holds the modes that [Stub.Play] has set for one name, and how many turns have used them.
@@ -68,7 +71,9 @@ type Request struct {
 	Header http.Header
 	Body   json.RawMessage
 	Tools  []string // names of the tools that the agent program offers to the model
-	Side   bool     // not a turn of the user's conversation: asks for a title, for example
+	// Side is true if the request is not a turn of the user's conversation, for example if it asks
+	// for a title.
+	Side bool
 }
 
 // Requests returns all requests with this name in their path /t/NAME, in the order of their
@@ -99,9 +104,10 @@ func (s *Stub) Turns(name string) []Request {
 
 // Play sets the modes for the requests with this name in their path /t/NAME, and replaces earlier
 // modes. Each turn of the conversation uses the next mode, even a turn that ends with the result of
-// a tool call. After the last mode, further turns use that mode again. If such a turn ends with the
-// result of a tool call, the model answers with [Done] instead of another tool call, except in mode
-// "loop". Requests that are not turns are answered with a text and use up no mode.
+// a tool call. After all modes are used, later turns repeat the last mode. If a turn that repeats
+// the last mode ends with the result of a tool call, the model answers with [Done] instead of
+// another tool call, except in mode "loop". Requests that are not turns are answered with a text
+// and use up no mode.
 func (s *Stub) Play(name string, modes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,8 +140,8 @@ func (s *Stub) limited(h http.Header, side bool) bool {
 }
 
 // next returns the mode for a request with this name. That is the next mode that [Stub.Play] has
-// set, or "text" if no modes are set or the request is not a turn (side is true). fresh reports
-// whether this is the first request that uses the mode.
+// set, or "text" if no modes are set or the request is not a turn (side is true). fresh is
+// true if Play has set the mode, unless it is a repetition of the last mode.
 func (s *Stub) next(name string, side bool) (mode string, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -269,8 +275,8 @@ func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode
 	if mode == "" {
 		var fresh bool
 		mode, fresh = s.next(kept.Name, heard.side)
-		// If this is the first request that uses the mode, clear done, so that decide follows the
-		// mode even after the result of a tool call.
+		// If the mode is fresh (not a repetition of the last mode), clear done, so that decide
+		// follows the mode even after the result of a tool call.
 		heard.done = heard.done && !fresh
 	}
 	kept.Mode = mode

@@ -246,6 +246,10 @@ type Exit struct {
 	At time.Time
 }
 
+// linger is how long a program of any kind may run after its final message. The program runs its
+// hooks in that time.
+const linger = 20 * time.Second
+
 // Lingered is the stop reason for a program that has printed its final message and does not exit.
 // It says nothing about whether the work was done.
 const Lingered = "lingered"

@@ -14,10 +14,6 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// linger is how long a program may run after its final message. The program runs its hooks in that
-// time.
-const linger = 20 * time.Second
-
 // claude is the adapter for Claude Code, which talks JSON over stdio: questions and requests for
 // permission are lines on its stdout, and the answers are lines on its stdin.
 type claude struct{ setup }

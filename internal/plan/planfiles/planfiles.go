@@ -54,7 +54,7 @@ func (e *NoFileError) Error() string {
 	return fmt.Sprintf("%.200q is no plan file of the project: %s", e.Path, e.Why)
 }
 
-// NotFound returns true. For the caller, a file that is not a plan file does not exist.
+// NotFound returns true, so that the error is handled like that of a missing file.
 func (e *NoFileError) NotFound() bool { return true }
 
 // Read returns the text of a plan file. path is relative to the project's folder. An error is
@@ -89,9 +89,9 @@ const (
 	maxLooked  = 256 << 10 // maximum size of a listed file, in bytes
 )
 
-// List returns the paths of the plan files, sorted. It leaves out large files, hidden folders, and
-// the folders node_modules and vendor. more is true if the search ended at a limit, so that there
-// may be further plan files.
+// List returns the paths of the plan files, sorted. It leaves out large files, hidden folders,
+// deeply nested folders, and the folders node_modules and vendor. more is true if there may be
+// further plan files, because the search ended after too many paths or plan files.
 func (f *Files) List() (paths []string, more bool, err error) {
 	if f.root == nil {
 		return nil, false, nil
@@ -124,9 +124,9 @@ func (f *Files) List() (paths []string, more bool, err error) {
 }
 
 // Host returns a [host.Host] on which only the files of the project can be read. If name is not
-// empty, it is a path relative to the project's folder. Reading that path returns text, whether the
-// file exists or not. Write operations are not restricted, so the caller must use the result only
-// to read.
+// empty, it is a path relative to the project's folder. Reading the file at that path returns the
+// parameter text, whether the file exists or not. Write operations are not restricted, so the
+// caller must use the result only to read.
 func (f *Files) Host(name, text string) host.Host {
 	h := &confined{Host: host.OS(), files: f, text: text}
 	if name != "" {
@@ -135,8 +135,8 @@ func (f *Files) Host(name, text string) host.Host {
 	return h
 }
 
-// Dir returns the path of the project's folder. For the zero value of Files, it returns a path at
-// which no file can be read.
+// Dir returns the path of the project's folder. For the zero value of Files it returns "/", but the
+// result of [Files.Host] can read no files there.
 func (f *Files) Dir() string {
 	if f.root == nil {
 		return "/"
@@ -144,13 +144,13 @@ func (f *Files) Dir() string {
 	return f.dir
 }
 
-// confined is a [host.Host] on which only the files of a project can be read. One of the paths can
-// have a given text instead of the file's content. confined does not restrict the write operations
-// of the embedded Host.
+// confined is a [host.Host] on which only the files of a project can be read. For one path, a text
+// can be set that is read instead of the file's content. confined does not restrict the write
+// operations of the embedded Host.
 type confined struct {
 	host.Host
 	files *Files
-	name  string // path of the file with the given text; empty if there is none
+	name  string // path of the file whose content the field text replaces; empty if there is none
 	text  string
 }
 

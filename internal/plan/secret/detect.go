@@ -18,8 +18,8 @@ var secretText = lazyregexp.New(`^(sk-[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w
 // boolean, the path of a file, or an empty text.
 var plainText = lazyregexp.New(`^([0-9.]*|(?i:true|false|yes|no|on|off|none)|[~.]?/.*)$`)
 
-// LooksSecret reports whether the value v of the variable name looks like a secret, because of the
-// name or because of the text of v.
+// LooksSecret reports whether v, the value of the variable with the given name, looks like a
+// secret, because of the name or because of the text of v. A reference never looks like a secret.
 func LooksSecret(name string, v Value) bool {
 	if v.IsReference() {
 		return false

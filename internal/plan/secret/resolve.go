@@ -37,7 +37,8 @@ type Resolver struct {
 	NoCommands error
 }
 
-// Error reports that a reference could not be resolved. It never contains the value of the secret.
+// Error reports that the value of a variable could not be resolved. The error message never
+// contains that value.
 type Error struct {
 	Variable string
 	Value    Value
@@ -68,7 +69,7 @@ func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ [
 			text, err = r.file(v)
 		case Command:
 			text, err = r.command(ctx, v)
-		default: // cannot happen: Check rejects values of this kind when the plan is read
+		default: // cannot happen: Check rejects a hidden value or unknown source when the plan is read
 			err = v.Check()
 		}
 		switch {
@@ -145,8 +146,8 @@ func (r Resolver) variable(name string, v Value) (string, error) {
 	return text, nil
 }
 
-// lookUp returns the value of the variable name in environ. If environ contains the variable
-// several times, the last value counts.
+// lookUp returns the value of the variable with the given name in environ. If environ contains the
+// variable several times, the last value counts.
 func lookUp(environ []string, name string) (string, bool) {
 	for _, v := range slices.Backward(environ) {
 		if text, ok := strings.CutPrefix(v, name+"="); ok {
@@ -195,8 +196,8 @@ func withoutPath(err error) error {
 	return err
 }
 
-// trimValue removes the line ends at the end of a value, as a shell does for $(command). It returns
-// an error if the value is too long.
+// trimValue removes all line ends (LF and CR) from the end of a value. It returns an error if the
+// value is too long.
 func trimValue(data []byte) (string, error) {
 	if len(data) > maxValue {
 		return "", fmt.Errorf("it has more than %d bytes", maxValue)

@@ -1,7 +1,7 @@
 // Package secret represents values of environment variables. A value is a text, or a reference to
-// the place where the value is stored. A reference is resolved on the machine that starts the
-// agent, immediately before the start. The resolved value is passed only to the agent's process,
-// and is never stored.
+// the place where the value is stored. gaffer resolves a reference immediately before it starts an
+// agent or a check command, on the machine where that process runs. The resolved value is passed
+// only to such processes, and gaffer never stores it.
 package secret
 
 import (

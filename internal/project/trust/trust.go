@@ -73,8 +73,9 @@ func quoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// Check returns nil if the user has trusted all the given programs of the project at root.
-// Otherwise it returns an [*Error] with the other programs.
+// Check returns nil if the user has trusted all the given programs of the project at root, or if
+// the environment variable [Variable] is "all". Otherwise it returns an [*Error] with the programs
+// that are not trusted.
 func Check(getenv func(string) string, root string, programs []Program) error {
 	if len(programs) == 0 || getenv(Variable) == "all" {
 		return nil

@@ -24,7 +24,7 @@ const (
 
 const (
 	maxQueued   = 1000               // maximum number of queued notifications per channel
-	keepSent    = 7 * 24 * time.Hour // how long sent notifications are stored, so that they are not sent again
+	keepSent    = 7 * 24 * time.Hour // how long closed notifications are stored, so that they are not queued again
 	deleteBatch = 500                // maximum number of items that one transaction deletes
 )
 
@@ -32,7 +32,7 @@ const (
 type channelState struct {
 	store   store.Store
 	channel string // key of the channel
-	scope   string // id of the run that this program follows; for all runs, the constant everything
+	scope   string // id of the run that this program follows; the constant everything means all runs
 	program string // unique id of this process
 }
 

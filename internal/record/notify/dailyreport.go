@@ -6,8 +6,7 @@ import (
 )
 
 // DailyReport is a report that is sent once a day. The id of its notification is computed from the
-// day. So if several programs use one store, the report of a day is queued only once, even if the
-// program that queued it was killed and another program sends it.
+// day. So if several programs use one store, the report of a day is queued only once.
 type DailyReport struct {
 	Minute int            // when the report is sent, in minutes after midnight
 	Zone   *time.Location // time zone of Minute
@@ -32,7 +31,8 @@ func (d DailyReport) due(began, now time.Time) (at time.Time, ok bool) {
 }
 
 // dailyNote returns the notification with the daily report, if the report is due. ok is false if
-// there is nothing to send. After the notification was queued, dailyNote does not return it again.
+// there is nothing to send. After the caller has queued the notification and called advance,
+// dailyNote does not return it again.
 func (f *follower) dailyNote(ctx context.Context, now time.Time) (n Notification, ok bool, err error) {
 	if f.daily == nil || f.run != "" {
 		return n, false, nil

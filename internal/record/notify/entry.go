@@ -10,7 +10,7 @@ type entry struct {
 	// Batch is the id of the message that contains the notification. If it is set, that message may
 	// already have been sent.
 	Batch string    `json:"batch,omitempty"`
-	Why   string    `json:"why,omitempty"` // why it was not sent, or why the last try failed; else empty
+	Why   string    `json:"why,omitempty"` // why the notification was not sent, or why the last try failed; else empty
 	Ended time.Time `json:"ended,omitzero"`
 }
 
@@ -19,7 +19,7 @@ type State string
 
 // The states. Their texts are stored in the database, so they must not change.
 const (
-	Pending  State = "waiting"   // queued; will be sent
+	Pending  State = "waiting"   // queued, and not sent yet
 	Sent     State = "told"      // sent to the receiver
 	GivenUp  State = "given up"  // could not be sent, and will not be tried again
 	Outdated State = "overtaken" // not sent, because it was no longer of interest

@@ -57,8 +57,8 @@ func mayNotify(e store.Event) bool {
 }
 
 // aboutRunBudget reports whether a budget event is about the budget of a single run. Such an event
-// causes no notification, because gaffer regularly compares the costs of each run with its budget;
-// see [budgetNote].
+// causes no notification. Instead, the follower itself regularly checks the budgets of runs and
+// returns notifications about them; see [budgetNote].
 func aboutRunBudget(e store.Event) bool { return strings.Contains(e.Why, "the run's budget") }
 
 // aboutUserLimit reports whether an event is about the user's spending limit for a day or a month,
@@ -197,8 +197,8 @@ func endedText(as store.Status) string {
 const warnPercent = 80
 
 // budgetNote returns a notification if a run has used at least warnPercent of its budget, or if
-// refused is true. spent is what the run has cost so far. refused means that a task could not start
-// because too little of the budget was left.
+// refused is true. spent is what the run has cost so far. refused means that a task of the run has
+// failed because a budget was used up or too small.
 func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) (Notification, bool) {
 	part := max(percentOf(spent.MicroUSD, run.Budget.MicroUSD), percentOf(spent.Tokens, run.Budget.Tokens))
 	n := Notification{Kind: Budget, Time: now.UTC(), Run: run.ID, RunName: nameOf(run), Project: run.Project, Text: spentOf(spent, run.Budget)}
@@ -228,7 +228,7 @@ func percentOf(part, whole int64) int64 {
 	return int64(float64(part) / float64(whole) * 100)
 }
 
-// refusedForBudget reports whether a task failed because the remaining budget was too small.
+// refusedForBudget reports whether a task failed because a budget was used up or too small.
 func refusedForBudget(f eventWithRows) bool {
 	return f.Kind == taskFailed && orElse(string(f.attempt.Class), f.task.Outcome) == string(failure.OverBudget)
 }

@@ -18,7 +18,7 @@ const (
 	// program was suspended and may have missed heartbeats of workers.
 	pauseAfter = 3 * checkEvery
 	// The position in the event log is stored with each queued notification, and otherwise after
-	// about storeEvery events. After a crash, about storeEvery events at most are read again.
+	// about storeEvery events. After a crash, at most about storeEvery events are read again.
 	storeEvery = 5 * eventsPerPage
 )
 
@@ -50,8 +50,8 @@ func newFollower(opts Options) follower {
 	}
 }
 
-// begin sets the follower's position in the event log to c. It also finds out which of the followed
-// active runs have a budget.
+// begin sets the follower's position in the event log to c. For each followed run that is active,
+// it also finds out whether the run has a budget.
 func (f *follower) begin(ctx context.Context, c cursor) error {
 	f.cursor, f.storedSeq = c, c.Seq
 	return f.store.Read(ctx, func(r store.Reader) error {

@@ -61,9 +61,9 @@ func (t *Notifier) Stop() {
 	t.all.Wait()
 }
 
-// Finish sends the queued notifications that may be sent now, and ends the notifier. It returns
-// when that is done, when the timeout has passed, or when ctx ends. Unsent notifications stay
-// queued in the store.
+// Finish sends the queued notifications, except those that quiet hours or other rules hold back,
+// and ends the notifier. It returns when that is done, when the timeout has passed, or when ctx
+// ends. Unsent notifications stay queued in the store.
 func (t *Notifier) Finish(ctx context.Context, timeout time.Duration) {
 	t.endWaiting()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -98,7 +98,7 @@ type channelSender struct {
 
 // run sends notifications until ctx ends. If the context idle ends before ctx, run reads the events
 // once more, because it may not have read the latest ones yet. Then it sends the queued
-// notifications that may be sent now, and returns.
+// notifications, except those that quiet hours or other rules hold back, and returns.
 func (l *channelSender) run(ctx, idle context.Context) {
 	defer l.release(ctx)
 	for tries := 0; ctx.Err() == nil; {

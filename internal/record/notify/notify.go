@@ -3,8 +3,8 @@
 // report.
 //
 // Notifications are computed from the data in the store, most of them from events. A notification
-// stays queued in the store until it is sent. So if several programs use one store and one of them
-// ends, another one sends the notification.
+// stays queued in the store until it is sent or given up. So if several programs use one store and
+// one of them ends, another one sends the notification.
 //
 // A notification is sent twice, with the same id, if a program dies after sending it and before
 // storing that it was sent.

@@ -63,8 +63,8 @@ func (t *deleter) deleteTaskBatch(ctx context.Context, run string, tasks []OldTa
 }
 
 // deleteItems deletes old inputs and notes that clients of the coordinator protocol have sent. An
-// input is text or key presses for an agent. A note is an event of the protocol, in contrast to an
-// event of the store.
+// input is text or key presses for an agent. A note is an event of the protocol, not of the
+// store.
 func (t *deleter) deleteItems(ctx context.Context) error {
 	for _, of := range []struct {
 		keys []store.ItemKey

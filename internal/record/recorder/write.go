@@ -177,7 +177,8 @@ func isPermanent(err error) bool {
 		record *ledger.RecordError
 	)
 	if errors.As(err, &other) {
-		return other.Attempt > 0 // if Attempt is 0, another program has changed the record: try again
+		// If Attempt is 0, another program has changed the record meanwhile. A new try may succeed.
+		return other.Attempt > 0
 	}
 	return errors.As(err, &moved) || errors.As(err, &record)
 }

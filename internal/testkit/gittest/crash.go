@@ -41,8 +41,10 @@ exec "$REAL_GIT" "$@"
 //
 // In the first call of run, the program is killed at its first such git command, in the second call
 // of run at the second one, and so on. The series ends when the program was not killed, because it
-// has run fewer git commands. There are three such series: the program is killed instead of git's
-// change, after it, or before it. The test fails if a series has fewer than minCrashes crashes.
+// has run fewer git commands. There are three such series. In the first, git does not make its
+// change. In the second, the program is killed after the change. In the third, it is killed before
+// the change, but git makes the change all the same. The test fails if a series has fewer than
+// minCrashes crashes.
 func EachCrash(t *testing.T, minCrashes int, run func(env []string) error) {
 	t.Helper()
 	program, err := exec.LookPath("git")

@@ -109,7 +109,7 @@ const (
 )
 
 // Stop sends the server the signal how, which is Fast or Immediate, and waits until the server has
-// ended. If the server has not ended one minute after Fast, Stop sends Immediate.
+// ended. If a Fast stop takes longer than p.fast, Stop sends Immediate.
 func (p *Postgres) Stop(how syscall.Signal) {
 	p.t.Helper()
 	p.process.Signal(how)

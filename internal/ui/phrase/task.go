@@ -163,7 +163,7 @@ func Cause(t fleet.Task) string {
 // Failure describes how a task failed. head names the failure class and the reason. lines holds the
 // last lines of output of the failed check or, if no check failed, of the program. If there is only
 // one line of the program's output, it becomes part of head. For a cancelled task, head says why
-// the task was cancelled, or is empty if this is unknown; lines is empty.
+// the task was cancelled, or is empty if this is unknown. lines is then empty.
 func Failure(t fleet.Task) (head string, lines []string) {
 	class, reason := reasonOf(t)
 	if t.Status == fleet.Cancelled {

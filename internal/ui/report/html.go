@@ -35,8 +35,8 @@ func (p page) body() node {
 
 func heading(title string) node { return tag("h3", "", text(title)) }
 
-// chips returns an HTML list of short texts that are shown side by side. what is the label of the
-// list for screen readers.
+// chips returns an HTML list of short texts that are shown side by side. The parameter what is the
+// label of the list for screen readers.
 func chips(list []string, what string) node {
 	if len(list) == 0 {
 		return nodes{}

@@ -38,8 +38,8 @@ func (c Crashes) Run(t *testing.T) (crashes int) {
 	return crashes
 }
 
-// once runs the operation with the fault f. f.At counts the steps from the start of Do. once reports
-// whether the fault occurred during Do.
+// once runs the operation with the fault f. f.At counts the steps from the start of Do. once
+// reports whether the fault occurred during Do.
 func (c Crashes) once(t *testing.T, seed uint64, f Fault) (died bool) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New(seed, Fault{})

@@ -52,8 +52,9 @@ func New(seed uint64, fault Fault) *Machine {
 	return &Machine{rng: rng, fault: fault, disk: newDisk(), changed: make(chan struct{}, 1), locks: map[string]*kernelLock{}}
 }
 
-// Process starts a process. [Machine.Go] gives it functions to execute. Before the first call of Go,
-// and after [Machine.Run] has returned, the test may also call the process's operations directly.
+// Process starts a process. [Machine.Go] gives it functions to execute. Before the first call of
+// Go, and after [Machine.Run] has returned, the test may also call the process's operations
+// directly.
 func (m *Machine) Process() *Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,8 +65,8 @@ func (m *Machine) Process() *Process {
 	return p
 }
 
-// Go runs work in a new goroutine, as a thread of the process p. After p has died, its disk operations
-// fail, so work should return soon.
+// Go runs work in a new goroutine, as a thread of the process p. After p has died, its disk
+// operations fail, so work should return soon.
 func (m *Machine) Go(p *Process, work func()) {
 	m.mu.Lock()
 	m.threads++

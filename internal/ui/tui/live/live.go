@@ -35,9 +35,9 @@ type Options struct {
 	// End receives a value for each request to end the run that does not come from the keyboard,
 	// such as a signal.
 	End <-chan struct{}
-	// Act performs an action of the user and returns a message for the user, or "". It is called
-	// for one action after the other. Its context is cancelled when the view ends, except after a
-	// detach. The actions Detach and Leave end the view and are not passed to Act.
+	// Act performs an action of the user and returns a message for the user, or "". Calls of Act
+	// never overlap. The context is cancelled when the view ends, except after a detach. The
+	// actions Detach and Leave end the view and are not passed to Act.
 	Act func(context.Context, Action) string
 }
 

@@ -35,7 +35,7 @@ func (t *Table) Add(cells ...Span) { t.rows = append(t.rows, cells) }
 
 // Rows returns the rows, with columns as wide as their contents. If the rows are wider than width,
 // it first makes the column with Flex narrower, down to its Min. If that is not enough, it removes
-// columns, beginning with the lowest Drop. As a last resort, it makes other columns narrower.
+// columns, beginning with the lowest Drop. As a last resort, it makes the last columns narrower.
 func (t *Table) Rows(width int) []Line {
 	fit(t.Columns, t.rows, width)
 	lines := make([]Line, len(t.rows))

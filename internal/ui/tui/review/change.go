@@ -26,7 +26,7 @@ type change struct {
 	file     int  // number of the shown file, from 1; 0 means the overview
 	cursor   key  // the chosen row; the zero key means the first row
 	at       int  // index of the chosen row, in case the row disappears
-	mark     bool // all lines between the fields from and cursor are chosen
+	mark     bool // several lines are chosen; from and cursor are the two ends
 	from     key
 	top      int
 	sideways int // number of columns that the user has scrolled to the right

@@ -116,8 +116,9 @@ func (c change) choose(rows []row, target int) change {
 	return c
 }
 
-// extend moves one end of the chosen lines, the one with the cursor, to the next line: down if step
-// is 1, up if step is -1. If there is no such line in the hunk, the returned text says so.
+// extend chooses several lines. It moves the cursor to the next line if step is 1, or to the
+// previous line if step is -1, and keeps the other end of the chosen lines. If the hunk has no such
+// line, the returned text says so.
 func (c change) extend(rows []row, at, step int) (change, string) {
 	if at < 0 {
 		return c, ""
