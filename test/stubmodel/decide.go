@@ -3,6 +3,7 @@ package stubmodel
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -13,6 +14,9 @@ type modelRequest struct {
 	tools  []tool
 	done   bool // the conversation ends with the result of a tool call
 	side   bool // not a turn of the user's conversation; see [Request.Side]
+	// running is the id of the shell session in which the command of the last tool call still runs.
+	// It is empty if the command has ended. Only Codex returns from a call before its command ends.
+	running string
 }
 
 // tool is a tool that the agent program offers to the model.
@@ -129,13 +133,22 @@ func shell(m Mode, h modelRequest) *call {
 		c.args["description"] = "Run " + command
 	}
 	if _, ok := c.params["yield_time_ms"]; ok {
-		c.args["yield_time_ms"] = 30_000 // maximum that Codex accepts
+		c.args["yield_time_ms"] = 30_000 // maximum that Codex accepts; see wait
 	}
 	if _, ok := c.params["sandbox_permissions"]; ok && m.Kind == "toolx" {
 		c.args["sandbox_permissions"] = "require_escalated"
 		c.args["justification"] = "the stub model wants out"
 	}
 	return c
+}
+
+// wait returns a call that waits for the command that still runs, or nil if none does.
+func wait(h modelRequest) *call {
+	id, err := strconv.Atoi(h.running)
+	if err != nil {
+		return nil
+	}
+	return named(h, object{"session_id": id, "chars": "", "yield_time_ms": 5000}, "write_stdin") // the shortest wait that Codex accepts
 }
 
 func write(file string, h modelRequest) *call {

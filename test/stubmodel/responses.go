@@ -2,6 +2,8 @@ package stubmodel
 
 import (
 	"encoding/json"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -38,7 +40,32 @@ func (responses) read(body []byte) modelRequest {
 		_ = json.Unmarshal(r.Input[n-1], &last) // ignore the error: fields of an unexpected type stay empty
 		h.done = strings.HasSuffix(last.Type, "_output")
 	}
+	h.running = runningSession(r.Input)
 	return h
+}
+
+var sessionInOutput = regexp.MustCompile(`Process running with session ID (\d+)`)
+
+// runningSession returns the id of the shell session whose command still runs according to the last
+// tool result in input, or "" if it has ended. Only messages of the user may follow that result.
+func runningSession(input []json.RawMessage) string {
+	for _, item := range slices.Backward(input) {
+		var i struct {
+			Type string `json:"type"`
+			Role string `json:"role"`
+		}
+		_ = json.Unmarshal(item, &i) // ignore the error: fields of an unexpected type stay empty
+		if i.Type == "function_call_output" {
+			if m := sessionInOutput.FindSubmatch(item); m != nil {
+				return string(m[1])
+			}
+			return ""
+		}
+		if i.Role != "user" {
+			return ""
+		}
+	}
+	return ""
 }
 
 // flat returns t as a list of tools. If t is a namespace, the list contains the tools in that

@@ -72,7 +72,7 @@ type Request struct {
 	Body   json.RawMessage
 	Tools  []string // names of the tools that the agent program offers to the model
 	// Side is true if the request is not a turn of the user's conversation, for example if it asks
-	// for a title.
+	// for a title, or if it is answered with a call that waits for a command.
 	Side bool
 }
 
@@ -269,6 +269,12 @@ func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode
 	}
 	heard := speaks.read(kept.Body)
 	kept.Tools, kept.Side = heard.names(), heard.side
+	if c := wait(heard); c != nil {
+		kept.Mode, kept.Side = "wait", true
+		s.keep(kept)
+		speaks.say(&response{ResponseWriter: w, request: r}, kept.Path, heard, reply{call: c})
+		return
+	}
 	if s.limited(r.Header, heard.side) {
 		mode = "limit"
 	}

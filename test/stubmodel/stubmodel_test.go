@@ -101,6 +101,36 @@ func TestATextIsStreamedWordByWord(t *testing.T) {
 	})
 }
 
+// Codex returns from a call after 30 seconds at most, even if the command still runs.
+func TestACommandThatStillRunsIsWaitedFor(t *testing.T) {
+	const (
+		tools   = `"tools":[{"type":"function","name":"exec_command"},{"type":"function","name":"write_stdin"}]`
+		running = `{"type":"function_call_output","output":"Process running with session ID 4711\nOutput:\n"}`
+		ended   = `{"type":"function_call_output","output":"Process exited with code 0\nOutput:\n"}`
+		said    = `{"type":"message","role":"user"}`
+		waits   = `"arguments":"{\"chars\":\"\",\"session_id\":4711,\"yield_time_ms\":5000}"`
+	)
+	s := serve(t)
+	for _, c := range []struct {
+		input string
+		waits bool
+	}{
+		{running, true},
+		{running + "," + said, true},
+		{running + "," + ended, false},
+		{running + `,{"type":"message","role":"assistant"},` + said, false},
+	} {
+		s.Play("a", "text:first")
+		_, text := post(t, s.Named("a")+"/v1/responses", `{"model":"m",`+tools+`,"input":[`+c.input+`]}`)
+		if got := strings.Contains(text, waits); got != c.waits || strings.Contains(text, "first") == c.waits {
+			t.Errorf("after %s: waits %v\n%s", c.input, got, text)
+		}
+	}
+	if turns := s.Turns("a"); len(turns) != 2 {
+		t.Errorf("%d turns", len(turns))
+	}
+}
+
 func TestAToolIsCalledOnceAndItsResultEndsTheTurn(t *testing.T) {
 	forEach(t, func(t *testing.T, s *Server, sp sampleMessages) {
 		_, text := post(t, s.At("tool")+sp.path, fmt.Sprintf(sp.request, sp.tools))
