@@ -36,6 +36,27 @@ func (f *fixture) end(id string, ending fleet.Ending) {
 	f.must(err)
 }
 
+// A message can queue a candidate again while the task that picks is running.
+func TestATaskThatPicksIsRetriedAfterACandidateWasQueuedAgain(t *testing.T) {
+	for _, class := range []failure.Class{failure.None, failure.Crashed} {
+		f := newFixture(t)
+		run := f.submit(contested(plan.PickChecks))
+		for range 3 {
+			f.say(f.claim(), "")
+		}
+		pick := f.claim()
+		f.send(run, "api.codex", "and the tests?")
+		again := f.claim()
+		f.deliver(again, again.Messages[0].ID)
+		f.finish(again, class)
+		f.finish(pick, failure.Lost)
+		f.sweep(10 * time.Minute)
+		if a := f.claim(); a.Task.Task != "api" {
+			t.Errorf("after the candidate was %q: %s starts", class, a.Task.Task)
+		}
+	}
+}
+
 func TestATaskThatPicksStartsWhenItsCandidatesHaveEnded(t *testing.T) {
 	f := newFixture(t)
 	run := f.submit(contested(plan.PickChecks))

@@ -29,6 +29,8 @@ func (p *propagation) statusChanged(t store.Task) error {
 	case store.Queued: // the task is queued for another attempt
 		if run.Stopping != "" {
 			err = p.cancelQueued(t.TaskKey, "the run is stopping: "+run.Stopping)
+		} else {
+			err = p.checkNeeds(t)
 		}
 	}
 	if err != nil {
@@ -118,6 +120,33 @@ func (p *propagation) cancelDependents(t store.Task) error {
 	return nil
 }
 
+// checkNeeds updates t, which is queued for another attempt, if tasks that it needs have changed while
+// it was running. Such a task may have been queued again, and may then have ended without being
+// complete. In that case, t ends too.
+func (p *propagation) checkNeeds(t store.Task) error {
+	n, err := p.countNeeds(t)
+	if err != nil {
+		return err
+	}
+	switch {
+	case t.AnyNeed && n.complete == 0 && n.open == 0 && len(t.Needs) > 0:
+		return p.endWithoutNeed(t, n, "no task that it needs is complete")
+	case t.AnyNeed:
+		return p.states.setBlockers(t, n.open)
+	case n.complete+n.open == len(t.Needs):
+		return p.states.setBlockers(t, len(t.Needs)-n.complete)
+	}
+	tasks, err := p.Tasks(t.Run)
+	if err != nil {
+		return err
+	}
+	why := "a task that it needs is not complete"
+	if need, ok := failedNeed(t, tasks); ok {
+		why = fmt.Sprintf("%s is %s", need.Task, need.Status)
+	}
+	return p.cancelQueued(t.TaskKey, why)
+}
+
 // needEnded updates t, a task with AnyNeed, after one of the tasks that t needs has ended without
 // being complete. Such a task starts when all tasks that it needs have ended and at least one is
 // complete. If all have ended and none is complete, t fails, or is cancelled if all were cancelled.
@@ -133,7 +162,14 @@ func (p *propagation) needEnded(t store.Task, why string) error {
 		return err
 	case n.complete > 0 || n.open > 0:
 		return p.states.unblockOne(t, why)
-	case n.failed == 0:
+	}
+	return p.endWithoutNeed(t, n, why)
+}
+
+// endWithoutNeed ends t, a queued task with AnyNeed, because all tasks that it needs have ended and
+// none is complete. t fails, or is cancelled if all of them were cancelled.
+func (p *propagation) endWithoutNeed(t store.Task, n needCounts, why string) error {
+	if n.failed == 0 {
 		return p.cancelQueued(t.TaskKey, why)
 	}
 	t.Outcome = dependencyOutcome

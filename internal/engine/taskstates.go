@@ -246,6 +246,21 @@ func (s *taskStates) blockOne(t store.Task, why string) error {
 	return s.event(store.Event{Kind: "task.blocked", Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
+// setBlockers sets t.Blockers, the number of tasks that t waits for. The caller must pass a queued
+// task that is not ready. setBlockers does not make t ready.
+func (s *taskStates) setBlockers(t store.Task, n int) error {
+	if t.Blockers == n {
+		return nil
+	}
+	kind := "task.blocked"
+	if n < t.Blockers {
+		kind = "task.unblocked"
+	}
+	t.Blockers = n
+	s.PutTask(t)
+	return s.event(store.Event{Kind: kind, Run: t.Run, Task: t.Task, Why: fmt.Sprintf("it waits for %d tasks", n)}, t)
+}
+
 // unblockOne decrements t.Blockers, the number of tasks that t waits for. It does not make t ready.
 func (s *taskStates) unblockOne(t store.Task, why string) error {
 	t.Blockers--
