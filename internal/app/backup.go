@@ -68,7 +68,11 @@ func Restore(ctx context.Context, opts Options, file string, progress func(done,
 	if err != nil {
 		return DatabaseCopy{}, err
 	}
-	if n := len(supervisor.ListMarked()); n > 0 {
+	running, err := supervisor.ListMarked()
+	if err != nil {
+		return DatabaseCopy{}, err
+	}
+	if n := len(running); n > 0 {
 		opts.Notice(fmt.Sprintf("processes of agents that run: %d; the backup does not know those that began after it, so end them first if they are this database's", n))
 	}
 	r, err := sqlite.Restore(ctx, file, database, opts.Now(), progress)

@@ -25,6 +25,15 @@ import (
 	"gaffer/statefile"
 )
 
+func listMarked(t *testing.T) []supervisor.Marked {
+	t.Helper()
+	list, err := supervisor.ListMarked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 // beadOf returns a bead whose fake agent performs these steps.
 func beadOf(id string, steps ...string) plan.Task {
 	t := faked(id, steps...)
@@ -97,7 +106,8 @@ func (s *shiftOf) task(id string, match func(fleet.Task) bool) fleet.Task {
 	}, match)
 }
 
-// says waits until a task's log contains text, and returns the task.
+// says waits until the agent of a task has printed a message that begins with text, and returns the
+// task.
 func (s *shiftOf) says(id, text string) fleet.Task {
 	s.t.Helper()
 	return s.task(id, func(t fleet.Task) bool {
@@ -105,7 +115,7 @@ func (s *shiftOf) says(id, text string) fleet.Task {
 			return false
 		}
 		log, err := os.ReadFile(t.Attempt.Log)
-		return err == nil && strings.Contains(string(log), text)
+		return err == nil && strings.Contains(string(log), `"text":"`+text) // the prompt in the log contains the text too
 	})
 }
 
@@ -275,7 +285,7 @@ func TestOfTwoDispatchesOfABeadOneIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range supervisor.ListMarked() {
+	for _, m := range listMarked(t) {
 		if m.Attempt == first.Attempt.ID {
 			t.Errorf("process %d of the first, %s, is alive when the second may start", m.PID, m.Command)
 		}
@@ -317,7 +327,7 @@ func TestForceEndsAnAgentWhoseRunHasNoProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range supervisor.ListMarked() {
+	for _, m := range listMarked(t) {
 		if m.Attempt == first.Attempt.ID {
 			t.Errorf("process %d of the first is alive when the second may start", m.PID)
 		}

@@ -16,7 +16,6 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/api/credential"
-	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/attempt/terminal"
 	"gaffer/internal/attempt/tmux"
 	"gaffer/internal/flow/beadrun"
@@ -300,7 +299,7 @@ func reboot(t *testing.T, p testProject) {
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		return env
 	}
-	for _, m := range supervisor.ListMarked() {
+	for _, m := range listMarked(t) {
 		if !bytes.Contains(environ(m.PID), []byte("GAFFER_LEDGER="+p.root+"/")) {
 			continue
 		}

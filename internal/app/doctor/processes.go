@@ -37,8 +37,12 @@ func attemptFolders(state string) []string {
 // not in this database, because they may belong to another database and still be running.
 func findOrphans(ctx context.Context, db store.Store) ([]Orphan, error) {
 	orphans := []Orphan{}
-	err := db.Read(ctx, func(r store.Reader) error {
-		for _, p := range supervisor.ListMarked() {
+	processes, err := supervisor.ListMarked()
+	if err != nil {
+		return orphans, err
+	}
+	err = db.Read(ctx, func(r store.Reader) error {
+		for _, p := range processes {
 			attempt, err := r.Attempt(p.Attempt)
 			if errors.Is(err, store.ErrNotFound) {
 				continue

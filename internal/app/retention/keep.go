@@ -58,8 +58,12 @@ func (k *keeper) findProcesses(r store.Reader) error {
 	if k.livePIDs != nil {
 		return nil
 	}
+	processes, err := supervisor.ListMarked()
+	if err != nil {
+		return fmt.Errorf("which agents are alive: %w", err)
+	}
 	k.livePIDs = map[string]int{}
-	for _, p := range supervisor.ListMarked() {
+	for _, p := range processes {
 		attempt, err := r.Attempt(p.Attempt)
 		if errors.Is(err, store.ErrNotFound) {
 			continue

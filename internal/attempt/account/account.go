@@ -22,7 +22,7 @@ type Account struct {
 	Kind    string // the built-in agent whose protocol the agent uses, such as claude
 	Config  string // absolute path of the program's config folder; empty means the program's default
 	Env     map[string]secret.Value
-	Reserve bool // used only while all other accounts of the agent are paused
+	Reserve bool // used only while the agent's accounts without Reserve are paused
 }
 
 // program describes where an agent program finds its login.

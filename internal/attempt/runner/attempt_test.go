@@ -1,11 +1,36 @@
 package runner
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/supervisor"
 )
+
+// An error after the launch would leave an agent that no gaffer process follows.
+func TestAnAttemptWhoseFilesCannotBeReadLaunchesNoAgent(t *testing.T) {
+	for _, name := range []string{answeredFile, messagesFile} {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		with, err := agent.New("command", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := Job{Attempt: "a1", Agent: "command", Work: dir, Log: filepath.Join(dir, "log"), Request: agent.Request{Argv: []string{"sleep", "60"}}}
+		opts := Options{Now: time.Now, Supervisor: supervisor.Options{Command: []string{"true"}}}
+		_, err = Start(t.Context(), dir, with, job, opts)
+		if files, _ := filepath.Glob(filepath.Join(dir, "*lock*")); err == nil || len(files) > 0 {
+			t.Errorf("%s: %v, and %v", name, err, files)
+		}
+	}
+}
 
 func TestLongWaitsAreAligned(t *testing.T) {
 	base := time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)

@@ -44,6 +44,12 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 			return nil, err
 		}
 	}
+	// Read the attempt's files before the launch: after it, an error would leave an agent that no
+	// Attempt follows.
+	a, err := newAttempt(f, with, job, launch.Linger, opts)
+	if err != nil {
+		return nil, err
+	}
 	n, err := f.launches()
 	if err == nil && n > 0 { // an earlier launch seems to have failed: make sure that it has ended
 		opts.Supervisor.Attempt = job.Attempt
@@ -75,11 +81,9 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	if err != nil {
 		return nil, err
 	}
-	a, err := newAttempt(f, with, job, launch.Linger, p, opts)
-	if err == nil {
-		a.supervisorWait = working
-	}
-	return a, err
+	a.setProcess(p)
+	a.supervisorWait = working
+	return a, nil
 }
 
 // wrap returns the command line and the environment with which the program of c runs in the job's
@@ -168,13 +172,17 @@ func Adopt(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	if err != nil {
 		return nil, supervisor.Unknown, err
 	}
+	a, err := newAttempt(f, with, job, launch.Linger, opts)
+	if err != nil {
+		return nil, supervisor.Unknown, err
+	}
 	opts.Supervisor.Attempt = job.Attempt
 	p, state, err := supervisor.Attach(ctx, f.agentFolder(max(n, 1)), opts.Supervisor)
 	if err != nil {
 		return nil, state, err
 	}
-	a, err := newAttempt(f, with, job, launch.Linger, p, opts)
-	return a, state, err
+	a.setProcess(p)
+	return a, state, nil
 }
 
 // NeverStarted reports whether the agent of a lost attempt was never started. The caller must have
@@ -184,29 +192,36 @@ func (a *Attempt) NeverStarted() bool {
 	return err == nil && exit.NeverStarted
 }
 
-func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *supervisor.Process, opts Options) (*Attempt, error) {
+// newAttempt returns an attempt that has no process yet. It reads which answers and messages earlier
+// processes have written to the agent.
+func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, opts Options) (*Attempt, error) {
 	done, err := readSentIDs(f, answeredFile)
 	if err != nil {
-		return nil, errors.Join(err, p.Close())
+		return nil, err
 	}
 	reader := with.Reader(job.Request)
 	steering, err := newSteering(f, reader)
 	if err != nil {
-		return nil, errors.Join(err, p.Close())
+		return nil, err
 	}
 	a := &Attempt{
-		job: job, folder: f, opts: opts, process: p, lease: &lease{process: p, until: opts.Until}, reader: reader, linger: linger,
+		job: job, folder: f, opts: opts, reader: reader, linger: linger,
 		steering: steering, steerRequest: steerRequest{changed: make(chan struct{}, 1)},
 		orders: make(chan order), over: make(chan struct{}),
 		tail: tail{path: job.Log, at: job.LogFrom}, answered: done, asked: map[string]agent.Question{},
 		now: Activity{Progress: fleet.Progress{
 			Activity: fleet.Activity{State: string(agent.Running)},
-			Process:  fleet.Process{Thread: thread(job.Request), PID: p.Started().Agent.PID, LogFrom: job.LogFrom, Sandbox: sandboxName(job)},
+			Process:  fleet.Process{Thread: thread(job.Request), LogFrom: job.LogFrom, Sandbox: sandboxName(job)},
 		}},
-		lastProgress: opts.Now(),
 	}
 	a.limit.Store(&job.Limit)
 	return a, nil
+}
+
+// setProcess sets the process of the attempt.
+func (a *Attempt) setProcess(p *supervisor.Process) {
+	a.process, a.lease = p, &lease{process: p, until: a.opts.Until}
+	a.now.PID, a.lastProgress = p.Started().Agent.PID, a.opts.Now()
 }
 
 // sandboxName returns the name of the job's sandbox, as shown to users, or "" if it has none.

@@ -225,6 +225,8 @@ func (f folder) endRemains(r origin, a lockRecord) error {
 		return nil
 	case r.attempt == "":
 		return fmt.Errorf("%s does not say what was started, and with it the attempt's id", f.path(lockFile))
+	case r.hidden && f.declaredGone():
+		return nil
 	case r.hidden:
 		return errors.New("it was started in another pid namespace")
 	}

@@ -99,8 +99,11 @@ func (a *attempt) run() (free bool, err error) {
 	} else {
 		a.exit.Failed = err.Error()
 	}
+	ended := true
 	if a.group != nil {
-		a.exit.Left = append(a.exit.Left, a.group.killAndRemove()...)
+		var left []int
+		left, ended = a.group.killAndRemove()
+		a.exit.Left = append(a.exit.Left, left...)
 	}
 	close(a.ended)
 	if a.exit.Ended.IsZero() {
@@ -110,7 +113,7 @@ func (a *attempt) run() (free bool, err error) {
 	if err != nil {
 		a.exit.Unrecorded = err.Error()
 	}
-	free = a.clients.shut() < 2 && err == nil && a.reusable && !a.unwanted && len(a.exit.Left) == 0
+	free = a.clients.shut() < 2 && err == nil && a.reusable && !a.unwanted && ended && len(a.exit.Left) == 0
 	delivered := a.clients.finish(a.exit, free)
 	if a.log != nil {
 		_ = a.log.Close() // ignore the error: only the agent wrote to the log

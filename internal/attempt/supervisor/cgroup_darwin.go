@@ -13,7 +13,7 @@ func (g *cgroup) startInside(syscall.SysProcAttr, func(*syscall.SysProcAttr) (in
 
 func (g *cgroup) remove() error { return nil }
 
-func (g *cgroup) killAndRemove() (left []int) { return nil }
+func (g *cgroup) killAndRemove() (left []int, removed bool) { return nil, true }
 
 // SweepGroups does nothing: macOS has no control groups.
 func SweepGroups(string) (left []int) { return nil }

@@ -337,18 +337,19 @@ func (g *cgroup) remove() error {
 const leaveCgroupTimeout = 5 * time.Second
 
 // killAndRemove kills the processes in the group and removes the group. It returns the pids that
-// are still in the group after leaveCgroupTimeout.
-func (g *cgroup) killAndRemove() (left []int) {
+// are still in the group after leaveCgroupTimeout. removed is false if the group is still there,
+// even if left is empty: then processes that could not be listed may be alive.
+func (g *cgroup) killAndRemove() (left []int, removed bool) {
 	for begin := time.Now(); g.remove() != nil; time.Sleep(sweepPause) {
 		if time.Since(begin) > leaveCgroupTimeout {
 			members, _ := g.members() // ignore the error: the list may be incomplete
-			return pids(members)
+			return pids(members), false
 		}
 		if populated, err := g.populated(); populated || err != nil {
 			g.kill()
 		}
 	}
-	return nil
+	return nil, true
 }
 
 // SweepGroups ends the processes in abandoned control groups, and removes these groups. It returns
@@ -358,7 +359,8 @@ func (g *cgroup) killAndRemove() (left []int) {
 // process.
 func SweepGroups(home string) (left []int) {
 	for _, g := range abandonedCgroups(home) {
-		left = append(left, g.killAndRemove()...)
+		alive, _ := g.killAndRemove()
+		left = append(left, alive...)
 	}
 	return left
 }
@@ -371,7 +373,7 @@ func ListAbandoned(home string) (list []Marked) {
 		name := strings.TrimPrefix(filepath.Base(g.Dir), cgroupPrefix(home))
 		members, _ := g.members() // ignore the error: the list is only for display
 		for _, p := range members {
-			list = append(list, Marked{p.pid, name[:strings.LastIndexByte(name, '-')], commandOf(p.pid)})
+			list = append(list, Marked{PID: p.pid, Attempt: name[:strings.LastIndexByte(name, '-')], Command: commandOf(p.pid)})
 		}
 	}
 	return list

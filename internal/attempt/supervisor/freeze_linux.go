@@ -54,8 +54,8 @@ func (f *freezer) pass(agent int) (still bool) {
 		}
 		if !groups[p.group] && mayStopGroup(p, agent) {
 			groups[p.group] = true
-			// The signal to the group also stops a chain of short-lived processes, each of which
-			// starts the next one. A pass may find none of them.
+			// Signal the whole group, too: in a chain of short-lived processes, each of which starts the
+			// next one and ends, every process may have ended before p.signal reaches it.
 			_ = syscall.Kill(-p.group, syscall.SIGSTOP)
 		}
 		p.signal(syscall.SIGSTOP)

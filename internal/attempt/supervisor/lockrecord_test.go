@@ -3,6 +3,7 @@ package supervisor
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestALockIsParsedLineByLine(t *testing.T) {
@@ -38,5 +39,23 @@ func TestALockIsParsedLineByLine(t *testing.T) {
 		if (a.spec != nil) != want.spec || a.hasSupervisor != want.signed || code != want.code || a.stderr != want.words || a.frozen != want.frozen {
 			t.Errorf("%q: %+v", text, a)
 		}
+	}
+}
+
+// In another pid namespace only the user can know that an attempt has ended.
+func TestTheUserDeclaresAnAttemptOfAnotherPIDNamespaceGone(t *testing.T) {
+	f, elsewhere := folder(t.TempDir()), origin{attempt: "a1", hidden: true}
+	record := lockRecord{hasSupervisor: true}
+	if found := f.remains(elsewhere, record.supervisor); found.Proof == Gone || f.endRemains(elsewhere, record) == nil {
+		t.Errorf("before: %+v", found)
+	}
+	if err := DeclareGone(string(f), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if found := f.remains(elsewhere, record.supervisor); found.Proof != Gone {
+		t.Errorf("after: %+v", found)
+	}
+	if err := f.endRemains(elsewhere, record); err != nil {
+		t.Error(err)
 	}
 }

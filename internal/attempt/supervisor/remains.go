@@ -154,7 +154,7 @@ func EndOrphaned(a Orphaned) (left []int, err error) {
 // cannot prove that all have ended, a declaration by the user counts as proof, see [DeclareGone].
 func (f folder) remains(r origin, by supervisorRecord) Remains {
 	switch {
-	case r.before:
+	case r.before, r.hidden && f.declaredGone():
 		return Remains{Proof: Gone}
 	case r.hidden:
 		return Remains{Why: "it was started in another pid namespace"}

@@ -48,6 +48,9 @@ func TestSecurityAProcessWithoutFreeFilesDoesNotTakeAnAttemptForGone(t *testing.
 	if left, err := sweepAttempt(attempt, supervisorRecord{}); err == nil {
 		t.Errorf("the processes to end: %v without an error", left)
 	}
+	if list, err := ListMarked(); err == nil {
+		t.Errorf("the processes of attempts: %v without an error", list)
+	}
 	if (&freezer{}).pass(0) {
 		t.Error("all processes count as frozen")
 	}

@@ -115,6 +115,7 @@ type Marked struct {
 	PID     int
 	Attempt string
 	Command string
+	Env     []string // its environment; empty if the process was found by its control group
 }
 
 // Started identifies the processes of an attempt that is running.

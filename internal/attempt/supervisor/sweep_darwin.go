@@ -11,7 +11,7 @@ func Sweep(string) (left []int, err error) {
 func sweepAttempt(attempt string, _ supervisorRecord) (left []int, err error) { return Sweep(attempt) }
 
 // ListMarked returns nothing: on macOS gaffer cannot search the environment of other processes.
-func ListMarked() []Marked { return nil }
+func ListMarked() ([]Marked, error) { return nil, nil }
 
 // SweepMarked always fails: on macOS gaffer cannot search the environment of other processes.
 func SweepMarked(string, string) (left []int, err error) {

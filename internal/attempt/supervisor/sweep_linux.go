@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -131,26 +132,36 @@ func hasVariable(pid int, variable []byte) (bool, error) {
 }
 
 // ListMarked lists the processes that have an attempt's id in the environment variable Mark. It
-// leaves out this process. The list may be incomplete if files in /proc cannot be read.
-func ListMarked() []Marked {
-	var list []Marked
-	all, _ := processes() // ignore the error: list the processes that could be read
+// leaves out this process and processes of other users. If it returns an error, the list may be
+// incomplete: a missing process may be alive.
+func ListMarked() (list []Marked, err error) {
+	all, err := processes()
 	for _, p := range all {
 		if p.ended || p.pid == os.Getpid() {
 			continue
 		}
-		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
-		if err != nil {
-			continue // the process has ended, or belongs to another user
+		env, unread := environmentOf(p.pid)
+		if isShortage(unread) {
+			err = unread
 		}
-		for v := range bytes.SplitSeq(env, []byte{0}) {
-			if attempt, ok := bytes.CutPrefix(v, []byte(Mark+"=")); ok {
-				list = append(list, Marked{p.pid, string(attempt), commandOf(p.pid)})
+		for _, v := range env {
+			if attempt, ok := strings.CutPrefix(v, Mark+"="); ok {
+				list = append(list, Marked{p.pid, attempt, commandOf(p.pid), env})
 				break
 			}
 		}
 	}
-	return list
+	return list, err
+}
+
+// environmentOf returns the environment with which a process was started. The error can also mean
+// that the process has ended or belongs to another user.
+func environmentOf(pid int) ([]string, error) {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return nil, err
+	}
+	return strings.Split(strings.TrimSuffix(string(env), "\x00"), "\x00"), nil
 }
 
 func commandOf(pid int) string {

@@ -94,7 +94,8 @@ func (w *Worker) secrets() secret.Resolver {
 
 // Workspace provides the folders and logs of tasks.
 type Workspace interface {
-	// Log returns the path of the file to which the output of a task's attempts is appended.
+	// Log returns the path of the file to which the output of the task's current attempt is
+	// appended. Several attempts of a task may share a file.
 	Log(t store.Task) string
 	// Work returns the folder in which to work on a task. It creates the folder if
 	// needed.

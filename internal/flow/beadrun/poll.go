@@ -1,12 +1,10 @@
 package beadrun
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -83,7 +81,11 @@ func attemptName(bead string, attempt int) string { return fmt.Sprintf("%s %d", 
 // pollRuns returns the attempts that are running according to the store.
 func (b *Beads) pollRuns(ctx context.Context) (list []Polled, err error) {
 	alive := map[string]bool{}
-	for _, p := range supervisor.ListMarked() {
+	processes, err := supervisor.ListMarked()
+	if err != nil {
+		return nil, fmt.Errorf("which agents are alive: %w", err)
+	}
+	for _, p := range processes {
 		alive[p.Attempt] = true
 	}
 	err = b.opts.Store.Read(ctx, func(r store.Reader) error {
@@ -128,9 +130,9 @@ func polled(one engine.Assignment) (Polled, error) {
 	return p, nil
 }
 
-// judge sets the real state of an attempt that is running according to the store. watched is true
-// if a gaffer process executes the attempt's run. alive is true if a process of the attempt's agent
-// is alive.
+// judge sets p.State to the real state of the attempt a. The store says that a is running, but its
+// processes may have ended. watched is true if a gaffer process executes the attempt's run. alive is
+// true if a process of the attempt's agent is alive.
 func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 	switch {
 	case watched && a.State != "":
@@ -222,7 +224,10 @@ func (b *Beads) pollRecords(ctx context.Context, inStore map[string]bool, repair
 	if err != nil || len(list) == 0 {
 		return list, err
 	}
-	evidence := b.findEvidence(ctx)
+	evidence, err := b.findEvidence(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for i := range list {
 		p := &list[i]
 		if p.Why = evidence.of(p.Bead); p.Why != "" {
@@ -255,28 +260,28 @@ func (e liveAgents) of(bead string) string {
 	return ""
 }
 
-func (b *Beads) findEvidence(ctx context.Context) liveAgents {
+func (b *Beads) findEvidence(ctx context.Context) (liveAgents, error) {
 	e := liveAgents{sessions: map[string]bool{}, beads: map[string]bool{}}
-	for _, name := range tmux.UserSessions(ctx) {
-		e.sessions[name] = true
+	processes, err := supervisor.ListMarked()
+	if err != nil {
+		return e, fmt.Errorf("which agents are alive: %w", err)
 	}
-	for _, p := range supervisor.ListMarked() {
-		if bead, ours := beadInEnvironment(p.PID, b.opts.LedgerDir); ours {
+	for _, p := range processes {
+		if bead, ours := beadInEnvironment(p.Env, b.opts.LedgerDir); ours {
 			e.beads[bead] = true
 		}
 	}
-	return e
+	for _, name := range tmux.UserSessions(ctx) {
+		e.sessions[name] = true
+	}
+	return e, nil
 }
 
 // beadInEnvironment returns the bead that the environment of a process names. ours is true if the
 // environment also names the ledger at ledgerDir.
-func beadInEnvironment(pid int, ledgerDir string) (bead string, ours bool) {
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil {
-		return "", false
-	}
-	for v := range bytes.SplitSeq(env, []byte{0}) {
-		name, value, _ := strings.Cut(string(v), "=")
+func beadInEnvironment(env []string, ledgerDir string) (bead string, ours bool) {
+	for _, v := range env {
+		name, value, _ := strings.Cut(v, "=")
 		switch name {
 		case "GAFFER_BEAD":
 			bead = value
