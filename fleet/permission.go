@@ -109,8 +109,8 @@ type PermissionQuery struct {
 	Since   time.Time // count only requests since this time; zero means all
 }
 
-// PermissionRequest counts similar requests for permission: those whose widest suggested rule is
-// the same.
+// PermissionRequest counts similar requests for permission: those whose last suggested rule is the
+// same. That is normally the widest one.
 type PermissionRequest struct {
 	// Rule is the rule that would answer all these requests. If no rule was suggested, it is the
 	// name of the tool.

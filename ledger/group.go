@@ -59,8 +59,8 @@ func (s *sum) add(a Attempt) {
 	}
 }
 
-// merge adds the counts in o to s. It does not merge failures: s and o count the runs of weeks, and
-// a report names no failures for weeks.
+// merge adds the counts in o to s, but not the failures: merge is used only for the sums of each
+// week, and a report does not list the failures of a week.
 func (s *sum) merge(o *sum) {
 	s.count += o.count
 	s.success += o.success

@@ -10,7 +10,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Names of the file operations of Clean. Errors and tests use them to refer to a step.
+// Names of the file operations of Clean. Tests use them to refer to a step.
 const (
 	opFindLeftovers host.Op = "find leftovers"
 	opDeactivate    host.Op = "remove active-session"

@@ -94,8 +94,8 @@ func (e *UnknownWordError) Error() string {
 func (e *UnknownWordError) Conflict() bool { return true }
 
 // CheckComplete returns a [*CompleteError] unless the word ends the session. Only the project
-// manager's COMPLETE ends it, and only if there is a group and every group is complete. A planned
-// group that is not among the given groups is not complete.
+// manager's COMPLETE ends it, and only if there is a group and every group is complete. A group that
+// is planned in pm but missing from groups counts as not complete.
 func CheckComplete(by Role, word Word, pm PMState, groups Groups) error {
 	if by != PM || word != WordComplete {
 		return &CompleteError{By: by, Word: word}

@@ -24,7 +24,7 @@ const (
 	ChunkVerified       = "chunk-verified"       // all checks of a chunk have passed
 	VerificationFailed  = "verification-failed"  // a check of a chunk has failed, or there were no checks
 	ContextCheckpointed = "context-checkpointed" // the build's state was saved before an agent starts
-	ContextBoundary     = "context-boundary"     // an agent starts to work on a chunk; see [Boundary]
+	ContextBoundary     = "context-boundary"     // an agent starts to work on a chunk; contains the isolation mode
 	ContextCompacted    = "context-compacted"    // the agent's context was compacted
 	InterviewStarted    = "interview-started"    // an interview with the user has started
 	InterviewCompleted  = "interview-completed"  // an interview with the user has ended

@@ -64,7 +64,7 @@ type Runs interface {
 	// Withdraw closes a question without an answer.
 	Withdraw(ctx context.Context, by credential.Identity, question, why string) error
 
-	// Lanes returns the agent accounts that are paused.
+	// Lanes returns the agent accounts that are paused, and the cost limits that are reached.
 	Lanes(ctx context.Context) ([]fleet.Lane, error)
 	RunAttempts(ctx context.Context, run string) ([]coordinator.AttemptChange, error)
 	RunQuestions(ctx context.Context, run string) ([]coordinator.QuestionChange, error)

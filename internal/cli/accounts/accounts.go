@@ -26,7 +26,7 @@ type Account struct {
 	State   string       `json:"state"`          // free, paused or unusable
 	Until   time.Time    `json:"until,omitzero"` // end of the pause; zero if the account is not paused
 	Reason  string       `json:"reason,omitempty"`
-	Reserve bool         `json:"reserve,omitempty"` // used only while all other accounts of the agent are paused
+	Reserve bool         `json:"reserve,omitempty"` // used only while the agent's accounts without Reserve are paused
 	Running int          `json:"running"`           // number of running attempts
 	Today   fleet.Cost   `json:"today"`             // cost of the attempts that started today
 	Unknown int          `json:"unknown,omitempty"` // number of today's attempts whose cost is unknown

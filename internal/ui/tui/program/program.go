@@ -126,9 +126,9 @@ func (p *Program) Finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// started is a task that was passed to Bubble Tea, which calls do. When the user leaves, Bubble Tea
-// may not have called do yet, and does not wait for a running call. So [Program.Finish] also calls
-// do.
+// started is a task that was passed to Bubble Tea, which calls its function do. When the user leaves,
+// Bubble Tea may not have made this call yet, and does not wait for a call that is running. So
+// [Program.Finish] calls the function, too.
 type started struct {
 	name string
 	do   func() (any, error) // does the work once; later calls return the same result
