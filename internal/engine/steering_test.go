@@ -109,33 +109,25 @@ func TestAMessageContinuesTheConversationOfAnEndedTask(t *testing.T) {
 // A message can queue a complete task again while a task that needs it is running.
 func TestATaskIsNotRetriedIfATaskThatItNeedsHasFailedMeanwhile(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		end  func(f *fixture, a engine.Assignment) engine.FinishResult
-		want map[string]store.Status
-	}{
-		{"complete", func(f *fixture, a engine.Assignment) engine.FinishResult { return f.say(a, "", a.Messages[0].ID) },
-			map[string]store.Status{"a": store.Complete, "b": store.Queued}},
-		{"failed", func(f *fixture, a engine.Assignment) engine.FinishResult {
-			f.deliver(a, a.Messages[0].ID)
-			return f.finish(a, failure.Crashed)
-		},
-			map[string]store.Status{"a": store.Failed, "b": store.Cancelled}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+	for _, class := range []failure.Class{failure.None, failure.Crashed} {
+		t.Run(string(class), func(t *testing.T) {
 			f := newFixture(t)
 			b := task("b", "a")
 			b.Retries = 1
 			run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a"}, b}, OnFailure: plan.Continue})
 			f.say(f.claim(), "")
 			running := f.claim()
-			f.send(run, "a", "and the tests?")
-			c.end(f, f.claim())
+			m := f.send(run, "a", "and the tests?")
+			again := f.claim()
+			f.deliver(again, m.ID)
+			f.finish(again, class)
 			f.finish(running, failure.Crashed)
-			f.expect(run, c.want)
-			if c.want["b"] == store.Queued {
+			if class == failure.None {
+				f.expect(run, map[string]store.Status{"a": store.Complete, "b": store.Queued})
 				f.sweep(time.Hour)
 				f.say(f.claim(), "")
+			} else {
+				f.expect(run, map[string]store.Status{"a": store.Failed, "b": store.Cancelled})
 			}
 			if got := f.runStatus(run); !got.Final() {
 				t.Error("the run is", got)
