@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -66,12 +67,17 @@ func (s *fakeWorker) key() coordinator.WorkKey {
 	return coordinator.WorkKey{Attempt: s.held.Attempt.ID, Token: s.held.Attempt.Token}
 }
 
-// turn finishes the current attempt and claims the next task.
+// turn finishes the current attempt and claims the next task. If no task is left, it only changes the
+// status of an agent.
 func (s *fakeWorker) turn() {
 	claim := coordinator.WorkClaim{Worker: s.info.ID, Labels: s.info.Labels, Key: fmt.Sprint(s.info.ID, "-", s.beats)}
 	s.beats++
 	if s.held == nil {
 		claimed, err := s.client.Work.Claim(context.Background(), claim)
+		if none := (*coordinator.Error)(nil); errors.As(err, &none) && none.Code == coordinator.NoTasks {
+			s.changeStatus() // in two minutes, all tasks end
+			return
+		}
 		if err != nil {
 			s.Errorf("%s: claim: %v", s.info.Name, err)
 			return
