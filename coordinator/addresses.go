@@ -58,11 +58,21 @@ func parseAddress(text string) (*url.URL, error) {
 	case err != nil:
 		return nil, &badCall{"coordinator's address: not a URL"}
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return nil, &badCall{fmt.Sprintf("coordinator's address %q: want http://host:port or https://host", u.Redacted())}
+		return nil, &badCall{fmt.Sprintf("coordinator's address %q: want http://host:port or https://host", withoutPassword(u))}
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return nil, &badCall{fmt.Sprintf("coordinator's address %q: only a host and a path are allowed, the token is given separately", u.Redacted())}
+		return nil, &badCall{fmt.Sprintf("coordinator's address %q: only a host and a path are allowed, the token is given separately", withoutPassword(u))}
 	}
 	return u, nil
+}
+
+// withoutPassword returns a URL for an error message. A URL without a scheme, such as
+// USER:PASSWORD@HOST, is not parsed as one with a password, so nothing before its @ is shown.
+func withoutPassword(u *url.URL) string {
+	text := u.Redacted()
+	if at := strings.LastIndex(text, "@"); at >= 0 && u.User == nil {
+		return "…" + text[at:]
+	}
+	return text
 }
 
 // current returns the address to which requests currently go.

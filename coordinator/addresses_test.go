@@ -371,7 +371,7 @@ func TestAddressesMayBeGivenAsOneText(t *testing.T) {
 	if want := []string{"http://a:1", "https://b/path", "http://c"}; !slices.Equal(got, want) {
 		t.Errorf("the addresses are %q, want %q", got, want)
 	}
-	for _, bad := range []string{"http://a,", "http://a,b", "http://a,http://u:secret@b"} {
+	for _, bad := range []string{"http://a,", "http://a,b", "http://a,http://u:secret@b", "u:secret@b"} {
 		if _, err := New(bad, Options{}); err == nil || strings.Contains(err.Error(), "u:secret") {
 			t.Errorf("%q: %v", bad, err)
 		}

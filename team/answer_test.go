@@ -154,6 +154,9 @@ func TestVerdictsInsideMalformedJSONDoNotCount(t *testing.T) {
 	for _, text := range []string{
 		"{\"status\": \"FAIL\", \"tests\": [\n{\"status\": \"PASS\"}\n",
 		"{\n  \"status\": \"FAIL\"\n  \"tests\": [\n\n    {\"status\": \"PASS\"}\n  ]\n}\n",
+		"{\n  summary: 'two tests fail',\n  last_run: {\n    status: PASS\n  }\n}\n",
+		"{\n  status: FAIL,\n  before: {\n    status: PASS\n  }\n}\n",
+		"{\n\t\"summary\": \"two tests fail\"\n\t\"tests\": [\n\t\tstatus: PASS\n\t]\n}\n",
 	} {
 		if a, err := ParseAnswer(text); err == nil {
 			t.Errorf("%q is %q", text, a.Status)

@@ -32,7 +32,7 @@ const maxRepairs = 20
 
 // verdictsIn lists the verdicts in an answer, in order. A verdict must begin a line. An object
 // inside another JSON value does not count, because its status is about something else. After a
-// value that is not valid JSON, an object with a deeper indentation does not count either: it
+// value that is not valid JSON, a verdict with a deeper indentation does not count either: it
 // belongs to a code excerpt or to the invalid value.
 func verdictsIn(text string) []verdict {
 	const everywhere = math.MaxInt
@@ -53,7 +53,7 @@ func verdictsIn(text string) []verdict {
 			pos = end
 			continue
 		case line[0] != '{' && line[0] != '[' || start-pos > deepest:
-			if v, is := statusLine(line); is && !in.open() && !quoted {
+			if v, is := statusLine(line); is && !in.open() && !quoted && start-pos <= deepest {
 				v.end += start
 				found = append(found, v)
 			}

@@ -236,7 +236,7 @@ func TestAServerIsAnAddressOrNone(t *testing.T) {
 			t.Errorf("%q: %q, %v", text, c.Server(), err)
 		}
 	}
-	for _, text := range []string{"build.example:4870", "ftp://x", "https://", "http://a b", "http://u:hush@x:y/", "http://a,", "http://a,b", "http://a,http://u:hush@x:y/"} {
+	for _, text := range []string{"build.example:4870", "ftp://x", "https://", "http://a b", "http://u:hush@x:y/", "http://a,", "http://a,b", "http://a,http://u:hush@x:y/", "u:hush@x", "//u:hush@x", "u@b:hush@x"} {
 		_, _, err := sources{flags: []Setting{{"server", text, "--server"}}}.load(t)
 		if err == nil || strings.Contains(err.Error(), "hush") {
 			t.Errorf("%q: %v", text, err)

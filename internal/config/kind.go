@@ -156,16 +156,26 @@ func checkServer(text string) error {
 }
 
 // checkAddress checks the address of one coordinator. If the address has the form
-// SCHEME://USER:PASSWORD@HOST, the error does not show the password.
+// SCHEME://USER:PASSWORD@HOST or USER:PASSWORD@HOST, the error does not show the password.
 func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
 		return errors.New("found what is no URL, want http://HOST:PORT or https://HOST:PORT")
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return fmt.Errorf("found %s, want http://HOST:PORT or https://HOST:PORT", quote(u.Redacted()))
+		return fmt.Errorf("found %s, want http://HOST:PORT or https://HOST:PORT", quote(withoutPassword(u)))
 	}
 	return nil
+}
+
+// withoutPassword returns a URL for an error message. A URL without a scheme, such as
+// USER:PASSWORD@HOST, is not parsed as one with a password, so nothing before its @ is shown.
+func withoutPassword(u *url.URL) string {
+	text := u.Redacted()
+	if at := strings.LastIndex(text, "@"); at >= 0 && u.User == nil {
+		return "…" + text[at:]
+	}
+	return text
 }
 
 // checkURL checks the URL of a webhook. The error does not show any part of the URL, because the

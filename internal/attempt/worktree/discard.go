@@ -50,9 +50,11 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 		if err != nil {
 			return err
 		}
+		recorded := false
 		if rec.Removing != "" && !filled { // an earlier call was interrupted after it deleted the folder
-			done, _, err = findDiscarded(ctx, g, t)
-		} else {
+			done, recorded, err = findDiscarded(ctx, g, t)
+		}
+		if err == nil && !recorded { // also if that earlier call was one of Remove
 			done, err = r.recordDiscarded(ctx, g, &rec)
 		}
 		if err != nil {

@@ -50,7 +50,7 @@ func Backup(ctx context.Context, path, target string, force bool, progress func(
 	if err != nil {
 		return Copied{}, fmt.Errorf("back up %s: %w", path, err)
 	}
-	if err := renameDurably(temp, target); err != nil {
+	if err := errors.Join(removeLog(target), renameDurably(temp, target)); err != nil {
 		return Copied{}, errors.Join(fmt.Errorf("back up %s: %w", path, err), os.Remove(temp))
 	}
 	c.Path = target

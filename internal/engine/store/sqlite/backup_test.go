@@ -279,6 +279,57 @@ func TestARestoreWorksWhereNothingOrADamagedFileIs(t *testing.T) {
 	}
 }
 
+// An interrupted restore, or somebody who has deleted the database by hand, leaves a write-ahead log
+// without its database. A process that opened a copy and was killed leaves one beside the copy.
+func TestALogThatIsLeftOverIsNotAppliedToARestoredDatabaseOrABackup(t *testing.T) {
+	backup := withWorker(t, filepath.Join(t.TempDir(), "backup"), "new")
+	path := filepath.Join(t.TempDir(), "gaffer.db")
+	for name, write := range map[string]func() error{
+		"restore": func() error {
+			_, err := sqlite.Restore(t.Context(), backup, path, when, nil)
+			return err
+		},
+		"backup": func() error {
+			_, err := sqlite.Backup(t.Context(), backup, path, true, nil)
+			return err
+		},
+	} {
+		leaveLog(t, path)
+		if err := write(); err != nil {
+			t.Fatal(name, err)
+		}
+		if got := fmt.Sprint(workers(t, path)); got != "[new]" {
+			t.Errorf("after %s the database has %s", name, got)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// leaveLog writes the write-ahead log of another database, without that database.
+func leaveLog(t *testing.T, path string) {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.Write(t.Context(), func(tx *store.Tx) error {
+		tx.PutWorker(store.Worker{ID: "old"})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(path + "-wal")
+	if err != nil || len(log) == 0 {
+		t.Fatalf("there is no log: %v", err)
+	}
+	if err := errors.Join(s.Close(), os.Remove(path), os.WriteFile(path+"-wal", log, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A killed process leaves a write-ahead log with committed changes. The log belongs to the previous
 // database, so SQLite must not apply it to the restored one.
 func TestARestoreRefusesADatabaseThatIsInUse(t *testing.T) {

@@ -78,26 +78,31 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 		return "", err
 	}
 	defer func() { err = errors.Join(err, turn.Unlock()) }()
-	if absent(path) {
-		return "", renameDurably(file, path)
-	}
-	unlock, err := lockFile(path)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	if before, err = linkPrevious(path, now); err != nil {
-		return "", err
-	}
-	// Delete the write-ahead log too, because SQLite would apply the old log to the new file.
-	// Delete the database file first: if this loop is interrupted, there is then no database at the
-	// path, rather than a database without its log.
-	for _, end := range []string{"", "-wal", "-shm"} {
-		if err := ignoreAbsent(os.Remove(path + end)); err != nil {
-			return before, err
+	if !absent(path) {
+		unlock, lockErr := lockFile(path)
+		if lockErr != nil {
+			return "", lockErr
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+		if before, err = linkPrevious(path, now); err != nil {
+			return "", err
 		}
 	}
+	// Delete the database first: if this is interrupted, there is then no database at the path,
+	// rather than a database without its log.
+	if err := ignoreAbsent(os.Remove(path)); err != nil {
+		return before, err
+	}
+	if err := removeLog(path); err != nil {
+		return before, err
+	}
 	return before, renameDurably(file, path)
+}
+
+// removeLog deletes the write-ahead log of a database that is about to be replaced, because SQLite
+// would apply it to the new file. Also an interrupted restore may have left one.
+func removeLog(path string) error {
+	return errors.Join(ignoreAbsent(os.Remove(path+"-wal")), ignoreAbsent(os.Remove(path+"-shm")))
 }
 
 // linkPrevious creates hard links to a database and to its log, so that both are kept under another
