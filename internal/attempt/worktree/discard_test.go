@@ -89,3 +89,24 @@ func TestADiscardGoesOnAfterACrashAtAnyStep(t *testing.T) {
 		}
 	})
 }
+
+func TestAWorktreeWhoseRemovalWasInterruptedCanBeDiscardedAndRestored(t *testing.T) {
+	testenv.Integration(t)
+	t.Parallel()
+	prepare := func(p project) any {
+		tree := p.work("a", "a.txt", "a\n")
+		p.Write(tree.Path, "open.txt", "x\n")
+		return tree
+	}
+	eachCrash(t, "remove", prepare, func(p project) {
+		list, err := p.repo.List(p.Context(), "run1")
+		p.Must(err)
+		for _, tree := range list {
+			d, err := p.repo.Discard(p.Context(), tree)
+			p.Must(err)
+			if _, err := p.repo.Restore(p.Context(), d); err != nil || p.Read(tree.Path, "open.txt") != "x\n" {
+				p.Errorf("%+v, %v", d, err)
+			}
+		}
+	})
+}
