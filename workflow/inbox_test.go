@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -223,5 +224,14 @@ func TestAddsFromManyGoroutinesAreAllKept(t *testing.T) {
 	items, err := p.Inbox().List()
 	if err != nil || len(items) != 40 {
 		t.Errorf("%d of 40, %v", len(items), err)
+	}
+}
+
+func TestGitIgnoresTheStateAlsoIfTheInboxWasThereFirst(t *testing.T) {
+	p := newProject(t, workflow.Options{})
+	p.add("Make onboarding faster")
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(p.Inbox().Path()), ".gitignore"))
+	if err != nil || !strings.Contains(string(text), "\n"+workflow.StateFile+"\n") || strings.Contains(string(text), "inbox") {
+		t.Errorf("the .gitignore has %q, %v", text, err)
 	}
 }

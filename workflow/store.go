@@ -202,10 +202,10 @@ func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, chang
 		if err := statefile.MkdirAll(s.opts.Host, s.root); err != nil {
 			return err
 		}
-		// Let git ignore the state, but not the inbox: users may want to commit their ideas.
-		if f == s.state {
-			own = append(own, StateFile, StateFile+".corrupt-*")
-		}
+	}
+	// Let git ignore the state, but not the inbox: users may want to commit their ideas.
+	if _, err := s.opts.Host.Lstat(opLook, s.state.Path()); errors.Is(err, fs.ErrNotExist) {
+		own = append(own, StateFile, StateFile+".corrupt-*")
 	}
 	if err := statefile.Ignore(s.opts.Host, s.root, own...); err != nil {
 		return err

@@ -4,6 +4,7 @@ package forge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,7 @@ type Program struct {
 	// on Linux. A program that outlives this process could still post a comment on GitHub or
 	// GitLab, and the next gaffer process could post the same comment again.
 	EndsWithParent bool
+	Timeout        time.Duration // time limit for one call; 0 means two minutes
 }
 
 // CheckInstalled returns an [*Error] if the program is not installed. advice says what the user can
@@ -54,8 +56,8 @@ func (p *Program) CheckInstalled(advice string) error {
 }
 
 const (
-	// runTime is the time limit for one call of a program.
-	runTime = 2 * time.Minute
+	// defaultTimeout is the time limit for one call of a program without a Timeout.
+	defaultTimeout = 2 * time.Minute
 	// endGrace is how long a program's output may stay open after the program has exited or was
 	// killed, for example because a child process still holds it open.
 	endGrace = 5 * time.Second
@@ -67,9 +69,10 @@ const (
 // Run runs the program with this input and returns what it prints, without space at both ends. If
 // the program exits with an error code, the error is an [*Error] with the program's message.
 func (p *Program) Run(ctx context.Context, input string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, runTime)
+	timeout := cmp.Or(p.Timeout, defaultTimeout)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, p.Name, args...)
+	cmd := exec.CommandContext(limited, p.Name, args...)
 	var out, said limitedBuffer
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Dir, p.Env, strings.NewReader(input), &out, &said
 	cmd.WaitDelay = endGrace
@@ -87,6 +90,9 @@ func (p *Program) Run(ctx context.Context, input string, args ...string) (string
 	}
 	if out.full {
 		return "", &Error{called, fmt.Sprintf("it printed more than %d MiB", maxOutput>>20), ""}
+	}
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return "", &Error{called, fmt.Sprintf("it did not end within %s", timeout), fmt.Sprintf("try it yourself in %s", p.Dir)}
 	}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
 		return "", &Error{called, truncate.Bytes(strings.TrimSpace(said.String()), 1000), fmt.Sprintf("try it yourself in %s", p.Dir)}

@@ -108,6 +108,9 @@ func (l *Lander) FindPR(ctx context.Context, run, task string) (PullRequest, err
 	return p, err
 }
 
+// pushTimeout is the time limit for a push. A branch with large files takes long on a slow network.
+const pushTimeout = time.Hour
+
 // PR pushes the branch of a task and opens a pull request for it. If a pull request is already
 // open, PR returns that one. into is the target branch; empty means the target branch of the
 // change. program is gh or glab; empty means the one that fits the repository.
@@ -142,7 +145,7 @@ func (l *Lander) pr(ctx context.Context, c *change, into, program string) (PullR
 	// Push the full name of the branch: if a name begins with a plus, git would force the push.
 	ref := "refs/heads/" + c.tree.Branch
 	git := *f
-	git.Name = "git"
+	git.Name, git.Timeout = "git", pushTimeout
 	if _, err := git.Run(ctx, "", "push", "origin", ref+":"+ref); err != nil {
 		return PullRequest{}, err
 	}
