@@ -228,9 +228,15 @@ func percentOf(part, whole int64) int64 {
 	return int64(float64(part) / float64(whole) * 100)
 }
 
-// refusedForBudget reports whether a task failed because a budget was used up or too small.
-func refusedForBudget(f eventWithRows) bool {
-	return f.Kind == taskFailed && orElse(string(f.attempt.Class), f.task.Outcome) == string(failure.OverBudget)
+// refusedForRunBudget reports whether a task failed because its run's budget was used up or too
+// small. A task with a budget of its own fails for that budget, unless it could not start although
+// some of it was left.
+func refusedForRunBudget(f eventWithRows) bool {
+	if f.Kind != taskFailed || orElse(string(f.attempt.Class), f.task.Outcome) != string(failure.OverBudget) || !f.run.Budget.Limits() {
+		return false
+	}
+	own := f.task.Reserve
+	return !own.Limits() || f.attempt.Class != failure.OverBudget && !f.task.Spent.Reaches(own)
 }
 
 // workerLoad is what [offlineNote] must know about a worker.

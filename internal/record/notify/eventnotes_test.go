@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gaffer/internal/engine/failure"
 	"gaffer/internal/engine/store"
 )
 
@@ -132,6 +133,33 @@ func TestBudgetNote(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestOnlyTheBudgetOfTheRunIsReportedAsTheRuns(t *testing.T) {
+	dollar := store.Amount{MicroUSD: 1e6}
+	cent := store.Amount{MicroUSD: 1e4}
+	var overspent store.Attempt
+	overspent.Class = failure.OverBudget
+	for name, c := range map[string]struct {
+		run, own, spent store.Amount
+		attempt         store.Attempt
+		want            bool
+	}{
+		"nothing is left of the run's":             {run: dollar, want: true},
+		"the attempt has spent the run's":          {run: dollar, attempt: overspent, want: true},
+		"the run has none":                         {attempt: overspent},
+		"the attempt has spent the task's":         {run: dollar, own: cent, attempt: overspent},
+		"the task has spent its own before":        {run: dollar, own: cent, spent: cent},
+		"too little is left for the task's budget": {run: cent, own: dollar, want: true},
+	} {
+		f := eventWithRows{
+			Event: store.Event{Kind: "task.failed"}, run: store.Run{Budget: c.run}, attempt: c.attempt,
+			task: store.Task{Reserve: c.own, Spent: c.spent, Outcome: string(failure.OverBudget)},
+		}
+		if got := refusedForRunBudget(f); got != c.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

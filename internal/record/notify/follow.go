@@ -148,8 +148,8 @@ func (f *follower) handleEvent(r store.Reader, e store.Event, found *findings, n
 	if runEnded(e) {
 		delete(f.hasBudget, e.Run)
 	}
-	if refusedForBudget(known) || runEnded(e) {
-		f.checkBudget(found, known.run, nil, refusedForBudget(known), now)
+	if refusedForRunBudget(known) || runEnded(e) {
+		f.checkBudget(found, known.run, nil, refusedForRunBudget(known), now)
 	}
 	return nil
 }
