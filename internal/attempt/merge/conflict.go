@@ -64,6 +64,7 @@ func (t *target) conflict(branch string, files []string) *ConflictError {
 func (t *target) rebaseConflict(branch string, files []string) *ConflictError {
 	e := t.conflict(branch, files)
 	command := "git -C " + git.Quote(e.Dir)
-	e.Commands = []string{command + " rebase " + git.Quote(t.branch), command + " add --all", command + " rebase --continue"}
+	create := e.Commands[:len(e.Commands)-3] // creates the worktree, if the branch has none
+	e.Commands = append(create, command+" rebase "+git.Quote(t.branch), command+" add --all", command+" rebase --continue")
 	return e
 }

@@ -131,6 +131,28 @@ func TestABranchIsSquashedAgainAfterMoreWork(t *testing.T) {
 	}
 }
 
+func TestARebaseOfABranchWithoutAWorktreeCanBeFinishedByHand(t *testing.T) {
+	t.Parallel()
+	p := newProject(t)
+	p.Git(p.Dir, "branch", "target")
+	a := p.work("a", "shared.txt", "one\nA\nthree\n")
+	b := p.work("b", "shared.txt", "one\nB\nthree\n")
+	p.land(a, "target", ByRebase)
+	if _, err := p.repo.Remove(t.Context(), b, true); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Land(t.Context(), p.repo, p.landSpec(b, "target", ByRebase))
+	e := gittest.As[*ConflictError](t, err)
+	if len(e.Commands) != 4 || !strings.Contains(e.Commands[1], " rebase ") {
+		t.Fatalf("%q", e.Commands)
+	}
+	p.finish(e)
+	p.land(b, "target", ByRebase)
+	if got := p.Git(p.Dir, "show", "target:shared.txt"); got != "one\nboth\nthree" {
+		t.Errorf("merged: %s", got)
+	}
+}
+
 func TestACheckedOutTargetIsMovedOnlyWithConsentAndChangedFilesAreKept(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
