@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/cli/sourceplan"
 	"gaffer/internal/exit"
 	"gaffer/internal/flow/schedulerun"
+	"gaffer/internal/flow/source"
 	"gaffer/internal/plan"
 )
 
@@ -43,8 +44,8 @@ func RequestFlags(cmd *cobra.Command) *Request {
 }
 
 // Args returns the arguments with which [Load] reads the same plan again. plans are the plan
-// arguments as the user has typed them. Args makes the paths of plans and the value of
-// --prompts-dir absolute, and leaves other values as they are. It returns an error if there is
+// arguments as the user has typed them. Args makes the paths of plans and in the values of
+// --prompts-dir, --template and --from absolute, and leaves other values as they are. It returns an error if there is
 // neither a plan nor the flag --from.
 func (r *Request) Args(e *env.Env, plans []string) ([]string, error) {
 	args := []string{}
@@ -61,8 +62,11 @@ func (r *Request) Args(e *env.Env, plans []string) ([]string, error) {
 			values = list.GetSlice()
 		}
 		for _, v := range values {
-			if f.Name == "prompts-dir" {
+			switch f.Name {
+			case "prompts-dir", "template":
 				v = e.Path(v)
+			case "from":
+				v = absoluteSource(e, v)
 			}
 			args = append(args, "--"+f.Name+"="+v)
 		}
@@ -84,6 +88,19 @@ func absolute(e *env.Env, typed string) string {
 		return typed
 	}
 	return path
+}
+
+// absoluteSource returns a source of tasks with the absolute path of its file. It returns a source
+// without a file unchanged.
+func absoluteSource(e *env.Env, typed string) string {
+	spec, err := source.Parse(typed)
+	switch {
+	case err != nil || spec.File == "":
+		return typed
+	case spec.Kind == source.Beads:
+		return string(source.Beads) + ":" + e.Path(spec.File)
+	}
+	return e.Path(spec.File)
 }
 
 // Load reads the plan that the arguments of 'gaffer run' name, in the project and the current
