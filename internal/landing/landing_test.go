@@ -311,4 +311,10 @@ func TestTheOverviewCountsWhatIsNext(t *testing.T) {
 	if err != nil || got != want || f.Git(f.Dir, "count-objects") != objects {
 		t.Errorf("%+v, %v", got, err)
 	}
+	key := store.TaskKey{Run: run, Task: "commented"}
+	f.Must(f.engine.SendBack(t.Context(), key, "user", ""))
+	want.Commented, want.SentBack = 0, 1
+	if got, err = f.lander().Overview(t.Context(), run); err != nil || got != want {
+		t.Errorf("while the agent works on the comments: %+v, %v", got, err)
+	}
 }

@@ -57,13 +57,15 @@ func (l *Lander) Overview(ctx context.Context, run string) (fleet.Changes, error
 			sum.Merged++
 		case c.review.State == fleet.ReviewDiscarded:
 			sum.Discarded++
-		case unchanged || c.task.Status != store.Complete && !c.task.Status.Final():
+		case unchanged:
+			continue
+		case c.review.State == fleet.ReviewSentBack: // the agent works on it
+			sum.SentBack++
+		case c.task.Status != store.Complete && !c.task.Status.Final():
 			continue
 		case c.review.State == fleet.ReviewCommented:
 			sum.Commented++
 			first(c)
-		case c.review.State == fleet.ReviewSentBack:
-			sum.SentBack++
 		case c.task.Status != store.Complete:
 			continue
 		case limited.Err() != nil || c.into == "":
