@@ -54,6 +54,9 @@ anything.`,
 	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if gone != "" {
+			return declareGone(e, gone)
+		}
 		far, err := openfleet.UsesServer(e)
 		if err != nil {
 			return err
@@ -64,16 +67,6 @@ anything.`,
 		opts, err := openfleet.Options(e, nil)
 		if err != nil {
 			return err
-		}
-		if gone != "" {
-			if err := e.RefuseAgents("gaffer doctor --gone"); err != nil {
-				return err
-			}
-			if err := app.DeclareGone(opts, gone); err != nil {
-				return err
-			}
-			e.Talk("attempt %s is taken for gone: its task goes on when gaffer looks at it again", gone)
-			return nil
 		}
 		h, err := app.Doctor(cmd.Context(), opts, repair)
 		if err != nil {
@@ -92,6 +85,23 @@ anything.`,
 		return err
 	}
 	return cmd
+}
+
+// declareGone stores the user's statement that no process of an attempt is running any more on this
+// machine. The attempt may also belong to a worker of a server.
+func declareGone(e *env.Env, attempt string) error {
+	if err := e.RefuseAgents("gaffer doctor --gone"); err != nil {
+		return err
+	}
+	opts, err := openfleet.Options(e, nil)
+	if err != nil {
+		return err
+	}
+	if err := app.DeclareGone(opts, attempt); err != nil {
+		return err
+	}
+	e.Talk("attempt %s is taken for gone: its task goes on when gaffer looks at it again", attempt)
+	return nil
 }
 
 func show(e *env.Env, h doctor.Health) error {
