@@ -150,7 +150,7 @@ func (p *Pending) WriteOnOpen(ctx context.Context) {
 		p.opts.Notice(fmt.Sprintf("cannot tell whether documents are pending: %v", err))
 	}
 	for _, d := range left {
-		p.opts.Notice(fmt.Sprintf("the documents of run %s are still not written: %s; 'gaffer doctor' lists them", d.Run, d.Why))
+		p.opts.Notice(fmt.Sprintf("the documents of run %s are still not written: %s; 'gaffer doctor --repair' tries again", d.Run, d.Why))
 	}
 }
 

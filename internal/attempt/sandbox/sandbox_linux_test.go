@@ -431,9 +431,9 @@ func TestAnAgentInASandboxIsFrozenWithoutALeaseAndContinues(t *testing.T) {
 	}
 	w.must(p.Extend(time.Now().Add(-time.Second)))
 	frozen(true)
-	w.write(filepath.Join(w.tree, "go"), "")
 	w.must(p.Extend(time.Now().Add(time.Hour)))
 	frozen(false)
+	w.write(filepath.Join(w.tree, "go"), "")
 	exit, err := p.Wait(t.Context())
 	w.must(err)
 	if exit.Code != 0 {
