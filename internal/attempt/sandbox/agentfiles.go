@@ -12,20 +12,21 @@ import (
 )
 
 // agentFolder is a folder in which an agent program keeps its settings, logins and conversations.
-// Inside a sandbox, the program can change only the writable entries of the folder. It can read its
-// settings. Everything else that it creates in the folder is lost. So an agent cannot add a hook or
-// a server that later runs outside of the sandbox.
+// Inside a sandbox, the program can change only the entries of the folder that are listed as
+// writable. It can read its settings. Everything else that it creates in the folder is lost. So an
+// agent cannot add to its settings a hook or an MCP server that would later run outside of the
+// sandbox.
 type agentFolder struct {
 	path string
-	// settings has patterns of entries that the program can only read. Empty means: all entries
-	// that are in no other list.
+	// settings has patterns for the names of entries that the program can read but not change. If
+	// it is empty, these are all entries that are in no other list.
 	settings []string
 	writable []string // names of entries that the program can change
 	create   []string // writable entries that are created if they are missing
-	// hidden has patterns of entries that the program does not see. It may create its own entries
-	// with these names, which are lost.
+	// hidden has patterns for the names of entries that the program does not see. The program may
+	// create entries with these names; they are lost when it ends.
 	hidden []string
-	copied []string // paths of files that the program replaces; it gets a copy of each
+	copied []string // paths of files that the program rewrites; it gets a copy of each, and its changes are lost
 }
 
 // agentFolders returns the folders in which an agent program of this kind keeps its files. work is
@@ -118,14 +119,16 @@ var urlWithPassword = lazyregexp.New(`^[a-zA-Z][\w+.-]*://[^/@\s]*:[^/@\s]+@`)
 
 // sockets are names of environment variables that a sandbox removes. Most of them lead to sockets
 // or files through which the agent could reach other programs of the user. The variables in the
-// last line contain the paths of folders that the sandbox replaces.
+// last line of the list contain the paths of folders that the sandbox replaces with folders of its
+// own.
 var sockets = []string{
 	"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "GNUPGHOME", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY",
 	"XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONFIG", "CONTAINER_HOST", "KUBECONFIG", "TMUX", "TMUX_PANE", "STY", "VSCODE_IPC_HOOK_CLI", "GIT_ASKPASS", "SSH_ASKPASS", "NETRC",
 	"TMPDIR", "TMP", "TEMP", "XDG_CACHE_HOME", "XDG_STATE_HOME",
 }
 
-// ownPrefixes returns prefixes of the names of environment variables that a kind of agent reads.
+// ownPrefixes returns prefixes for the names of environment variables that agent programs of this
+// kind read. A sandbox does not remove these variables.
 func ownPrefixes(kind string, env []string) []string {
 	switch kind {
 	case "claude":
@@ -160,10 +163,14 @@ func codexKeys(env []string) (names []string) {
 	return names
 }
 
-// environment returns the environment of a program in a sandbox. It removes the variables listed in
-// sockets and those that look like credentials. It always keeps the variables that the user has set
-// for this program. It also keeps the variables that agents of this kind read, and GAFFER_
-// variables that contain no URL with a password.
+// environment returns the environment of a program in a sandbox. For each variable, the first of
+// these rules that applies decides:
+//   - A variable that the user has set for this program is kept.
+//   - A GAFFER_ variable is kept if it does not contain a URL with a password.
+//   - A variable that is listed in sockets is removed.
+//   - A variable that agent programs of this kind read is kept.
+//   - A variable that looks like a credential is removed.
+//   - Every other variable is kept.
 func environment(kind string, c Command) []string {
 	own := ownPrefixes(kind, c.Env)
 	return slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool {

@@ -17,7 +17,8 @@ const (
 )
 
 // copiesFolder is a folder inside a sandbox. The originals of the files in layout.copies are
-// mounted there read-only. The first process in the sandbox copies them from there.
+// mounted there read-only. The first process in the sandbox copies them from there to the paths
+// where the agent program expects them.
 const copiesFolder = "/run/gaffer-copies"
 
 // enter returns the first part of the command line that runs a program in a sandbox: gaffer's own
@@ -89,13 +90,13 @@ func (l *layout) container(self, engine string, s Spec, c Command) []string {
 		argv = append(argv, "--network=none")
 	}
 	for _, v := range containerVariables(l.env) {
-		// Pass only the name. The engine takes the value from its own environment, which other
-		// users cannot read.
+		// Pass only the name, because other users can read a command line. The container engine
+		// takes the value from its own environment, which other users cannot read.
 		argv = append(argv, "--env="+v)
 	}
 	for i, m := range l.mounts {
-		// Skip a mount that a later mount covers: the engine refuses two mounts at one path, and
-		// mounts in an order of its own.
+		// Skip a mount that a later mount in the list covers: the container engine refuses two
+		// mounts at one path, and it may not mount in the order of the list.
 		if slices.ContainsFunc(l.mounts[i+1:], func(later mount) bool { return within(m.to, later.to) }) {
 			continue
 		}
@@ -126,9 +127,9 @@ func (l *layout) container(self, engine string, s Spec, c Command) []string {
 	return append(append(append(argv, init[1:]...), "--"), c.Argv...)
 }
 
-// socketName is the name of the socket in the scratch folder. socketInside is the path of the same
-// socket inside the sandbox. The socket connects the first process inside with gaffer's process
-// outside.
+// socketName is the name of a socket in the sandbox's scratch folder, see [Command.Scratch].
+// socketInside is the path of the same socket inside the sandbox. The socket connects the first
+// process inside of the sandbox with gaffer's process outside of it.
 const (
 	socketName   = "socket"
 	socketInside = "/run/gaffer-socket"

@@ -22,7 +22,8 @@ import (
 var stopSignals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 
 // controlLine is the first line that the first process inside a sandbox sends on its connection to
-// gaffer's process outside. It distinguishes that connection from those of the agent to the proxy.
+// gaffer's process outside. It distinguishes this connection from those that the agent opens to
+// connect to a host through gaffer's proxy.
 const controlLine = "GAFFER "
 
 // EnterMain is the main function of gaffer's process outside of a sandbox. It starts bwrap or a
@@ -53,7 +54,7 @@ func EnterMain(args []string, stderr io.Writer) int {
 	}
 	select {
 	case <-e.connected:
-		e.reports.Wait() // all processes inside have ended, so this does not wait long
+		e.reports.Wait() // all processes inside the sandbox have ended, so this does not wait long
 	default: // no agent was started
 	}
 	e.clean()
@@ -93,11 +94,11 @@ type entered struct {
 	hosts   hostList
 	argv    []string
 	signal  atomic.Int32 // the signal that has ended the agent; 0 if none
-	// reports counts the open connections over which the first process inside can report the
-	// agent's signal.
+	// reports counts the open connections over which the first process inside the sandbox can
+	// report the signal that has ended the agent.
 	reports sync.WaitGroup
-	// connected is closed when the first process inside has connected. That process starts the
-	// agent only afterwards, so its report about the agent is never missed.
+	// connected is closed when the first process inside the sandbox has connected. That process
+	// starts the agent only afterwards, so its report about the agent's end is never missed.
 	connected chan struct{}
 	once      sync.Once // closes connected
 }
@@ -132,8 +133,8 @@ func (e *entered) prepare() error {
 			return err
 		}
 	}
-	// The path of a socket may have at most about 100 bytes. So change to the folder and use a
-	// short relative path.
+	// The path of a socket may have at most about 100 bytes. So change to the scratch folder and
+	// use a short relative path.
 	back, err := os.Getwd()
 	if err != nil {
 		return err
@@ -157,8 +158,9 @@ func (e *entered) prepare() error {
 	return nil
 }
 
-// serve handles a connection from inside of the sandbox: the report of the first process, or a
-// request of the agent to the proxy.
+// serve handles a connection from inside of the sandbox. The connection is either from the first
+// process inside, which reports the signal that has ended the agent, or from the agent, which wants
+// to connect to a host through the proxy.
 func (e *entered) serve(conn net.Conn) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)
@@ -202,9 +204,9 @@ func removeAll(folder string) {
 	}
 	_ = filepath.WalkDir(folder, func(path string, d os.DirEntry, _ error) error {
 		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // if this fails, the folder stays
+			_ = os.Chmod(path, 0o700) // if this fails, the call of RemoveAll below cannot delete the folder
 		}
 		return nil
 	})
-	_ = os.RemoveAll(folder) // if this fails, the files are deleted with the attempt's folder
+	_ = os.RemoveAll(folder) // if this fails, the files are deleted later, with the attempt's folder
 }

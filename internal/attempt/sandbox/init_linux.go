@@ -13,8 +13,9 @@ import (
 )
 
 // InitMain is the main function of the first process inside a sandbox. It starts the agent in a new
-// session, passes signals on to it, reaps all processes, and returns the exit code when the agent
-// ends. The kernel then ends all other processes of the sandbox.
+// session, passes signals on to it, and reaps all processes. When the agent ends, InitMain returns
+// the agent's exit code. This process then exits, and the kernel ends all other processes of the
+// sandbox.
 func InitMain(args []string, stderr io.Writer) int {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, append(stopSignals, syscall.SIGUSR1, syscall.SIGUSR2)...)
@@ -84,8 +85,8 @@ func (p *inside) prepare() (err error) {
 	if _, err = io.WriteString(p.control, controlLine+"\n"); err != nil {
 		return err
 	}
-	// Wait for the answer of the process outside. The agent must start only when that process knows
-	// of this connection.
+	// Wait for the answer of gaffer's process outside of the sandbox. The agent must start only
+	// after that process knows of this connection.
 	if _, err = io.ReadFull(p.control, make([]byte, 1)); err != nil {
 		return fmt.Errorf("no answer of the process outside: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 // Spec says in which sandbox an attempt runs. It is stored with the attempt.
 type Spec struct {
 	Mode    plan.SandboxMode `json:"mode"`
-	Kind    string           `json:"kind"` // the built-in agent whose files the program needs
+	Kind    string           `json:"kind"` // name of the built-in agent, such as claude, whose files the program needs
 	Network plan.Network     `json:"network,omitempty"`
 	Hosts   []string         `json:"hosts,omitempty"`
 	Write   []string         `json:"write,omitempty"`
@@ -23,15 +23,16 @@ type Spec struct {
 	Nested bool `json:"nested,omitempty"`
 }
 
-// SpecOf returns the spec of a task's sandbox. The mode is that of c, the choice for this machine.
-// The other settings are those of want, the sandbox in the task's plan. kind is the built-in agent
-// whose files the program needs. Nested is false; the caller sets it.
+// SpecOf returns the spec of a task's sandbox. The mode is that of c, which was chosen for this
+// machine. The other settings are those of want, the sandbox in the task's plan. The parameter kind
+// is the name of the built-in agent whose files the program needs. The field Nested is false; the
+// caller sets it.
 func SpecOf(c Choice, want plan.Sandbox, kind string) Spec {
 	return Spec{Mode: c.Mode, Kind: kind, Network: want.Network, Hosts: want.Hosts, Write: want.Write, Read: want.Read, Image: want.Image}
 }
 
-// Outside reports whether gaffer runs the program inside a sandbox: bubblewrap or a container. In
-// the other modes there is no sandbox, or the program creates it itself.
+// Outside reports whether it is gaffer that makes the sandbox: with bubblewrap, or as a container.
+// In the other modes there is no sandbox, or the program makes it itself.
 func (s Spec) Outside() bool {
 	return s.Mode == plan.SandboxBubblewrap || s.Mode == plan.SandboxContainer
 }
@@ -40,7 +41,7 @@ func (s Spec) Outside() bool {
 type Command struct {
 	Argv  []string
 	Env   []string // whole environment; if a name occurs twice, the last value counts
-	Given []string // names of variables that the user has set for this program; they are never removed
+	Given []string // names of variables in Env that the user has set for this program; the sandbox never removes them
 	Dir   string   // folder to run in; the program may change its content
 	// Scratch is the path of a folder for the home folder and the temporary files of the sandbox.
 	// It must not exist yet. The sandbox creates it, and deletes it when the program has ended.
@@ -74,9 +75,9 @@ type mountKind int
 const (
 	readOnly mountKind = iota
 	writable
-	private // a writable folder that is stored in the scratch folder
+	private // a writable folder of the sandbox itself, stored in Command.Scratch
 	empty   // an empty folder; what is written there is lost
-	masked  // a file that cannot be read
+	masked  // a file whose content is hidden
 )
 
 // mount is one path inside a sandbox. In a list of mounts, a later mount hides what earlier mounts
@@ -91,11 +92,11 @@ type mount struct {
 // original does not change. from is the path of the original, to is the path of the copy.
 type copied struct{ from, to string }
 
-// layout is the content of a sandbox.
+// layout describes what a program sees inside a sandbox.
 type layout struct {
 	mounts []mount
 	copies []copied
-	remove []string // paths that do not exist yet; deleted after the program has ended
+	remove []string // paths that do not exist yet; if the program creates them, they are deleted after it has ended
 	env    []string
 	home   string
 }
@@ -136,10 +137,15 @@ func (l *layout) source(path string) (from string, shown bool) {
 	return from, shown
 }
 
-// mask hides those of the paths that are visible in the sandbox so far.
+// mask hides the paths, and everything below them, in the sandbox. Without mask, a path would be
+// visible if an earlier mount shows the path itself, a folder above it, or a single file below it.
+// Mounts that are added later are not affected.
 func (l *layout) mask(paths ...string) {
 	for _, p := range paths {
 		p = realPath(p)
+		l.mounts = slices.DeleteFunc(l.mounts, func(m mount) bool {
+			return (m.kind == readOnly || m.kind == writable) && m.to != p && within(m.to, p)
+		})
 		from, shown := l.source(p)
 		if !shown {
 			continue
@@ -197,7 +203,7 @@ func (m *Machine) layout(s Spec, c Command) (*layout, error) {
 	if err := l.addWritable(expand(s.Write, home)); err != nil {
 		return nil, err
 	}
-	l.mask(append(credentials(home), m.Hidden...)...)
+	l.mask(slices.Concat(credentials(home), systemCredentials(), m.Hidden)...)
 	if err := l.agentFiles(s.Kind, c, work); err != nil {
 		return nil, err
 	}
@@ -244,8 +250,9 @@ func expand(paths []string, home string) (list []string) {
 	return list
 }
 
-// installation makes folders with programs visible that the sandbox would otherwise hide: those in
-// PATH, and the folder of the agent program with its modules.
+// installation shows folders inside the sandbox that contain programs and would otherwise be
+// hidden. These are the folders in PATH, and the folder of the agent program with the modules that
+// the program needs.
 func (l *layout) installation(self string, c Command) {
 	hidden := func(path string) bool {
 		_, shown := l.source(realPath(path))
@@ -318,8 +325,8 @@ func (l *layout) toolchains(env []string) {
 	}
 }
 
-// credentials returns the files and folders in a home folder that contain credentials. No plan can
-// show them to an agent.
+// credentials returns the files and folders in a home folder that contain credentials. The sandbox
+// hides each of them even if a plan lets the program read or write it, or a folder above it.
 func credentials(home string) (list []string) {
 	for _, name := range []string{
 		".ssh", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".docker", ".kube", ".gnupg", ".netrc",

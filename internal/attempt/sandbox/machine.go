@@ -25,7 +25,7 @@ type Facts struct {
 	Socat        bool   // the program socat is installed
 }
 
-// Machine is this machine, with the folders that a sandbox must show or hide.
+// Machine describes this machine, as far as gaffer must know it to make sandboxes on it.
 type Machine struct {
 	Environ []string // environment of gaffer, as NAME=value
 	Self    string   // path of gaffer's program
@@ -71,7 +71,7 @@ func Look(ctx context.Context, environ []string) Facts {
 	return f
 }
 
-// lookLocal does the same as Look, but does not examine container engines.
+// lookLocal does the same as Look, but does not examine container engines, which may take long.
 func lookLocal(ctx context.Context, environ []string) Facts {
 	f := Facts{System: runtime.GOOS, NoContainer: "no container engine was asked"}
 	_, err := find("socat", environ)

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// hostList lists the hosts that a sandbox may connect to. An entry is NAME, or *.NAME for all names
-// below NAME. It may end with :PORT; without a port, it allows ports 80 and 443.
+// hostList lists the hosts that the program in a sandbox may connect to. An entry is NAME, or
+// *.NAME for all names below NAME. The entry may end with :PORT. If it has no port, it allows the
+// ports 80 and 443.
 type hostList []string
 
 // allows reports whether the list allows connections to this port of the host.
@@ -39,9 +40,9 @@ const (
 	dialTimeout    = 30 * time.Second
 )
 
-// serveProxy answers the request on one connection to the proxy. The request is either CONNECT,
-// which opens a tunnel, or one plain HTTP request with an absolute URL. in is a buffered reader of
-// conn.
+// serveProxy answers the request on one connection to gaffer's proxy, through which a program in a
+// sandbox connects to other hosts. The request is either CONNECT, which opens a tunnel, or one
+// plain HTTP request with an absolute URL. The parameter in is a buffered reader of conn.
 func serveProxy(conn net.Conn, in *bufio.Reader, hosts hostList) {
 	_ = conn.SetReadDeadline(time.Now().Add(requestTimeout)) // fails only for a broken connection
 	r, err := http.ReadRequest(in)

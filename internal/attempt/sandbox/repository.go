@@ -74,8 +74,9 @@ func readLine(file string) string {
 	return strings.TrimSpace(line)
 }
 
-// Writable returns the folders that a commit in the folder work writes to, for a program that
-// creates its own sandbox. The result is empty if work belongs to no repository.
+// Writable returns the folders that git writes to during a commit in the folder work. The caller
+// passes them to a program that creates its own sandbox. The result is empty if work belongs to no
+// repository.
 func Writable(work string) []string {
 	r := findRepository(realPath(work))
 	switch {
@@ -87,16 +88,17 @@ func Writable(work string) []string {
 	return []string{r.common, r.git}
 }
 
-// repository adds a repository to the sandbox so that the program can commit: it can add objects,
-// and move branches. In a linked worktree with a branch such as a/b/c, it can move only branches
-// that begin with a/b/. It cannot change the hooks and settings, because git runs programs that
-// they name.
+// repository adds a repository to the sandbox so that the program can commit: the program can add
+// objects, and move branches. In a linked worktree whose branch has a slash in its name, such as
+// a/b/c, it can move only branches whose names begin with a/b/. The program cannot change the hooks
+// and settings of the repository, because git would later run, outside of the sandbox, programs
+// that they name.
 func (l *layout) repository(r repository) {
 	if r.link == "" {
 		return
 	}
 	if r.git == r.common {
-		l.add(writable, r.git) // a mount of its own, which the program cannot rename
+		l.add(writable, r.git) // a mount of its own, so that the program cannot rename the folder
 		_ = os.Mkdir(filepath.Join(r.git, "hooks"), 0o755)
 		l.protect(r.git, "config", "config.worktree", "commondir", "hooks", "modules", "worktrees", "objects/pack", "objects/info")
 		return
@@ -117,8 +119,8 @@ func (l *layout) repository(r repository) {
 }
 
 // protect makes the entries with these names in a writable folder read-only. An entry that does not
-// exist yet is deleted after the program has ended, in case the program has created it. Names with
-// a slash are not deleted.
+// exist cannot be made read-only. If its name contains no slash, it is instead deleted after the
+// program has ended, in case the program has created it.
 func (l *layout) protect(folder string, names ...string) {
 	for _, name := range names {
 		path := filepath.Join(folder, name)

@@ -19,7 +19,7 @@ import (
 
 // Settings are the user's settings for sandboxes.
 type Settings struct {
-	Mode plan.SandboxMode // empty or auto: the plan decides
+	Mode plan.SandboxMode // empty or auto: the plan decides, unless Forced is set
 	// Forced says that Mode is from a flag of the user, which overrides the plan. If it is false,
 	// the plan may choose a stronger sandbox than Mode, but no weaker one.
 	Forced bool
@@ -57,8 +57,8 @@ func strength(m plan.SandboxMode) int {
 }
 
 // ApplyPlan returns a copy of the plan in which each task has the sandbox that [Settings.Apply]
-// returns. It does not change tasks whose agent gaffer itself implements; own reports whether an
-// agent is one of these.
+// returns. It does not change tasks whose agent is implemented by gaffer itself. The parameter own
+// is a function that reports whether an agent is one of these.
 func (s Settings) ApplyPlan(p plan.Plan, own func(agent string) bool) plan.Plan {
 	p.Tasks = slices.Clone(p.Tasks)
 	for i, t := range p.Tasks {
@@ -71,14 +71,14 @@ func (s Settings) ApplyPlan(p plan.Plan, own func(agent string) bool) plan.Plan 
 
 // Program describes an agent program, for the choice of its sandbox.
 type Program struct {
-	Kind string // the built-in agent whose protocol the program uses
+	Kind string // name of the built-in agent whose protocol the program uses
 	// Custom says that the user has set the program in gaffer.yaml. gaffer does not know which
 	// files such a program needs.
 	Custom bool
-	// Gaffer says that the program is gaffer itself, which merges branches or compares candidates.
-	// It never runs in a sandbox.
+	// Gaffer says that the program is gaffer itself, which merges branches or picks the best of
+	// several solutions of a task. It never runs in a sandbox.
 	Gaffer bool
-	// Restricted says that some of the agent's requests for permission are denied or left to the
+	// Restricted says that, for this agent, some requests for permission are denied or left to the
 	// user.
 	Restricted bool
 }
@@ -134,7 +134,8 @@ func (f Facts) strongest(want plan.Sandbox, p Program) Choice {
 // it can.
 func (f Facts) unavailable(mode plan.SandboxMode, want plan.Sandbox, p Program) string {
 	// Codex asks for permission only before a command leaves Codex's own sandbox. If it cannot
-	// create that sandbox, rules about permissions have no effect.
+	// create that sandbox, it never asks, and gaffer's rules about permissions have no effect. So a
+	// restricted Codex must not run in a sandbox in which it cannot create its own.
 	if p.Kind == "codex" && p.Restricted && (mode == plan.SandboxContainer || mode == plan.SandboxBubblewrap && !f.Nested) {
 		return "codex cannot make its own sandbox in it, without which it asks for no permission: no rule would hold"
 	}

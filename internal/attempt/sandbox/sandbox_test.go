@@ -150,12 +150,17 @@ func TestAForgedWorktreeOpensNoFolder(t *testing.T) {
 
 func TestAPlanCanOpenNoFolderWithCredentials(t *testing.T) {
 	home := realPath(t.TempDir())
-	for _, name := range []string{".ssh", "notes", "shop", ".config/gaffer"} {
+	state := filepath.Join(home, "state")
+	for _, name := range []string{".ssh/old", "notes", "shop", ".config/gaffer", "state/runs"} {
 		if err := os.MkdirAll(filepath.Join(home, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m := &Machine{Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + home}, Self: "/usr/bin/gaffer"}
+	key := filepath.Join(home, ".ssh/id_ed25519")
+	if err := errors.Join(os.WriteFile(key, nil, 0o600), os.Symlink(key, filepath.Join(home, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	m := &Machine{Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + home}, Self: "/usr/bin/gaffer", Hidden: []string{state}}
 	command := Command{Argv: []string{"true"}, Env: m.Environ, Dir: filepath.Join(home, "shop"), Scratch: filepath.Join(home, "scratch")}
 	l, err := m.layout(Spec{Mode: plan.SandboxBubblewrap, Read: []string{"~", "~/.ssh"}}, command)
 	if err != nil {
@@ -168,5 +173,30 @@ func TestAPlanCanOpenNoFolderWithCredentials(t *testing.T) {
 	}
 	if _, err := m.layout(Spec{Mode: plan.SandboxBubblewrap, Write: []string{"~"}}, command); err == nil {
 		t.Error("write opens the whole home folder")
+	}
+	withPath := command
+	withPath.Env = append(slices.Clone(m.Environ), "PATH="+filepath.Join(home, ".ssh/old"), "GOROOT="+key)
+	for name, c := range map[string]struct {
+		spec    Spec
+		command Command
+		hidden  string
+	}{
+		"a file in a folder with credentials":   {Spec{Read: []string{"~/.ssh/id_ed25519"}}, command, key},
+		"a link to such a file":                 {Spec{Read: []string{"~/link"}}, command, key},
+		"a folder in a folder with credentials": {Spec{Write: []string{"~/.ssh/old"}}, command, filepath.Join(home, ".ssh/old")},
+		"a folder of gaffer's state":            {Spec{Read: []string{"~/state/runs"}}, command, filepath.Join(state, "runs")},
+		"a file of the system":                  {Spec{Read: []string{"/etc/shadow"}}, command, "/etc/shadow"},
+		"a folder in PATH":                      {Spec{}, withPath, filepath.Join(home, ".ssh/old")},
+		"a variable of a compiler":              {Spec{}, withPath, key},
+	} {
+		for _, c.spec.Mode = range []plan.SandboxMode{plan.SandboxBubblewrap, plan.SandboxContainer} {
+			l, err := m.layout(c.spec, c.command)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, shown := l.source(c.hidden); shown {
+				t.Errorf("%s: %s is shown in the mode %s", name, c.hidden, c.spec.Mode)
+			}
+		}
 	}
 }
